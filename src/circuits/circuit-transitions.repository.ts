@@ -3,7 +3,7 @@ import type { CircuitChange, CircuitKind, CircuitPast } from './breaker/circuit-
 import { TypedEvents } from '../common/typed-events.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { sanitisedText } from '../common/pg-text.js';
+import { sanitisedText, storableJson } from '../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { endsWithin } from '../common/abortable.js';
@@ -41,9 +41,11 @@ interface PastRow {
 /** A transition that is there already stays as it is: a batch may be written again. */
 const insert = `
   INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, changed_by, at, openings)
-  SELECT transition_id, tool, from_state, to_state, reason, changed_by, to_timestamp(at_ms / 1000), openings
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::int[])
-    WITH ORDINALITY AS batch (transition_id, tool, from_state, to_state, reason, changed_by, at_ms, openings, place)
+  SELECT id, tool, "from", "to", reason, by, to_timestamp(at_ms / 1000), openings
+  FROM ROWS FROM (
+    json_to_recordset($1::json)
+      AS (id uuid, tool text, "from" text, "to" text, reason text, by text, at float8, openings int)
+  ) WITH ORDINALITY AS batch (id, tool, "from", "to", reason, by, at_ms, openings, place)
   ORDER BY place
   ON CONFLICT (transition_id) DO NOTHING`;
 
@@ -88,17 +90,7 @@ export class CircuitTransitionsRepository {
 
   /** In the order in which they happened. */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
-    const column = (of: (transition: CircuitTransition) => unknown): unknown[] => transitions.map(of);
-    await this.db.query(insert, [
-      column(({ id }) => id),
-      column(({ tool }) => sanitisedText(tool)),
-      column(({ from }) => from),
-      column(({ to }) => to),
-      column(({ reason }) => sanitisedText(reason)),
-      column(({ by }) => by && sanitisedText(by)),
-      column(({ at }) => at),
-      column(({ openings }) => openings),
-    ]);
+    await this.db.query(insert, [storableJson(transitions)]);
   }
 
   /** The newest of one tool, oldest first. */

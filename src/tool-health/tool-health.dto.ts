@@ -161,12 +161,9 @@ export class ToolHealthInfoView {
   @ApiProperty({ example: 5, description: 'Among the last 100 executions' }) readonly failedCalls!: number;
   @ApiProperty({ example: 0.95, description: 'Of the last 24 hours' }) readonly successRate!: number;
   @ApiProperty({ example: 150.5, description: 'Of the last 24 hours' }) readonly avgLatencyMs!: number;
-  @ApiProperty({ type: String, nullable: true, example: checkedAtExample })
-  readonly lastSuccess!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: checkedAtExample })
-  readonly lastFailure!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'Search timed out after 5000ms' })
-  readonly lastError!: string | null;
+  @NullableText(checkedAtExample) readonly lastSuccess!: string | null;
+  @NullableText(checkedAtExample) readonly lastFailure!: string | null;
+  @NullableText('Search timed out after 5000ms') readonly lastError!: string | null;
 }
 
 const seenExample = '2026-01-23T10:30:00.000Z';
@@ -187,8 +184,7 @@ export class MessagePatternView {
   @ApiProperty({ example: 'Search timed out after <n>ms', description: 'Empty: they say nothing' })
   readonly message!: string;
   @ApiProperty({ example: 4 }) readonly count!: number;
-  @ApiProperty({ example: seenExample, description: 'In the period' })
-  readonly firstSeen!: string;
+  @ApiProperty({ example: seenExample, description: 'In the period' }) readonly firstSeen!: string;
   @ApiProperty({ example: seenExample }) readonly lastSeen!: string;
   @ApiProperty({ example: 'Search timed out after 5000ms', description: 'The newest of them' })
   readonly example!: string;

@@ -120,8 +120,7 @@ export class ToolCallsBody {
     description: 'Calls of OpenAI, Anthropic or Distri, as the model wrote them',
   })
   readonly toolCalls?: object[];
-  @Calls({ description: 'Another name for toolCalls' })
-  readonly tool_calls?: object[];
+  @Calls({ description: 'Another name for toolCalls' }) readonly tool_calls?: object[];
   @OptionalOneOf(resultFormats, {
     description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })

@@ -48,11 +48,11 @@ function drainInto(rows: ToolMetric[]): StartDrain {
     quarantine: () => Promise.reject(new Error('nothing is poison here')),
     isRecordFault: () => false,
   };
-  return (orders, listener) => {
-    const loop = new DrainLoop(orders, sink, (news) => listener.news(news));
+  return (orders, tell) => {
+    const loop = new DrainLoop(orders, sink, tell);
     const running = loop.run();
     return {
-      ask: async (request) => {
+      call: async (request) => {
         await loop.ask(request);
         if (request === 'finish') await running;
       },

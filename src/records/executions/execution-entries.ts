@@ -166,12 +166,8 @@ interface Written {
 
 /** A result that is no JSON fails where it is answered; its record has no size. */
 function asJson(value: unknown): Written {
-  try {
-    const text = JSON.stringify(value) ?? '';
-    return { bytes: Buffer.byteLength(text), text };
-  } catch {
-    return { bytes: 0, text: '' };
-  }
+  const text = jsonOf(value) ?? '';
+  return { bytes: Buffer.byteLength(text), text };
 }
 
 function resultToRead(

@@ -140,7 +140,7 @@ export class ExecutionPageView extends PageOf(ExecutionView) {}
 
 export class ToolNamesView {
   @ApiProperty({ example: ['log_summary', 'text_stats'] }) readonly data!: string[];
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
+  @NullableText(null) readonly nextCursor!: string | null;
 }
 
 export class CleanupView {

@@ -105,8 +105,7 @@ export class ToolMetricsRepository {
 
   /** Errors and timeouts, of one tool or of all. */
   async getRecentErrors(tool?: string, limit = 10): Promise<ExecutionView[]> {
-    if (tool === undefined) return this.select<ExecutionView>(sql.selectErrors(), [limit]);
-    return this.select<ExecutionView>(sql.selectErrors('AND tool_name = $2'), [limit, sanitisedText(tool)]);
+    return this.getExecutions({ failed: true, tool, limit });
   }
 
   /** Every tool with a metric, trials included; sorted. */

@@ -90,20 +90,13 @@ export class DrainLoop {
   }
 }
 
-export interface DrainListener {
-  news(news: DrainNews): void;
-  /** The drain ended by itself and is started again. */
-  died(cause: Error, restartInMs: number): void;
-}
+type DrainCalls = WorkerCalls<DrainRequest, void, DrainNews, readonly unknown[]>;
 
-export interface RunningDrain {
-  /** @throws Error why not all that was in the journal is committed */
-  ask(request: DrainRequest): Promise<void>;
-  /** Messages for the sink, which it has before records that are appended later. */
-  tell(messages: readonly unknown[]): void;
-  /** Ends it wherever it is; the journal keeps what is not committed. */
-  stop(): Promise<void>;
-}
+/**
+ * `call` rejects with why not all that was in the journal is committed. `tell` sends messages for the sink, which it has
+ * before records that are appended later. `stop` ends it wherever it is; the journal keeps what is not committed.
+ */
+export type RunningDrain = Pick<DrainCalls, 'call' | 'tell' | 'stop'>;
 
 /** A sink in a thread of its own. */
 export interface DrainSink extends RecordSink {
@@ -112,7 +105,7 @@ export interface DrainSink extends RecordSink {
   receive?(message: unknown): void;
 }
 
-export type StartDrain = (orders: DrainOrders, listener: DrainListener) => RunningDrain;
+export type StartDrain = (orders: DrainOrders, tell: (news: DrainNews) => void) => RunningDrain;
 
 const restart = { firstMs: 1_000, longestMs: 1_000 };
 /** On Linux the priority of the calling thread alone: calls come first, their records follow. */
@@ -125,20 +118,15 @@ const politeness = 5;
  */
 export const drainThread =
   (script: URL, sink: unknown): StartDrain =>
-  (orders, listener) => {
-    const calls = new WorkerCalls<DrainRequest, void, DrainNews, readonly unknown[]>(script, {
+  (orders, tell): DrainCalls =>
+    new WorkerCalls(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
-      onNews: (news) => listener.news(news),
-      onDeath: (cause, restartInMs = 0) => listener.died(cause, restartInMs),
+      onNews: tell,
+      onDeath: (cause, restartInMs = 0) =>
+        tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
     });
-    return {
-      ask: (request) => calls.call(request),
-      tell: (messages) => calls.tell(messages),
-      stop: () => calls.stop(),
-    };
-  };
 
 /** In that thread: drains into the sink that the owner makes of what it gave to `drainThread`. */
 export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink): void {

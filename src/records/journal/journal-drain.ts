@@ -32,6 +32,8 @@ export type DrainNews =
   | (Damage & { readonly event: 'damaged'; readonly segment: number })
   | { readonly event: 'quarantined'; readonly id: string; readonly reason: string }
   | { readonly event: 'removed'; readonly segment: number }
+  /** It died and is started again. */
+  | { readonly event: 'drain_ended'; readonly error: string; readonly restartInMs: number }
   /** Everything of earlier gateways is committed. */
   | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 

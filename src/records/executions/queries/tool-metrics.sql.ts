@@ -6,14 +6,6 @@ import { spansList } from '../rollups/rollup.sql.js';
 
 /** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
 
-/** limit, and what else the condition asks for */
-export const selectErrors = (condition = ''): string => `
-  SELECT ${executionColumns}
-  FROM tool_metrics
-  WHERE status <> 'success' AND status IN ('error', 'timeout') ${condition}
-  ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT $1`;
-
 /** tool, since, until. Digits are folded, so that messages which differ in a number make few groups. */
 export const selectFailureGroups = `
   SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
@@ -117,6 +109,8 @@ export interface ExecutionFilter {
   readonly since?: Date;
   readonly until?: Date;
   readonly slowMs?: number;
+  /** Errors and timeouts alone. */
+  readonly failed?: boolean;
 }
 
 /** Newest first. A partial index is only used where the statement repeats the index's own condition. */
@@ -129,7 +123,7 @@ export function selectExecutions(filter: ExecutionFilter, limit: number, after?:
     values.push(...given.map((value) => (typeof value === 'string' ? sanitisedText(value) : value)));
     conditions.push(comparison.replaceAll('?', () => `$${(next += 1)}`));
   };
-  const { status, errorType, userId, slowMs = 0 } = filter;
+  const { status, errorType, userId, slowMs = 0, failed = false } = filter;
   where('(recorded_at, metric_id) < (?::timestamptz, ?::uuid)', after?.recordedAt, after?.metricId);
   where('recorded_at <= ?', after?.recordedAt);
   where('recorded_at >= ?', filter.since);
@@ -143,7 +137,9 @@ export function selectExecutions(filter: ExecutionFilter, limit: number, after?:
   where('session_id = ?', filter.sessionId);
   where('request_id = ?', filter.requestId);
   where('execution_time_ms >= ?', filter.slowMs);
-  if (errorType !== undefined || (status !== undefined && status !== 'success')) where(`status <> 'success'`);
+  if (failed) where(`status IN ('error', 'timeout')`);
+  if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
+    where(`status <> 'success'`);
   if (userId !== undefined && userId !== 'anonymous') where(`user_id <> 'anonymous'`);
   if (slowMs >= 1_000) where('execution_time_ms >= 1000');
   const text = `
