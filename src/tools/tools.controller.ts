@@ -31,16 +31,12 @@ import {
 } from './tools.dto.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../records/executions/execution-recorder.js';
-import { ToolCallsService } from './tool-calls.service.js';
 
 @ApiTags('tools')
 @Scopes('tools:call')
 @Controller('api/v1')
 export class ToolsController {
-  constructor(
-    private readonly service: ToolsService,
-    private readonly toolCalls: ToolCallsService,
-  ) {}
+  constructor(private readonly service: ToolsService) {}
 
   @Get('tools')
   @ApiOperation({
@@ -115,7 +111,7 @@ export class ToolsController {
   @ApiOkResponse({ type: ToolCallsView })
   @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
   runToolCalls(@Body() body: ToolCallsBody, @Req() request: FastifyRequest): Promise<ToolCallsView> {
-    return this.toolCalls.run(body, request);
+    return this.service.runToolCalls(body, request);
   }
 }
 

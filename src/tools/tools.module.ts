@@ -14,7 +14,6 @@ import { InputSchemas } from './input-validator.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ReplaysController, ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
-import { ToolCallsService } from './tool-calls.service.js';
 
 /** The registry, and the one way to call a tool. */
 @Module({
@@ -29,7 +28,6 @@ import { ToolCallsService } from './tool-calls.service.js';
     CallChecks,
     Door,
     ToolsService,
-    ToolCallsService,
   ],
   exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],
 })
