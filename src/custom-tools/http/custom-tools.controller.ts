@@ -16,7 +16,7 @@ import type { Page } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/api-execute.decorator.js';
-import { ApiName, ApiNotGranted } from './api-name.decorator.js';
+import { ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import {
   CustomToolHealthView,
   CustomToolPageView,
@@ -31,8 +31,6 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ToolValidation } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
-import { McpToolsService } from './mcp-tools.service.js';
-import { ApproveBody, McpToolsView } from './mcp-tools.dto.js';
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
@@ -45,7 +43,6 @@ export class CustomToolsController {
     private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
     private readonly running: RunningTools,
-    private readonly servers: McpToolsService,
   ) {}
 
   @Get()
@@ -82,28 +79,24 @@ export class CustomToolsController {
 
   @Get(':name')
   @Scopes('metrics:read')
-  @ApiName()
-  @ApiOperation({
-    summary: 'Get custom tool details',
-    description:
-      'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    CustomToolView,
+    'Get custom tool details',
+    'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
+  )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.get(name));
   }
 
   @Patch(':name')
-  @ApiName()
-  @ApiOperation({
-    summary: 'Update custom tool',
-    description:
-      'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
+  @ToolRoute(
+    CustomToolView,
+    'Update custom tool',
+    'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
+    'conflict',
+    'tool_unavailable',
+  )
   async updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
@@ -127,55 +120,45 @@ export class CustomToolsController {
   }
 
   @Post(':name/enable')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: 'Make a tool callable',
-    description: 'Its processes are started; one whose status is `error` is tried again.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('not_found', 'tool_unavailable')
+  @ToolRoute(
+    CustomToolView,
+    'Make a tool callable',
+    'Its processes are started; one whose status is `error` is tried again.',
+    'tool_unavailable',
+  )
   async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.enable(name));
   }
 
   @Post(':name/disable')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: 'Take a tool out of use, keeping its registration',
-    description: 'Calls in flight end, later ones are refused with `tool_not_found`.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    CustomToolView,
+    'Take a tool out of use, keeping its registration',
+    'Calls in flight end, later ones are refused with `tool_not_found`.',
+  )
   async disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.disable(name));
   }
 
   @Post(':name/validate')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: 'Validate tool executable and schema',
-    description:
-      'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
-  })
-  @ApiOkResponse({ type: ValidationView })
-  @ApiProblems('not_found', 'tool_unavailable')
+  @ToolRoute(
+    ValidationView,
+    'Validate tool executable and schema',
+    'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
+    'tool_unavailable',
+  )
   validateCustomTool(@Param('name') name: string): Promise<ToolValidation> {
     return this.manager.validate(name);
   }
 
   @Get(':name/health')
   @Scopes('metrics:read')
-  @ApiName()
-  @ApiOperation({
-    summary: 'Get tool health status',
-    description: 'What its processes do now, and what the last health check found.',
-  })
-  @ApiOkResponse({ type: CustomToolHealthView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    CustomToolHealthView,
+    'Get tool health status',
+    'What its processes do now, and what the last health check found.',
+  )
   getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealth> {
     return this.reconciler.check(name);
   }
@@ -204,36 +187,6 @@ export class CustomToolsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
-  }
-
-  @Get(':name/tools')
-  @ApiName('files')
-  @ApiOperation({
-    summary: "List an MCP server's tools, and which of them can be called",
-    description:
-      'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
-  })
-  @ApiOkResponse({ type: McpToolsView })
-  @ApiProblems('not_found')
-  listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
-    return this.servers.list(name);
-  }
-
-  @Post(':name/approve')
-  @HttpCode(200)
-  @ApiName('files')
-  @ApiOperation({
-    summary: 'Approve the tools that an MCP server lists now',
-    description: 'As a new revision; its processes go on.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
-  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
-  async approveMcpTools(
-    @Param('name') name: string,
-    @Body() body: ApproveBody,
-    @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CustomToolView> {
-    return this.view(await this.servers.approve(name, body, userId));
   }
 
   private view(tool: CustomTool): CustomToolView {

@@ -1,0 +1,30 @@
+import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import type { ProblemCode } from '../../common/errors.js';
+import { ApiProblems, ProblemView } from '../../rest/api-problems.decorator.js';
+
+/** For routes below the name of a custom tool. */
+export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });
+
+/** A route of one custom tool that answers 200: what it answers and does, and its problems beside `not_found`. */
+export const ToolRoute = (
+  type: Type,
+  summary: string,
+  description: string,
+  ...problems: ProblemCode[]
+): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiName(),
+    ApiOperation({ summary, description }),
+    ApiOkResponse({ type }),
+    ApiProblems('not_found', ...problems),
+  );
+
+/** For routes that may ask for a grant. */
+export const ApiNotGranted = (): MethodDecorator =>
+  ApiResponse({
+    status: 422,
+    description: '`invalid_request`: a path that the tool may not be granted',
+    content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemView) } } },
+  });
