@@ -2,9 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Refusal } from '../common/errors.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { budgetProject } from './budget-types.js';
-import { InvestigationBudget } from './investigation-budget.js';
-import { rateLimitHeaders } from './rate-limit-headers.js';
+import { budgetProject, InvestigationBudget, rateLimitHeaders } from './investigation-budget.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
 @Injectable()

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { BudgetDecision } from './budget-types.js';
-import { type BudgetSettings, InvestigationBudget } from './investigation-budget.js';
+import { type BudgetDecision, type BudgetSettings, InvestigationBudget } from './investigation-budget.js';
 
 const key = (investigationId: string, projectId = 'default') => ({ projectId, investigationId });
 

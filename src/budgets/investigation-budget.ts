@@ -1,16 +1,49 @@
-import { LRUCache } from 'lru-cache';
+import type { InvestigationBudgetView, RaiseBudgetBody, ToolBudgetView } from './investigations.dto.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
+import type { Release } from '../tool-contract/tool.js';
+import type { Principal } from '../tool-contract/principal.js';
+import { LRUCache } from 'lru-cache';
 import { type Clock, systemClock } from '../common/clock.js';
 import { messageOf } from '../common/message-of.js';
 import { TypedEvents } from '../common/typed-events.js';
-import type {
-  BudgetDecision,
-  BudgetRaise,
-  BudgetRequest,
-  InvestigationKey,
-  InvestigationView,
-  ToolBudget,
-} from './budget-types.js';
+
+/** The rest of a budget, as response headers; the reset is in whole seconds from now. */
+export function rateLimitHeaders(budget: BudgetState, now = Date.now()): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(budget.limit),
+    'RateLimit-Remaining': String(budget.remaining),
+    'RateLimit-Reset': String(Math.max(0, Math.ceil((budget.resetsAt - now) / 1000))),
+  };
+}
+
+/** An investigation is its project's: the same id in another project is another investigation. */
+export interface InvestigationKey {
+  /** `keyless` for callers without a key. */
+  readonly projectId: string;
+  readonly investigationId: string;
+}
+
+/** Stands in for the project of callers without a key; no project has an empty name. */
+export const keyless = '';
+
+/** The project that a caller spends for. Callers without a key, where others have one, have budgets of their own. */
+export const budgetProject = ({ keyId, projects }: Principal, projectId: string): string =>
+  keyId === undefined && projects ? keyless : projectId;
+
+export interface BudgetRequest extends InvestigationKey {
+  readonly tool: string;
+  /** The tool's own limit; 0: none; undefined: the investigation's or the configured one. */
+  readonly toolLimit: number | undefined;
+}
+
+export type BudgetDecision =
+  /** One call is counted; `release` gives it back once. Without a limit there is no `budget` to tell. */
+  | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
+  | { readonly granted: false; readonly budget: BudgetState };
+
+/** An investigation as its operators see it; `resetsAt` in milliseconds since 1970. */
+export type InvestigationView = InvestigationKey &
+  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
 
 export interface BudgetSettings {
   /** Calls per investigation and tool where nothing else is said; 0: no limit. */
@@ -104,7 +137,10 @@ export class InvestigationBudget {
   }
 
   /** Sets limits; an investigation that was never seen begins with them. */
-  raise(key: InvestigationKey, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {
+  raise(
+    key: InvestigationKey,
+    { callsPerTool, tools = {} }: Pick<RaiseBudgetBody, 'callsPerTool' | 'tools'>,
+  ): InvestigationView {
     const investigation = this.open(key);
     if (callsPerTool !== undefined) investigation.callsPerTool = callsPerTool;
     for (const [tool, limit] of Object.entries(tools)) investigation.limits.set(tool, limit);
@@ -149,7 +185,7 @@ export class InvestigationBudget {
 
   private viewOf(investigation: Investigation): InvestigationView {
     const names = [...new Set([...investigation.tools.keys(), ...investigation.limits.keys()])].sort();
-    const tools = names.map((tool): ToolBudget => {
+    const tools = names.map((tool): ToolBudgetView => {
       const limit = this.limitOf(investigation, tool);
       const used = investigation.tools.get(tool)?.used ?? 0;
       return { tool, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };

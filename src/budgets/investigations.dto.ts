@@ -1,7 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { InvestigationView, ToolBudget } from './budget-types.js';
 import { Reason } from '../auth/audit/audit.dto.js';
-import { Limit, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../rest/dto.js';
+import { Limit, NullableText, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../rest/dto.js';
 
 const maxLimit = 1_000_000;
 
@@ -30,7 +29,7 @@ export class RaiseBudgetBody {
   @Reason() readonly reason?: string;
 }
 
-export class ToolBudgetView implements ToolBudget {
+export class ToolBudgetView {
   @ApiProperty({ example: 'get_playbooks' }) readonly tool!: string;
   @ApiProperty({ type: 'integer', example: 10, description: '0: no limit' }) readonly limit!: number;
   @ApiProperty({ type: 'integer', example: 3 }) readonly used!: number;
@@ -39,15 +38,9 @@ export class ToolBudgetView implements ToolBudget {
 }
 
 @SentBackBy(RaiseBudgetBody)
-export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsAt' | 'projectId'> {
+export class InvestigationBudgetView {
   @ApiProperty({ example: 'inc-2024-118' }) readonly investigationId!: string;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'default',
-    description: 'null: of callers without a key',
-  })
-  readonly project!: string | null;
+  @NullableText('default', 'null: of callers without a key') readonly project!: string | null;
   @ApiProperty({
     type: 'integer',
     example: 10,

@@ -1,9 +1,8 @@
 import { Logger, Module } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { InvestigationBudget } from './investigation-budget.js';
-import { InvestigationHistory } from './investigation-history.js';
+import { InvestigationHistory, InvestigationsService } from './investigations.service.js';
 import { InvestigationsController } from './investigations.controller.js';
-import { InvestigationsService } from './investigations.service.js';
 
 @Module({
   controllers: [InvestigationsController],

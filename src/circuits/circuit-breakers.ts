@@ -19,8 +19,7 @@ import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
-import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
-import { CircuitPasts } from './circuit-pasts.js';
+import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
 import { KnownTools } from './known-tools.js';
 
 /** One tool's circuit and what has happened to it since the start. */

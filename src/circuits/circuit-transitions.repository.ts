@@ -1,11 +1,29 @@
-import { Injectable, Inject } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { CircuitChange, CircuitKind, CircuitPast } from './breaker/circuit-state.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import type { CircuitKind, CircuitPast } from './breaker/circuit-state.js';
-import { sanitisedText } from '../common/pg-text.js';
-import { type CircuitTransition, CircuitEvents } from './circuit-events.js';
+import { sanitisedText, storableJson } from '../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { WriteBehind } from '../common/write-behind.js';
+import { endsWithin } from '../common/abortable.js';
+import { ExecutionRecorder } from '../records/executions/execution-recorder.js';
+import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
+
+/** A change of a tool's circuit; `id` is a UUIDv7, `at` milliseconds since 1970. */
+export interface CircuitTransition extends CircuitChange {
+  readonly id: string;
+  readonly tool: string;
+}
+
+/** Says every change of a circuit, synchronously; a listener that throws fails no call. */
+@Injectable()
+export class CircuitEvents extends TypedEvents<CircuitTransition> {
+  constructor() {
+    const logger = new Logger(CircuitEvents.name);
+    super((error) => logger.error(error, 'a listener of circuits failed'));
+  }
+}
 
 interface TransitionRow extends Omit<CircuitTransition, 'at'> {
   readonly at: Date;
@@ -23,9 +41,11 @@ interface PastRow {
 /** A transition that is there already stays as it is: a batch may be written again. */
 const insert = `
   INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, changed_by, at, openings)
-  SELECT transition_id, tool, from_state, to_state, reason, changed_by, to_timestamp(at_ms / 1000), openings
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::int[])
-    WITH ORDINALITY AS batch (transition_id, tool, from_state, to_state, reason, changed_by, at_ms, openings, place)
+  SELECT id, tool, "from", "to", reason, by, to_timestamp(at_ms / 1000), openings
+  FROM ROWS FROM (
+    json_to_recordset($1::json)
+      AS (id uuid, tool text, "from" text, "to" text, reason text, by text, at float8, openings int)
+  ) WITH ORDINALITY AS batch (id, tool, "from", "to", reason, by, at_ms, openings, place)
   ORDER BY place
   ON CONFLICT (transition_id) DO NOTHING`;
 
@@ -70,17 +90,7 @@ export class CircuitTransitionsRepository {
 
   /** In the order in which they happened. */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
-    const column = (of: (transition: CircuitTransition) => unknown): unknown[] => transitions.map(of);
-    await this.db.query(insert, [
-      column(({ id }) => id),
-      column(({ tool }) => sanitisedText(tool)),
-      column(({ from }) => from),
-      column(({ to }) => to),
-      column(({ reason }) => sanitisedText(reason)),
-      column(({ by }) => by && sanitisedText(by)),
-      column(({ at }) => at),
-      column(({ openings }) => openings),
-    ]);
+    await this.db.query(insert, [storableJson(transitions)]);
   }
 
   /** The newest of one tool, oldest first. */
@@ -132,3 +142,60 @@ export class CircuitHistory extends WriteBehind<CircuitTransition> {
     return this.repository.newest(tool, limit);
   }
 }
+
+/** The newest that are read of a tool with a window of its own. */
+const maxSamples = 100_000;
+/** How long the start waits for the rows of a gateway that died. */
+const replayTimeoutMs = 5_000;
+
+/** The pasts of circuits from before the start, out of the database. */
+@Injectable()
+export class CircuitPasts {
+  private readonly logger = new Logger(CircuitPasts.name);
+
+  constructor(
+    private readonly metrics: ToolMetricsRepository,
+    private readonly transitions: CircuitTransitionsRepository,
+    private readonly recorder: ExecutionRecorder,
+  ) {}
+
+  /**
+   * The pasts of all tools, with the samples since a time.
+   * @throws the database's error
+   */
+  async read(since: Date): Promise<Map<string, CircuitPast>> {
+    await this.lastJournal();
+    const [samples, transitions] = await Promise.all([
+      this.metrics.getFaultSamples(since),
+      this.transitions.pasts(),
+    ]);
+    const byTool = Map.groupBy(samples, ({ tool }) => tool);
+    const tools = new Set([...transitions.keys(), ...byTool.keys()]);
+    return new Map(
+      [...tools].map((tool) => [
+        tool,
+        { ...transitions.get(tool), samples: (byTool.get(tool) ?? []).map(sampleOf) },
+      ]),
+    );
+  }
+
+  /**
+   * One tool's samples between two times, both milliseconds since 1970.
+   * @throws the database's error
+   */
+  async samplesOf(tool: string, since: number, until: number): Promise<CircuitPast['samples']> {
+    const read = await this.metrics.getFaultSamplesOf(tool, new Date(since), maxSamples);
+    return read.map(sampleOf).filter(({ at }) => at <= until);
+  }
+
+  /**
+   * The last rows of a gateway that died may still be in its journal; a database that is away must not hold up the
+   * start.
+   */
+  private async lastJournal(): Promise<void> {
+    if (!(await endsWithin(replayTimeoutMs, this.recorder.replayed)))
+      this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
+  }
+}
+
+const sampleOf = ({ at, fault }: { at: Date; fault: boolean }) => ({ at: at.getTime(), fault });

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { CircuitKind } from './breaker/circuit-state.js';
-import { OptionalInt, OptionalText } from '../rest/dto.js';
+import { NullableText, OptionalInt, OptionalText } from '../rest/dto.js';
 
 const states = ['closed', 'open', 'half_open'] as const;
 
@@ -45,8 +45,7 @@ export class CircuitTransitionView {
   @ApiProperty({ enum: states, example: 'closed' }) readonly from!: CircuitKind;
   @ApiProperty({ enum: states, example: 'open' }) readonly to!: CircuitKind;
   @ApiProperty({ example: '5 of 5 calls in the last 300 s were tool faults' }) readonly reason!: string;
-  @ApiProperty({ type: String, nullable: true, example: null, description: 'null: it happened by itself' })
-  readonly by!: string | null;
+  @NullableText(null, 'null: it happened by itself') readonly by!: string | null;
 }
 
 export class CircuitRulesView {
@@ -59,28 +58,19 @@ export class CircuitRulesView {
 export class CircuitStateView {
   @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
   @ApiProperty({ enum: states, example: 'open' }) readonly state!: CircuitKind;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '5 of 5 calls in the last 300 s were tool faults',
-    description: 'Why the circuit is in this state; null while it was always closed',
-  })
+  @NullableText(
+    '5 of 5 calls in the last 300 s were tool faults',
+    'Why the circuit is in this state; null while it was always closed',
+  )
   readonly reason!: string | null;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'Who put it into this state by hand; null: it went there by itself',
-  })
+  @NullableText(null, 'Who put it into this state by hand; null: it went there by itself')
   readonly by!: string | null;
   @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Beginning of the state' })
   readonly since!: string;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '2026-01-23T10:30:30.000Z',
-    description: 'When an open circuit lets the first calls try the tool; null when none is to come',
-  })
+  @NullableText(
+    '2026-01-23T10:30:30.000Z',
+    'When an open circuit lets the first calls try the tool; null when none is to come',
+  )
   readonly nextProbeAt!: string | null;
   @ApiProperty({
     example: false,

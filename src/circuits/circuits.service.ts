@@ -1,20 +1,21 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from './breaker/circuit-breaker.js';
-import type { CircuitOverride } from './breaker/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
-import type { CircuitTransition } from './circuit-events.js';
-import { CircuitHistory } from './circuit-transitions.repository.js';
-import type { CircuitListView, CircuitStateView, CircuitView, OverrideCircuitBody } from './circuit.dto.js';
+import { CircuitHistory, type CircuitTransition } from './circuit-transitions.repository.js';
+import type {
+  CircuitListView,
+  CircuitStateView,
+  CircuitTransitionView,
+  CircuitView,
+  OverrideCircuitBody,
+} from './circuit.dto.js';
 
 const shownByDefault = 50;
-
-/** The shown part of a circuit's history. */
-interface ShownHistory {
-  /** Oldest first. */
-  readonly transitions: readonly CircuitTransition[];
-  /** False: the database could not be read, and this is what happened since the start. */
-  readonly complete: boolean;
-}
+const defaultReasons = {
+  openByHand: 'Opened by hand',
+  closeByHand: 'Closed by hand',
+  reset: 'Reset by hand',
+};
 
 /** Circuits as operators see and override them. */
 @Injectable()
@@ -31,7 +32,8 @@ export class CircuitsService {
     const tracked = this.circuits.find(tool);
     // First: looking at the state may add the transition that time has brought about.
     tracked.breaker.current();
-    return viewOfCircuit(tool, tracked.breaker, await this.shown(tool, tracked, limit));
+    const shown = await this.shown(tool, tracked, limit);
+    return { ...stateOf(tool, tracked.breaker), ...shown };
   }
 
   notClosed(): CircuitListView {
@@ -39,49 +41,35 @@ export class CircuitsService {
     return { data };
   }
 
-  /** Refuses every call of the tool until its circuit is closed or reset. @throws Problem `not_found` */
-  open(tool: string, body: OverrideCircuitBody, caller: string): Promise<CircuitView> {
-    this.circuits.find(tool).breaker.openByHand(override(body, caller, 'Opened by hand'));
-    return this.circuitOf(tool);
-  }
-
-  /** @throws Problem `not_found` */
-  close(tool: string, body: OverrideCircuitBody, caller: string): Promise<CircuitView> {
-    this.circuits.find(tool).breaker.closeByHand(override(body, caller, 'Closed by hand'));
-    return this.circuitOf(tool);
-  }
-
-  /** Closes the circuit and forgets its openings. @throws Problem `not_found` */
-  reset(tool: string, body: OverrideCircuitBody, caller: string): Promise<CircuitView> {
-    this.circuits.find(tool).breaker.reset(override(body, caller, 'Reset by hand'));
+  /** Opens, closes or resets a tool's circuit by hand. @throws Problem `not_found` */
+  override(
+    tool: string,
+    change: keyof typeof defaultReasons,
+    body: OverrideCircuitBody,
+    caller: string,
+  ): Promise<CircuitView> {
+    const { by = caller, reason = defaultReasons[change] } = body;
+    this.circuits.find(tool).breaker[change]({ by, reason });
     return this.circuitOf(tool);
   }
 
   /** A circuit is shown, and obeys, also while the database is away. */
-  private async shown(tool: string, { history }: TrackedCircuit, limit: number): Promise<ShownHistory> {
+  private async shown(
+    tool: string,
+    { history }: TrackedCircuit,
+    limit: number,
+  ): Promise<Pick<CircuitView, 'history' | 'historyComplete'>> {
     try {
-      return { transitions: await this.history.newest(tool, limit), complete: true };
+      return { history: viewsOf(await this.history.newest(tool, limit)), historyComplete: true };
     } catch (error) {
       this.logger.warn(error, 'the history of a circuit could not be read');
-      return { transitions: history.slice(-limit), complete: false };
+      return { history: viewsOf(history.slice(-limit)), historyComplete: false };
     }
   }
 }
 
-function override(
-  { by, reason }: OverrideCircuitBody,
-  caller: string,
-  defaultReason: string,
-): CircuitOverride {
-  return { by: by ?? caller, reason: reason ?? defaultReason };
-}
-
-/** A circuit as operators see it; times in ISO 8601. */
-const viewOfCircuit = (tool: string, breaker: CircuitBreaker, history: ShownHistory): CircuitView => ({
-  ...stateOf(tool, breaker),
-  history: history.transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by })),
-  historyComplete: history.complete,
-});
+const viewsOf = (transitions: readonly CircuitTransition[]): CircuitTransitionView[] =>
+  transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by }));
 
 function stateOf(tool: string, breaker: CircuitBreaker): CircuitStateView {
   const state = breaker.current();

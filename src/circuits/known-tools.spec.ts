@@ -1,4 +1,4 @@
-import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
+import { defaultThresholds } from '../tool-contract/tool.js';
 import { KnownTools } from './known-tools.js';
 
 it('knows the tools of the last push', () => {

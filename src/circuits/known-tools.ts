@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { TypedEvents } from '../common/typed-events.js';
-import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
+import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool.js';
 
 /** A registered tool, as health knows it. */
 interface KnownTool {

@@ -1,6 +1,7 @@
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 import { type BackOff, backOff } from './back-off.js';
-import { outOfMemoryCode, WorkerProcess } from './worker-process.js';
+import { type ChildProcess, fork } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 
 export interface WorkerCallsOptions<News> {
   /** For the thread's list of names and for messages of errors. */
@@ -82,14 +83,14 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     const timer = timeLimitMs === undefined ? undefined : setTimeout(late, timeLimitMs).unref();
     const waiting = { request, timer, ...Promise.withResolvers<Answer>() };
     this.waiting.set(call, waiting);
-    if (this.worker) this.send({ call, request });
+    if (this.worker) this.worker.postMessage({ call, request });
     else if (!this.restarting) this.start();
     return waiting.promise;
   }
 
   /** Says something that needs no answer; nobody hears it while the worker is being replaced. */
   tell(message: Message): void {
-    this.send({ message });
+    this.worker?.postMessage({ message });
   }
 
   /** Ends the worker, wherever it is. A later call starts another one. */
@@ -99,23 +100,16 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     await worker?.terminate();
   }
 
-  private send(order: ToWorker<Request, Message>): void {
-    this.worker?.postMessage(order);
-  }
-
   private start(): void {
-    const { name, workerData, heapMb, processMb, resourceLimits = {} } = this.options;
+    const { name, workerData, heapMb, resourceLimits = {} } = this.options;
     const worker =
       heapMb === undefined
         ? new Worker(this.script, { name, workerData, resourceLimits })
-        : new WorkerProcess(this.script, { workerData, heapMb, processMb });
+        : new WorkerProcess(this.script, this.options);
     worker.unref();
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));
-    worker.on(
-      'message',
-      (said: FromWorker<Answer, News>) => this.worker === worker && this.heard(worker, said),
-    );
+    worker.on('message', (said: FromWorker<Answer, News>) => this.heard(worker, said));
     worker.on('messageerror', (error: Error) => {
       cause = error;
       void worker.terminate();
@@ -127,29 +121,24 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     });
     this.worker = worker;
     this.restarting = undefined;
-    for (const [call, { request }] of this.waiting) this.send({ call, request });
+    for (const [call, { request }] of this.waiting) worker.postMessage({ call, request });
   }
 
   /** Replaces a worker whose message cannot be read: it must not end the server. */
   private heard(worker: Worker | WorkerProcess, said: FromWorker<Answer, News>): void {
+    if (this.worker !== worker) return;
     try {
       this.hear(said);
-    } catch (error) {
-      this.replace(
-        new WorkerEnded('died', `The ${this.options.name} thread said what nobody can read`, {
-          cause: error,
-        }),
-      );
+    } catch (cause) {
+      const message = `The ${this.options.name} thread said what nobody can read`;
+      this.replace(new WorkerEnded('died', message, { cause }));
       void worker.terminate();
     }
   }
 
   private hear({ call, answer, error, news }: FromWorker<Answer, News>): void {
     this.failures = 0;
-    if (call === undefined) {
-      this.options.onNews?.(news as News);
-      return;
-    }
+    if (call === undefined) return this.options.onNews?.(news as News);
     const waiting = this.waiting.get(call);
     this.waiting.delete(call);
     clearTimeout(waiting?.timer);
@@ -219,3 +208,91 @@ export const tellOwner = <News>(news: News): void => say({ news });
 function say(said: FromWorker<unknown, unknown>): void {
   parentPort?.postMessage(said);
 }
+
+/** Node's own code for a thread that needs more memory than it may have. */
+export const outOfMemoryCode = 'ERR_WORKER_OUT_OF_MEMORY';
+
+/** The exit code of a process that has grown too large; none of Node's own. */
+export const tooLargeExit = 97;
+
+/** What the host of a worker starts. */
+export interface HostedWorker {
+  /** URL of its script. */
+  readonly script: string;
+  readonly workerData: unknown;
+  readonly resourceLimits: ResourceLimits;
+  /** Of the process, in MB. */
+  readonly processMb: number | undefined;
+}
+
+/**
+ * The server's own flags for new objects and malloc are made for the event loop: here memory is to be given back. The
+ * compiler Maglev takes gigabytes beside the heap for one very long function, such as the validator of a long schema.
+ */
+const flags = ['--min-semi-space-size=1', '--max-semi-space-size=8', '--no-maglev'];
+const variables = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
+
+/**
+ * A `Worker` in a process of its own, with the same events and methods. V8 ends the whole process when one step of a
+ * script overruns its heap by more than a little: a thread would take the server along.
+ */
+export class WorkerProcess extends EventEmitter {
+  private readonly host: ChildProcess;
+
+  /**
+   * @param heapMb of the script; the process takes some 50 MB beside it
+   * @param processMb of all of it, where the script may fill buffers, which are not on the heap
+   */
+  constructor(
+    script: URL,
+    {
+      workerData,
+      heapMb = 0,
+      processMb,
+    }: Pick<WorkerCallsOptions<never>, 'workerData' | 'heapMb' | 'processMb'>,
+  ) {
+    super();
+    this.host = fork(new URL('./worker-host.js', import.meta.url), [], {
+      execArgv: [...process.execArgv, ...flags],
+      // It has no business with the server's secrets.
+      env: variables,
+      serialization: 'advanced',
+      stdio: 'ignore',
+    });
+    this.host.on(
+      'message',
+      ({ message, error }: { message?: unknown; error?: { message: string; code?: string } }) => {
+        if (error === undefined) this.emit('message', message);
+        else this.emit('error', Object.assign(new Error(error.message), { code: error.code }));
+      },
+    );
+    this.host.on('error', (error) => this.emit('error', error));
+    this.host.on('exit', (code, signal) => {
+      if (signal === 'SIGABRT') this.emit('error', outOfMemory(heapMb));
+      if (code === tooLargeExit) this.emit('error', outOfMemory(processMb));
+      this.emit('exit');
+    });
+    const resourceLimits = { maxOldGenerationSizeMb: heapMb };
+    this.postMessage({ script: script.href, workerData, resourceLimits, processMb } satisfies HostedWorker);
+  }
+
+  postMessage(message: unknown): void {
+    if (this.host.connected) this.host.send(message as object);
+  }
+
+  /** The end of this process does not wait for it: it ends when its owner is gone. */
+  unref(): void {
+    this.host.unref();
+    this.host.channel?.unref();
+  }
+
+  async terminate(): Promise<void> {
+    if (this.host.exitCode !== null || this.host.signalCode !== null) return;
+    const ended = once(this.host, 'exit');
+    this.host.kill('SIGKILL');
+    await ended;
+  }
+}
+
+const outOfMemory = (mb: number | undefined): Error =>
+  Object.assign(new Error(`reached its memory limit of ${mb} MB`), { code: outOfMemoryCode });

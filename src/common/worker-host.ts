@@ -1,8 +1,8 @@
 /** The process of one `WorkerProcess`: passes on what the owner and the worker say to each other, and ends with either. */
 import { Worker } from 'node:worker_threads';
-import { type FromHost, type HostedWorker, tooLargeExit } from './worker-process.js';
+import { type HostedWorker, tooLargeExit } from './worker-calls.js';
 
-const say = (said: FromHost): boolean | undefined => process.send?.(said);
+const say = (said: object): boolean | undefined => process.send?.(said);
 
 /** A stream that is inflated grows by some 500 MB a second. */
 const lookMs = 50;

@@ -1,4 +1,4 @@
-import { holmesParameters } from './holmes-parameters.js';
+import { holmesParameters } from './tool-formats.js';
 
 // real: everything; mock: nothing. test/platforms gives the same to HolmesGPT's own classes.
 

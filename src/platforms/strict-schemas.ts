@@ -1,5 +1,5 @@
 import { isObject } from '../common/json.js';
-import { knownReference, partAt } from '../schemas/schema-references.js';
+import { knownReference, resolved } from '../schemas/schema-references.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 
 /*
@@ -166,16 +166,6 @@ function takesNull(schema: unknown, root: JsonSchema): boolean {
   if (Array.isArray(anyOf))
     return anyOf.some((each) => !hasAlternatives(resolved(each, root)) && takesNull(each, root));
   return type === undefined || [type].flat().includes('null');
-}
-
-/** @returns undefined for what is no schema of its own, or refers to none */
-function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
-  let own = schema;
-  for (let step = 0; step < mostLevels && isObject(own) && typeof own['$ref'] === 'string'; step++) {
-    if (!knownReference.test(own['$ref'])) return undefined;
-    own = partAt(root, own['$ref']);
-  }
-  return isObject(own) && own['$ref'] === undefined ? own : undefined;
 }
 
 /** Of alternatives those that have members: where there are several, it is not known which one a value means. */

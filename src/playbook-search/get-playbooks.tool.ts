@@ -1,8 +1,7 @@
 import type { Tracer } from '../observability/tracing/tracer.js';
 import type { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
-import type { CallContext } from '../tool-contract/call-context.js';
+import type { CallContext, Tool } from '../tool-contract/tool.js';
 import { defineTool } from '../tool-contract/define-tool.js';
-import type { Tool } from '../tool-contract/tool.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import { noteAge, type PlaybookAnswer, type PlaybookSource, withoutContext } from './playbook-source.js';
 

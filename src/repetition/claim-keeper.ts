@@ -1,6 +1,6 @@
 import { endsWithin } from '../common/abortable.js';
 import { IntervalLoop } from '../common/interval-loop.js';
-import type { Claim, IdempotencyStore } from './idempotency-store.js';
+import type { Claim, IdempotencyRepository } from './idempotency.repository.js';
 
 /** How a claim ends: with an outcome, or as if it had never been. */
 type End = { readonly outcome: string } | 'released';
@@ -29,7 +29,7 @@ export class ClaimKeeper {
   private readonly loop: IntervalLoop;
 
   constructor(
-    private readonly store: IdempotencyStore,
+    private readonly store: IdempotencyRepository,
     leaseMs: number,
     private readonly report: KeeperReport,
   ) {

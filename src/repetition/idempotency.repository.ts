@@ -2,7 +2,29 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import type { Claim, IdempotencyStore, KeyState } from './idempotency-store.js';
+
+/** A key's use by one call. */
+export interface Claim {
+  /** Id of the execution; also tells one claim of a key from a later one. */
+  readonly id: string;
+  /** Hash of caller, tool and key. */
+  readonly scope: string;
+  readonly tool: string;
+  readonly inputHash: string;
+}
+
+/** The state of a key, for a call that wants to claim it. */
+export type KeyState =
+  | { readonly kind: 'claimed' }
+  | { readonly kind: 'ended'; readonly inputHash: string; readonly outcome: string }
+  | {
+      readonly kind: 'running';
+      readonly inputHash: string;
+      /** Id of the claim that has it. */
+      readonly holder: string;
+      /** Its gateway has given no sign of life for a whole lease. */
+      readonly abandoned: boolean;
+    };
 
 type Held = Pick<Claim, 'id' | 'scope'>;
 
@@ -17,9 +39,12 @@ const deletedAtOnce = 1_000;
 /** Whole milliseconds, as an interval of a parameter. */
 const ms = (parameter: string): string => `${parameter} * interval '1 millisecond'`;
 
-/** Rows of idempotency_keys. The database's clock decides for all replicas. */
+/**
+ * Keys and outcomes, shared by replicas and safe from restarts: rows of idempotency_keys. The database's clock decides
+ * for all replicas. Each method throws if the database is away.
+ */
 @Injectable()
-export class IdempotencyRepository implements IdempotencyStore {
+export class IdempotencyRepository {
   private readonly ttlMs: number;
   private readonly leaseMs: number;
 
@@ -31,6 +56,7 @@ export class IdempotencyRepository implements IdempotencyStore {
     this.leaseMs = idempotency.leaseMs;
   }
 
+  /** @returns undefined when the key changed hands meanwhile: ask again */
   async claim({ id, scope, tool, inputHash }: Claim): Promise<KeyState | undefined> {
     const [row] = await this.rows<KeyRow & { readonly claimed: boolean }>(
       `WITH mine AS (
@@ -51,6 +77,7 @@ export class IdempotencyRepository implements IdempotencyStore {
     return row && (row.claimed ? { kind: 'claimed' } : stateOf(row));
   }
 
+  /** Claims a key whose holder is dead. @returns false when that was not so any more */
   takeOver(holder: string, { id, scope }: Claim): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET claim = $3, held_until = now() + ${ms('$4')}
@@ -59,28 +86,23 @@ export class IdempotencyRepository implements IdempotencyStore {
     );
   }
 
-  end({ id, scope }: Held, outcome: string): Promise<boolean> {
+  /** @param isAbandoned its holder is dead. @returns false when the claim was lost, or that was not so any more */
+  end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, expires_at = now() + ${ms('$4')}
-       WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1`,
-      [scope, id, outcome, this.ttlMs],
+       WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND (NOT $5 OR held_until <= now()) RETURNING 1`,
+      [scope, id, outcome, this.ttlMs, isAbandoned],
     );
   }
 
-  endAbandoned({ id, scope }: Held, outcome: string): Promise<boolean> {
-    return this.changes(
-      `UPDATE idempotency_keys SET outcome = $3, expires_at = now() + ${ms('$4')}
-       WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND held_until <= now() RETURNING 1`,
-      [scope, id, outcome, this.ttlMs],
-    );
-  }
-
+  /** The key is as if it had never come. */
   async release({ id, scope }: Held): Promise<void> {
     const sql =
       'DELETE FROM idempotency_keys WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1';
     await this.changes(sql, [scope, id]);
   }
 
+  /** Says that these claims are alive. */
   async renew(claims: readonly Held[]): Promise<void> {
     // In the order of the key: two replicas that renew never wait for each other in a circle.
     const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));

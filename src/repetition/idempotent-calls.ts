@@ -9,7 +9,7 @@ import type { InFlight } from '../common/lifecycle.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ClaimKeeper } from './claim-keeper.js';
-import type { Claim, IdempotencyStore, KeyState } from './idempotency-store.js';
+import type { Claim, IdempotencyRepository, KeyState } from './idempotency.repository.js';
 
 /** A call with a key, and what of its tool matters here. */
 export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context' | 'principal'> {
@@ -34,7 +34,7 @@ const pauses = { firstMs: 25, longestMs: 500 };
  */
 export class IdempotentCalls {
   constructor(
-    private readonly store: IdempotencyStore,
+    private readonly store: IdempotencyRepository,
     private readonly keeper: ClaimKeeper,
     private readonly maxOutcomeBytes: number,
     /** Calls that run although their caller has left: the server waits for them before it stops. */
@@ -67,7 +67,7 @@ export class IdempotentCalls {
     if (idempotent) return (await this.store.takeOver(holder, claim)) ? { kind: 'claimed' } : undefined;
     const { scope, tool, inputHash } = claim;
     const outcome = JSON.stringify(interruptedOutcome(holder, tool));
-    const ended = await this.store.endAbandoned({ id: holder, scope }, outcome);
+    const ended = await this.store.end({ id: holder, scope }, outcome, true);
     return ended ? { kind: 'ended', inputHash, outcome } : undefined;
   }
 

@@ -228,6 +228,10 @@ export const OptionalMomentText = (said: Said): PropertyDecorator =>
     [isMoment, (text) => rules.isDate(momentOf(text as string))],
   ]);
 
+/** Text of a view that may be null. */
+export const NullableText = (example: string | null, description?: string): PropertyDecorator =>
+  ApiProperty({ type: String, nullable: true, example, description });
+
 /** A body that ignores the members which only its view has, so that the answer of GET can be sent back. */
 export const SentBackBy =
   (body: Type): ClassDecorator =>

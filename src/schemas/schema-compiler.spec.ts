@@ -1,6 +1,5 @@
 import type { JsonSchema } from './json-schema.js';
-import { compileSchema } from './schema-compiler.js';
-import { inDialect } from './schema-dialects.js';
+import { compileSchema, inDialect } from './schema-compiler.js';
 
 const problemsOf = (schema: JsonSchema, input: unknown, allErrors = false) =>
   compileSchema(schema, { allErrors }).problemsOf(input);

@@ -18,3 +18,15 @@ const memberOf = (part: unknown, name: string): unknown =>
   (isObject(part) || Array.isArray(part)) && Object.hasOwn(part, name)
     ? (part as JsonSchema)[name]
     : undefined;
+
+const maxSteps = 10;
+
+/** Follows the references of a schema within its root. @returns undefined for what is no schema, or refers to none */
+export function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
+  let own = schema;
+  for (let step = 0; step < maxSteps && isObject(own) && typeof own['$ref'] === 'string'; step++) {
+    if (!knownReference.test(own['$ref'])) return undefined;
+    own = partAt(root, own['$ref']);
+  }
+  return isObject(own) && own['$ref'] === undefined ? own : undefined;
+}

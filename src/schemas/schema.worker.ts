@@ -2,9 +2,8 @@ import { Ajv } from 'ajv';
 import { LRUCache } from 'lru-cache';
 import type { FieldProblem } from '../common/errors.js';
 import { answerCalls } from '../common/worker-calls.js';
-import { compileSchema } from './schema-compiler.js';
+import { compileSchema, inDialect, type SchemaCompiler } from './schema-compiler.js';
 import { costPerByte } from './schema-cost.js';
-import { inDialect, type SchemaCompiler } from './schema-dialects.js';
 import type { JsonSchema } from './json-schema.js';
 import type { SchemaAnswer, SchemaPass, SchemaTrial } from './schema-thread.js';
 

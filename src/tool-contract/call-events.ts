@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { OutcomeCode, Refusal } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
-import type { CallContext } from './call-context.js';
+import type { CallContext } from './tool.js';
 import type { CachedAnswer } from './call-ticket.js';
 import type { OutcomeStatus } from './tool-outcome.js';
 

@@ -1,6 +1,6 @@
 import type { Cancellation } from '../common/cancellation.js';
 import type { NoticeListener } from '../common/tool-notice.js';
-import type { CallContext } from './call-context.js';
+import type { CallContext } from './tool.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';

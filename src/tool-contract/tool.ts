@@ -3,9 +3,7 @@ import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import type { NoticeListener } from '../common/tool-notice.js';
-import type { CallContext } from './call-context.js';
 import type { Principal } from './principal.js';
-import type { ToolThresholds } from './tool-thresholds.js';
 
 export type ToolKind = 'builtin' | 'custom' | 'mcp';
 
@@ -141,3 +139,52 @@ export interface Tool {
 /** The value for an LLM to read instead of the tool's result; undefined where the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
+
+/**
+ * The caller of a call, and its investigation, run and labels; REST takes it from body and headers, MCP from `_meta`.
+ */
+export interface CallContext {
+  readonly userId: string;
+  readonly requestId: string;
+  readonly projectId: string;
+  readonly sessionId?: string;
+  readonly investigationId?: string;
+  readonly runId?: string;
+  readonly threadId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly traceparent?: string;
+}
+
+/**
+ * By which a tool is graded and advised on. Rates are 0 to 1, latencies milliseconds; each limit still belongs to the
+ * better grade.
+ */
+export interface ToolThresholds {
+  /** Healthy from here on. */
+  readonly successRateHealthy: number;
+  /** Degraded from here on, unhealthy below. */
+  readonly successRateDegraded: number;
+  /** A mean up to here is healthy. */
+  readonly latencyHealthyMs: number;
+  /** A mean up to here is degraded, unhealthy beyond. */
+  readonly latencyDegradedMs: number;
+  /** Below this number of calls nothing is said. */
+  readonly minCalls: number;
+  /** Errors and timeouts in the window from which a break is advised. */
+  readonly errorThreshold: number;
+  readonly windowMinutes: number;
+  /** A call that took this long is slow. */
+  readonly slowCallMs: number;
+}
+
+/** The thresholds of tools that name no others. */
+export const defaultThresholds: ToolThresholds = {
+  successRateHealthy: 0.95,
+  successRateDegraded: 0.8,
+  latencyHealthyMs: 2000,
+  latencyDegradedMs: 5000,
+  minCalls: 5,
+  errorThreshold: 5,
+  windowMinutes: 5,
+  slowCallMs: 5000,
+};

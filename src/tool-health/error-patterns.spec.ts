@@ -1,4 +1,4 @@
-import { messagePattern } from './error-patterns.js';
+import { messagePattern } from './health-report.js';
 
 describe('messagePattern', () => {
   it.each([

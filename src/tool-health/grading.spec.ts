@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { rounded } from '../records/executions/queries/rounding.js';
-import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
+import { defaultThresholds } from '../tool-contract/tool.js';
 import { grade, type HealthReason } from './grading.js';
 
 /**

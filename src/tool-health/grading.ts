@@ -1,5 +1,5 @@
 import { fixed, rounded } from '../records/executions/queries/rounding.js';
-import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
+import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool.js';
 
 /** How a tool is doing. */
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;

@@ -174,7 +174,7 @@ export class ToolHealthController {
     @Body() body: OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CircuitView> {
-    return this.circuits.open(tool, body, userId);
+    return this.circuits.override(tool, 'openByHand', body, userId);
   }
 
   @Post(':tool/circuit/close')
@@ -191,7 +191,7 @@ export class ToolHealthController {
     @Body() body: OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CircuitView> {
-    return this.circuits.close(tool, body, userId);
+    return this.circuits.override(tool, 'closeByHand', body, userId);
   }
 
   @Post(':tool/circuit/reset')
@@ -208,6 +208,6 @@ export class ToolHealthController {
     @Body() body: OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CircuitView> {
-    return this.circuits.reset(tool, body, userId);
+    return this.circuits.override(tool, 'reset', body, userId);
   }
 }

@@ -1,6 +1,6 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
-import { OptionalInt, PageOf } from '../rest/dto.js';
+import { NullableText, OptionalInt, PageOf } from '../rest/dto.js';
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
@@ -24,14 +24,11 @@ export class HealthReasonView {
     description: 'Not graded: inputs that the tool refused, cancelled calls, short deadlines',
   })
   readonly callerErrors?: number;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: checkedAtExample,
-    description:
-      'Since when it has this grade; a first grade counts from the first call that it is made of. ' +
+  @NullableText(
+    checkedAtExample,
+    'Since when it has this grade; a first grade counts from the first call that it is made of. ' +
       'null: of a period other than the last hour, or of a tool that had no other grade than unknown',
-  })
+  )
   readonly since!: string | null;
 }
 
@@ -127,13 +124,7 @@ export class DashboardView {
 export class ToolHealthSummaryView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly status!: HealthStatus;
   @ApiProperty({ example: 0.98 }) readonly successRate!: number;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: checkedAtExample,
-    description: 'null: never executed',
-  })
-  readonly lastUsed!: string | null;
+  @NullableText(checkedAtExample, 'null: never executed') readonly lastUsed!: string | null;
   @ApiProperty({ example: 150.5 }) readonly avgLatencyMs!: number;
   @ApiProperty({ example: 100 }) readonly totalCalls!: number;
   @ApiProperty({ example: 2 }) readonly recentErrors!: number;
@@ -170,12 +161,9 @@ export class ToolHealthInfoView {
   @ApiProperty({ example: 5, description: 'Among the last 100 executions' }) readonly failedCalls!: number;
   @ApiProperty({ example: 0.95, description: 'Of the last 24 hours' }) readonly successRate!: number;
   @ApiProperty({ example: 150.5, description: 'Of the last 24 hours' }) readonly avgLatencyMs!: number;
-  @ApiProperty({ type: String, nullable: true, example: checkedAtExample })
-  readonly lastSuccess!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: checkedAtExample })
-  readonly lastFailure!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'Search timed out after 5000ms' })
-  readonly lastError!: string | null;
+  @NullableText(checkedAtExample) readonly lastSuccess!: string | null;
+  @NullableText(checkedAtExample) readonly lastFailure!: string | null;
+  @NullableText('Search timed out after 5000ms') readonly lastError!: string | null;
 }
 
 const seenExample = '2026-01-23T10:30:00.000Z';
@@ -196,8 +184,7 @@ export class MessagePatternView {
   @ApiProperty({ example: 'Search timed out after <n>ms', description: 'Empty: they say nothing' })
   readonly message!: string;
   @ApiProperty({ example: 4 }) readonly count!: number;
-  @ApiProperty({ example: seenExample, description: 'In the period' })
-  readonly firstSeen!: string;
+  @ApiProperty({ example: seenExample, description: 'In the period' }) readonly firstSeen!: string;
   @ApiProperty({ example: seenExample }) readonly lastSeen!: string;
   @ApiProperty({ example: 'Search timed out after 5000ms', description: 'The newest of them' })
   readonly example!: string;

@@ -1,24 +1,43 @@
-import { Module } from '@nestjs/common';
+import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { CircuitBreakers } from '../circuits/circuit-breakers.js';
 import { CircuitsModule } from '../circuits/circuits.module.js';
 import { CLOCK, systemClock } from '../common/clock.js';
+import { IntervalLoop } from '../common/interval-loop.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
-import { GradeChangesRepository, GradeHistory } from './grade-history.js';
-import { HealthEvents } from './health-events.js';
-import { HealthWatch } from './health-watch.js';
+import { GradeHistory } from './grade-history.js';
+import { HealthEvents, ToolHealthService } from './tool-health.service.js';
 import { ToolHealthController } from './tool-health.controller.js';
-import { ToolHealthService } from './tool-health.service.js';
 
+const lookEveryMs = 60_000;
+
+/** Grades of tools. All tools are looked at every minute, so that changes are reported also while nobody asks. */
 @Module({
   imports: [CircuitsModule, ToolMetricsModule],
   controllers: [ToolHealthController],
-  providers: [
-    HealthEvents,
-    ToolHealthService,
-    GradeChangesRepository,
-    GradeHistory,
-    HealthWatch,
-    { provide: CLOCK, useValue: systemClock },
-  ],
+  providers: [HealthEvents, ToolHealthService, GradeHistory, { provide: CLOCK, useValue: systemClock }],
   exports: [CircuitsModule, HealthEvents, ToolHealthService],
 })
-export class ToolHealthModule {}
+export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly watch: IntervalLoop;
+
+  constructor(health: ToolHealthService, circuits: CircuitBreakers) {
+    const logger = new Logger(ToolHealthModule.name);
+    this.watch = new IntervalLoop(
+      async () => {
+        circuits.look();
+        await health.look();
+      },
+      lookEveryMs,
+      // The database may be away for long: one line is enough.
+      (error, again) => again || logger.warn(error, 'the health of tools is not watched for now'),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.watch.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.watch.stop();
+  }
+}

@@ -1,14 +1,11 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CLOCK, type Clock, hourMs, minuteMs } from '../common/clock.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { Problem } from '../common/errors.js';
 import { newToolMetric } from '../records/executions/execution-record.js';
 import type { ToolMetric } from '../records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
-import type {
-  FleetFigures,
-  LatencyFigures,
-  ToolFigures,
-} from '../records/executions/queries/tool-figures.js';
+import type { FleetFigures } from '../records/executions/queries/tool-figures.js';
 import type { CircuitAdviceQuery, CircuitAdviceView } from '../circuits/circuit.dto.js';
 import type {
   DashboardView,
@@ -18,7 +15,7 @@ import type {
   ToolHealthInfoView,
   ToolHealthView,
 } from './tool-health.dto.js';
-import { errorPatterns } from './error-patterns.js';
+import { type GradedTool, errorPatterns, reportOf, summaryOf, infoOf } from './health-report.js';
 import {
   countByStatus,
   type Grade,
@@ -28,29 +25,10 @@ import {
   neverExecuted,
   overallStatus,
 } from './grading.js';
-import { HealthEvents } from './health-events.js';
-import { reportOf, summaryOf } from './health-report.js';
 import { KnownTools } from '../circuits/known-tools.js';
-import { StatusLog } from './status-log.js';
 
 /** A caller's report of an execution that did not come through the door. */
-type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> &
-  Partial<
-    Pick<
-      ToolMetric,
-      'status' | 'executionTimeMs' | 'sessionId' | 'requestId' | 'errorType' | 'errorMessage' | 'metadata'
-    >
-  >;
-
-interface GradedTool {
-  readonly name: string;
-  /** Undefined without calls in the period. */
-  readonly figures: FleetFigures | undefined;
-  readonly lastUsed: Date | undefined;
-  readonly grade: Grade;
-  /** Since when it has this grade, milliseconds since 1970. */
-  readonly since: number | null;
-}
+type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
 
 /** Reading latencies is most of the work. */
 type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
@@ -73,11 +51,31 @@ const nobodysFault: readonly (string | null | undefined)[] = [
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
+/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since 1970. */
+export interface HealthChange {
+  readonly tool: string;
+  readonly from: HealthStatus;
+  readonly to: HealthStatus;
+  readonly at: number;
+  /** The text of the new grade's report: its issues, else that all is well. */
+  readonly why: string;
+}
+
+/** Says every change of a tool's grade, synchronously; a listener that throws harms nobody. */
+@Injectable()
+export class HealthEvents extends TypedEvents<HealthChange> {
+  constructor() {
+    const logger = new Logger(HealthEvents.name);
+    super((error) => logger.error(error, 'a listener of health failed'));
+  }
+}
+
 /** Says what the metrics mean: grades, error patterns, summaries. */
 @Injectable()
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
-  private readonly statuses = new StatusLog();
+  /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
+  private readonly statuses = new Map<string, { readonly status: HealthStatus; readonly since: number }>();
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -102,10 +100,11 @@ export class ToolHealthService {
   /** A tool that nobody knows is `unknown`, like one without calls. */
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
     const now = this.clock.now();
-    const stats = await this.metrics.getToolStats(tool, this.period(now, periodHours));
-    const graded = this.gradeOf(tool, stats);
-    const since = this.sinceWhen(tool, stats, graded, { hours: periodHours, now });
-    return reportOf(tool, stats, this.knownTools.thresholdsOf(tool), graded, { now, since });
+    const { since: from, until } = period(now, periodHours);
+    const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
+    const graded = this.gradeOf(tool, figures);
+    const since = this.sinceWhen(tool, figures, graded, { hours: periodHours, now });
+    return this.reportOf({ name: tool, figures, grade: graded, since }, now);
   }
 
   /** Every tool that is registered or was ever executed, by name. */
@@ -116,7 +115,7 @@ export class ToolHealthService {
 
   /** A grade that was seen before this server started. @param since milliseconds since 1970 */
   remember(tool: string, status: HealthStatus, since: number): void {
-    this.statuses.note(tool, status, since);
+    if (status !== 'unknown') this.statuses.set(tool, { status, since });
   }
 
   /** Looks whether a tool's grade of the last hour has changed, and tells it. */
@@ -147,7 +146,7 @@ export class ToolHealthService {
 
   /** All failures of the period. @param limit of the patterns by message that are shown */
   async getErrorPatterns(tool: string, limit = 20, periodHours = gradedHours): Promise<ErrorPatternsView> {
-    const { since, until } = this.period(this.clock.now(), periodHours);
+    const { since, until } = period(this.clock.now(), periodHours);
     const [stats, groups] = await Promise.all([
       this.metrics.getToolStats(tool, { since, until }),
       this.metrics.getFailureGroups(tool, since, until),
@@ -178,9 +177,7 @@ export class ToolHealthService {
   /** The summary of the period; `lastUsed` is of all time. */
   async getHealthSummary(periodHours = gradedHours): Promise<HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
-    const summaries = tools.map(
-      ({ name, figures, grade, lastUsed }) => [name, summaryOf(figures, grade, lastUsed)] as const,
-    );
+    const summaries = tools.map((tool) => [tool.name, summaryOf(tool)] as const);
     return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
   }
 
@@ -192,20 +189,7 @@ export class ToolHealthService {
     const report = await this.checkToolHealth(tool, dayHours);
     if (report.totalCalls === 0) return null;
     const { status } = await this.checkToolHealth(tool);
-    const outcomes = await this.metrics.getRecentOutcomes(tool, outcomesRead);
-    const successes = outcomes.filter(({ status }) => status === 'success');
-    const failures = outcomes.filter(({ status }) => status !== 'success');
-    return {
-      status,
-      totalCalls: report.totalCalls,
-      successfulCalls: successes.length,
-      failedCalls: failures.length,
-      successRate: report.successRate,
-      avgLatencyMs: report.avgLatencyMs,
-      lastSuccess: successes[0]?.recordedAt.toISOString() ?? null,
-      lastFailure: failures[0]?.recordedAt.toISOString() ?? null,
-      lastError: failures[0]?.errorMessage ?? null,
-    };
+    return infoOf(report, status, await this.metrics.getRecentOutcomes(tool, outcomesRead));
   }
 
   /** @throws Problem `not_found` for a tool without calls in the last 24 hours */
@@ -225,7 +209,7 @@ export class ToolHealthService {
     const now = this.clock.now();
     const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
-      this.figures(this.period(now, periodHours), latency),
+      this.figures(period(now, periodHours), latency),
     ]);
     const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
     const tools = names.map((name) => {
@@ -235,7 +219,7 @@ export class ToolHealthService {
       const seenSince = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
       return { name, figures, lastUsed, grade: graded, since: seenSince };
     });
-    const statuses = tools.map(({ grade: { status } }) => status);
+    const statuses = tools.map((tool) => tool.grade.status);
     return {
       now,
       tools,
@@ -258,14 +242,12 @@ export class ToolHealthService {
     return new Map([...figures, ...shown]);
   }
 
-  private gradeOf(tool: string, figures: GradedStats | undefined): Grade {
-    return grade(figures ?? noCalls, this.knownTools.thresholdsOf(tool));
+  private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
+    return grade(figures, this.knownTools.thresholdsOf(tool));
   }
 
-  /** @param tool with its latency, where it was called in the period */
-  private reportOf({ name, figures, grade: graded, since }: GradedTool, now: number): ToolHealthView {
-    const reported = figures && hasLatency(figures) ? figures : undefined;
-    return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
+  private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): ToolHealthView {
+    return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
   }
 
   /** Since when the tool has its grade of the last hour, milliseconds since 1970; emits a change of it. */
@@ -276,19 +258,20 @@ export class ToolHealthService {
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
-    const { since, changedFrom } = this.statuses.note(tool, status, now, figures?.firstMs);
-    if (changedFrom !== undefined) {
-      const why = issues.join('; ') || 'Success rate and latency are within their targets';
-      this.events.emit({ tool, from: changedFrom, to: status, at: since ?? now, why });
-    }
+    const before = this.statuses.get(tool) ?? { status: 'unknown', since: null };
+    if (before.status === status) return before.since;
+    // A first grade counts from the calls that it is made of.
+    const since = before.since === null ? (figures?.firstMs ?? now) : now;
+    this.statuses.set(tool, { status, since });
+    const why = issues.join('; ') || 'Success rate and latency are within their targets';
+    this.events.emit({ tool, from: before.status, to: status, at: since, why });
     return since;
-  }
-
-  private period(now: number, hours: number): { since: Date; until: Date } {
-    return { since: new Date(now - hours * hourMs), until: new Date(now) };
   }
 }
 
-const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';
+const period = (now: number, hours: number): { since: Date; until: Date } => ({
+  since: new Date(now - hours * hourMs),
+  until: new Date(now),
+});
 
-const hasLatency = (figures: FleetFigures): figures is ToolFigures & LatencyFigures => 'latency' in figures;
+const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';

@@ -1,19 +1,83 @@
 import { Injectable } from '@nestjs/common';
+import {
+  InjectMetric,
+  makeCounterProvider,
+  makeGaugeProvider,
+  makeHistogramProvider,
+} from '@willsoto/nestjs-prometheus';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Refusal } from '../common/errors.js';
+import { forgetTool } from '../observability/forget-tool.js';
 import { ToolLog } from '../observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../observability/tracing/tracer.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import type { CachedAnswer } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
-import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { CallMetrics } from './call.metrics.js';
+import type { OutcomeStatus, ToolOutcome } from '../tool-contract/tool-outcome.js';
 
-/** Reports of calls: spans, counters and log lines. */
+const calls = 'toolkeeper_calls_total';
+const durations = 'toolkeeper_call_duration_seconds';
+const inFlight = 'toolkeeper_calls_in_flight';
+const refusals = 'toolkeeper_refusals_total';
+const replays = 'toolkeeper_idempotent_replays_total';
+const cachedAnswers = 'toolkeeper_cached_answers_total';
+
+type Child = ReturnType<Counter['labels']>;
+
+/** The series of one tool that each of its executions changes. */
+interface ToolSeries {
+  readonly inFlight: ReturnType<Gauge['labels']>;
+  readonly calls: Readonly<Record<OutcomeStatus, Child>>;
+  readonly durations: ReturnType<Histogram['labels']>;
+}
+
+export const callMetrics = [
+  makeCounterProvider({ name: calls, help: 'Executions by outcome', labelNames: ['tool', 'status'] }),
+  makeHistogramProvider({
+    name: durations,
+    help: 'Duration of executions, queue wait and process start included',
+    labelNames: ['tool'],
+    // From a warm process's answer to the longest time-out that is usual, in seconds.
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  }),
+  makeGaugeProvider({
+    name: inFlight,
+    help: 'Executions that run or wait for a process',
+    labelNames: ['tool'],
+  }),
+  makeCounterProvider({
+    name: refusals,
+    help: 'Calls that were not run, by reason',
+    labelNames: ['tool', 'reason'],
+  }),
+  makeCounterProvider({
+    name: replays,
+    help: 'Calls that were answered with the outcome of an earlier one with the same idempotency key',
+    labelNames: ['tool'],
+  }),
+  makeCounterProvider({
+    name: cachedAnswers,
+    help: 'Calls that were answered with a cached result (kept) or with that of an equal call under way (shared)',
+    labelNames: ['tool', 'kind'],
+  }),
+];
+
+/**
+ * Reports of calls: spans, counters and log lines. The values of the label `tool` are bounded by the registered tools
+ * and `unknown`: callers must not invent label values.
+ */
 @Injectable()
 export class CallReports {
+  private readonly byTool = new Map<string, ToolSeries>();
+
   constructor(
-    private readonly metrics: CallMetrics,
+    @InjectMetric(calls) private readonly calls: Counter,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(inFlight) private readonly inFlight: Gauge,
+    @InjectMetric(refusals) private readonly refusals: Counter,
+    @InjectMetric(replays) private readonly replays: Counter,
+    @InjectMetric(cachedAnswers) private readonly cachedAnswers: Counter,
     private readonly log: ToolLog,
     private readonly tracer: Tracer,
     private readonly events: CallEvents,
@@ -61,25 +125,25 @@ export class CallReports {
   /** An execution begins. MUST be followed by `executionEnded`. */
   executionStarted({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
-    this.metrics.started(tool);
+    this.seriesOf(tool).inFlight.inc();
     if (this.log.isVerbose()) this.log.write({ tool, event: 'execute', requestId });
   }
 
   executionEnded({ ticket, context: { requestId } }: ToolCall): void {
     const tool = ticket.tool.definition.name;
-    this.metrics.ended(tool);
+    this.seriesOf(tool).inFlight.dec();
     if (this.log.isVerbose())
       this.log.write({ tool, event: 'response', requestId, durationMs: ticket.elapsedMs() });
   }
 
   /** The outcome of an earlier call with the same idempotency key was given back. */
   replayed(tool: string): void {
-    this.metrics.replayed(tool);
+    this.replays.inc({ tool });
   }
 
   /** @param tool undefined: no tool has the name that was called, or the caller may know nothing about it */
   refused(tool: Tool | undefined, { input, context }: CallRequest, refusal: Refusal): void {
-    if (!tool) return this.metrics.refused(undefined, refusal.code);
+    if (!tool) return this.refusals.inc({ tool: 'unknown', reason: refusal.code });
     this.events.emit({ kind: 'refused', tool: tool.definition.name, input, context, refusal });
   }
 
@@ -88,14 +152,21 @@ export class CallReports {
     this.events.emit({ kind: 'cached', tool: ticket.tool.definition.name, input, context, ...kept });
   }
 
+  /** Removes the series of a deleted tool. */
+  forget(tool: string): Promise<void> {
+    const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
+    this.byTool.delete(tool);
+    return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers]);
+  }
+
   private ended(event: CallEvent): void {
     switch (event.kind) {
       case 'executed':
         return this.executed(event);
       case 'cached':
-        return this.metrics.reused(event.tool, event.how);
+        return this.cachedAnswers.inc({ tool: event.tool, kind: event.how });
       case 'refused':
-        return this.metrics.refused(event.tool, event.refusal.code);
+        return this.refusals.inc({ tool: event.tool, reason: event.refusal.code });
     }
   }
 
@@ -108,10 +179,25 @@ export class CallReports {
     errorCode,
     context,
   }: ExecutedCall): void {
-    this.metrics.executed(tool, status, executionTimeMs);
+    const { calls, durations } = this.seriesOf(tool);
+    calls[status].inc();
+    durations.observe(executionTimeMs / 1_000);
     // The message is the tool's own text and may repeat its input: it is recorded, not logged.
     const error = `${errorType} (${errorCode})`;
     if (fault) this.log.write({ tool, event: 'error', requestId: context.requestId, error });
+  }
+
+  private seriesOf(tool: string): ToolSeries {
+    const known = this.byTool.get(tool);
+    if (known) return known;
+    const calls = (status: OutcomeStatus): Child => this.calls.labels({ tool, status });
+    const series = {
+      inFlight: this.inFlight.labels({ tool }),
+      calls: { success: calls('success'), error: calls('error'), timeout: calls('timeout') },
+      durations: this.durations.labels({ tool }),
+    };
+    this.byTool.set(tool, series);
+    return series;
   }
 }
 

@@ -1,11 +1,22 @@
+import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
+import { rateLimitHeaders } from '../budgets/investigation-budget.js';
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { problemBody, toldProblem } from '../rest/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../streams/sse.js';
 import type { ToolNotice } from '../common/tool-notice.js';
-import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
-import { headersOf } from './answer-headers.js';
+
+const replayed = { 'Idempotent-Replayed': 'true' };
+
+/** The headers that an answer carries beside its outcome; undefined: none. */
+export function headersOf({
+  budget,
+  replayed: isReplay,
+}: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
+  if (isReplay) return replayed;
+  return budget && rateLimitHeaders(budget);
+}
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };

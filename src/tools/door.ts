@@ -7,7 +7,8 @@ import { newId } from '../common/ids.js';
 import { InvestigationBudgetGuard } from '../budgets/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
-import { CallTicket, type CachedAnswer } from '../tool-contract/call-ticket.js';
+import { type CachedAnswer, CallTicket } from '../tool-contract/call-ticket.js';
+import { defineTool } from '../tool-contract/define-tool.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -15,7 +16,6 @@ import { CircuitBreakerGuard } from '../circuits/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../records/executions/execution-recorder.interceptor.js';
 import { CallChecks } from './call-checks.js';
 import { CallReports } from './call-reports.js';
-import { selfTestCall } from './door-self-test.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
 
@@ -181,12 +181,30 @@ export class Door implements OnApplicationBootstrap {
 
   /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
   private async selfTest(): Promise<void> {
-    const { call, hasRun } = selfTestCall();
+    let hasRun = false;
+    const refused = new Refusal('queue_full', 'self-test');
+    const { definition } = defineTool({
+      name: 'self_test',
+      description: '',
+      input: {},
+      run: async () => null,
+    });
+    const tool: Tool = {
+      definition,
+      validate: () => [],
+      takeSlot: () => {
+        throw refused;
+      },
+      run: async () => (hasRun = true),
+    };
+    const ticket = new CallTicket(newId(), tool, Deadline.ofSmallest([definition.timeoutMs]));
+    const context = { userId: 'self-test', requestId: 'self-test', projectId: 'default' };
+    const principal = { userId: 'self-test', scopes: new Set<never>() };
+    const call = { tool: definition.name, input: {}, context, principal, ticket };
     const refusal = await this.enter(call).catch((error: unknown) => error);
-    call.ticket.end(true);
-    if (hasRun() || !(refusal instanceof Refusal)) {
+    ticket.end(true);
+    if (hasRun || refusal !== refused)
       throw new Error('The door runs calls that its guards refuse', { cause: refusal });
-    }
   }
 }
 

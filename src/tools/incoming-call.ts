@@ -2,22 +2,13 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { principalOf } from '../auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../common/errors.js';
-import type { CallContext } from '../tool-contract/call-context.js';
+import type { CallContext } from '../tool-contract/tool.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema } from '../schemas/schema-compiler.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
-interface ContextBody {
-  readonly userId?: string;
-  readonly sessionId?: string;
-  readonly requestId?: string;
-  readonly investigationId?: string;
-  readonly runId?: string;
-  readonly threadId?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly timeoutMs?: number;
-}
+type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent'>> & { readonly timeoutMs?: number };
 
 interface ExecuteBody {
   readonly input: unknown;

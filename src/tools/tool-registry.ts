@@ -6,12 +6,24 @@ import { KnownTools } from '../circuits/known-tools.js';
 import { nameRules, PlatformNames } from '../platforms/platform-names.js';
 import type { ToolFormat } from '../platforms/tool-formats.js';
 
+/** A keeper of tools that cannot be called now, or not as they were. */
+export interface ToolHistory {
+  /**
+   * Runs work with a tool, active or not.
+   * @param revision absent: the current one
+   * @throws Problem `not_found`
+   */
+  withTool<T>(name: string, revision: number | undefined, work: (tool: Tool) => Promise<T>): Promise<T>;
+}
+
 /** Every tool that can be called now, by name. Tools register themselves. */
 @Injectable()
 export class ToolRegistry {
   private readonly tools = new Map<string, Tool>();
   /** Made by the first question after a change. */
   private names: PlatformNames | undefined;
+  /** Set by the room that keeps them: the door's room knows none of the others. */
+  history: ToolHistory | undefined;
   private readonly logger = new Logger(ToolRegistry.name);
   /** Says after each change; MCP tells its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
@@ -42,6 +54,22 @@ export class ToolRegistry {
   /** @param name of the tool, or the alias under which a platform knows it */
   find(name: string): Tool | undefined {
     return this.tools.get(name) ?? this.tools.get(this.platformNames().ownerOf(name) ?? '');
+  }
+
+  /**
+   * Runs work with a tool as it is now, or as it was.
+   * @param revision absent: the current one
+   * @throws Problem `not_found`
+   */
+  async withTool<T>(
+    name: string,
+    revision: number | undefined,
+    work: (tool: Tool) => Promise<T>,
+  ): Promise<T> {
+    const tool = revision === undefined ? this.find(name) : undefined;
+    if (tool) return work(tool);
+    if (this.history) return this.history.withTool(name, revision, work);
+    throw new Problem('not_found', `There is no custom tool named ${name}`);
   }
 
   /** What a tool is called in a platform's format. */

@@ -1,9 +1,8 @@
 import { Cancellation } from '../common/cancellation.js';
 import type { KnownTools } from '../circuits/known-tools.js';
 import type { Tool } from '../tool-contract/tool.js';
-import { findTools } from './find-tools.tool.js';
+import { findTools, ToolSearch } from './tool-search.js';
 import { ToolRegistry } from './tool-registry.js';
-import { ToolSearch } from './tool-search.js';
 
 /** Systems with what is done to each of their things: 500 tools and more, as some MCP servers side by side have them. */
 const systems: Record<string, Record<string, string>> = {

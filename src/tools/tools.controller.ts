@@ -1,22 +1,44 @@
-import { Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiHeader, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { ApiExecute } from './api-execute.decorator.js';
-import { ApiToolListResponse, ApiToolResponse, FormatQuery, ListToolsQuery } from './tools.dto.js';
+import {
+  ApiExecute,
+  ApiToolListResponse,
+  ApiToolResponse,
+  FormatQuery,
+  ListToolsQuery,
+  ReplayBody,
+  ReplayView,
+  runProblems,
+  ToolCallsBody,
+  ToolCallsView,
+} from './tools.dto.js';
 import { ToolsService } from './tools.service.js';
+import { UpToDateInterceptor } from '../records/executions/execution-recorder.js';
 
 @ApiTags('tools')
 @Scopes('tools:call')
-@Controller('api/v1/tools')
+@Controller('api/v1')
 export class ToolsController {
   constructor(private readonly service: ToolsService) {}
 
-  @Get()
+  @Get('tools')
   @ApiOperation({
     summary: 'List the tools that the caller can call now',
     description:
@@ -28,7 +50,7 @@ export class ToolsController {
     return this.service.list(query, caller);
   }
 
-  @Get(':name')
+  @Get('tools/:name')
   @ApiOperation({
     summary: 'Describe one tool',
     description: 'A disabled tool is not found, nor one that the key may not call.',
@@ -44,7 +66,7 @@ export class ToolsController {
     return this.service.get(name, query, caller);
   }
 
-  @Post(':name/execute')
+  @Post('tools/:name/execute')
   @HttpCode(200)
   @ApiOperation({
     summary: 'Call a tool',
@@ -62,16 +84,10 @@ export class ToolsController {
   @ApiExecute(
     { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
     'tool_not_found',
-    'invalid_input',
     'invalid_request',
-    'payload_too_large',
     'circuit_open',
-    'queue_full',
     'rate_limited',
     'investigation_budget_spent',
-    'recorder_full',
-    'shutting_down',
-    'tool_unavailable',
     'conflict',
     'idempotency_key_reused',
     'database_unavailable',
@@ -83,5 +99,44 @@ export class ToolsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
     return this.service.execute(request, reply);
+  }
+
+  @Post('tool-calls')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: "Run a platform's own tool calls",
+    description:
+      "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
+  })
+  @ApiOkResponse({ type: ToolCallsView })
+  @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
+  runToolCalls(@Body() body: ToolCallsBody, @Req() request: FastifyRequest): Promise<ToolCallsView> {
+    return this.service.runToolCalls(body, request);
+  }
+}
+
+@ApiTags('tool-metrics')
+@Scopes('tools:admin')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/tool-metrics/executions')
+@UseInterceptors(UpToDateInterceptor)
+export class ReplaysController {
+  constructor(private readonly service: ToolsService) {}
+
+  @Post(':id/replay')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Run an execution once more',
+    description:
+      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a trial (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
+  })
+  @ApiOkResponse({ type: ReplayView })
+  @ApiProblems('not_found', 'conflict', ...runProblems)
+  replayExecution(
+    @Param('id') id: string,
+    @Body() body: ReplayBody,
+    @Req() request: FastifyRequest,
+  ): Promise<ReplayView> {
+    return this.service.replay(id, body, request);
   }
 }

@@ -1,16 +1,20 @@
 import {
+  ApiBody,
   ApiExtraModels,
+  ApiHeaders,
   ApiOkResponse,
   ApiProperty,
   ApiPropertyOptional,
   getSchemaPath,
   IntersectionType,
 } from '@nestjs/swagger';
-import { errorTable } from '../common/errors.js';
+import { errorTable, type ProblemCode } from '../common/errors.js';
 import {
   AnyObject,
+  FreeJson,
   ObjectList,
   OptionalFlag,
+  OptionalInt,
   OptionalOneOf,
   OptionalText,
   PageQuery,
@@ -19,6 +23,9 @@ import {
 import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { applyDecorators } from '@nestjs/common';
+import { ExecutionView, PayloadView } from '../records/executions/tool-metrics.dto.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
+import { executeBodySchema } from './incoming-call.js';
 
 export class FormatQuery {
   @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
@@ -42,9 +49,13 @@ export class AnnotationsView {
   @ApiProperty({ example: false }) readonly openWorld!: boolean;
 }
 
-export class ToolView {
+/** The names of a tool in each format. */
+class NamedView {
   @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
   @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+}
+
+export class ToolView extends NamedView {
   @ApiProperty({ enum: ['builtin', 'custom', 'mcp'], example: 'builtin' }) readonly kind!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({
@@ -109,8 +120,7 @@ export class ToolCallsBody {
     description: 'Calls of OpenAI, Anthropic or Distri, as the model wrote them',
   })
   readonly toolCalls?: object[];
-  @Calls({ description: 'Another name for toolCalls' })
-  readonly tool_calls?: object[];
+  @Calls({ description: 'Another name for toolCalls' }) readonly tool_calls?: object[];
   @OptionalOneOf(resultFormats, {
     description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })
@@ -135,9 +145,7 @@ export class ToolCallsView {
 
 const schemaExample = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] };
 
-class OpenAiFunctionView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
-  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+class OpenAiFunctionView extends NamedView {
   @AnyObject({ example: schemaExample }) readonly parameters!: object;
   @ApiPropertyOptional({ example: true }) readonly strict?: boolean;
 }
@@ -151,30 +159,22 @@ class OpenAiToolView {
   @ApiProperty() readonly function!: OpenAiFunctionView;
 }
 
-class AnthropicToolView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
-  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+class AnthropicToolView extends NamedView {
   @AnyObject({ example: schemaExample }) readonly input_schema!: object;
 }
 
-class McpListedToolView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
-  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+class McpListedToolView extends NamedView {
   @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
   @AnyObject({ required: false, example: { type: 'object' } }) readonly outputSchema?: object;
   @AnyObject({ example: { readOnlyHint: true } }) readonly annotations!: object;
 }
 
-class DistriToolView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
-  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+class DistriToolView extends NamedView {
   @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
   @AnyObject({ example: schemaExample }) readonly parameters!: object;
 }
 
-class HolmesToolView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
-  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+class HolmesToolView extends NamedView {
   @AnyObject({ example: { query: { type: 'string', required: true } } }) readonly parameters!: object;
 }
 
@@ -205,4 +205,70 @@ export function ApiToolListResponse(): MethodDecorator {
     },
   };
   return applyDecorators(ApiExtraModels(...models), ApiOkResponse({ schema }));
+}
+
+export class ReplayBody {
+  @OptionalInt(1, 2_147_483_647, {
+    description:
+      "Of a custom tool: run on this revision's configuration, with the files of now. Absent: as it is now",
+  })
+  readonly revision?: number;
+  @FreeJson({ required: false, description: 'Any JSON value. Absent: the input that was captured' })
+  readonly input?: unknown;
+}
+
+/** Both sides of a comparison. */
+export class ReplayView {
+  @ApiProperty({ type: OutcomeView, description: 'Of the replay' }) readonly outcome!: object;
+  @ApiProperty({ type: ExecutionView, description: 'The record of the execution that was replayed' })
+  readonly original!: ExecutionView;
+  @ApiProperty({
+    type: PayloadView,
+    nullable: true,
+    description: 'What that one was given and answered; null where it was not captured',
+  })
+  readonly payload!: PayloadView | null;
+}
+
+const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 'thread', 'project'].map(
+  (name) => ({
+    name: `x-${name}-id`,
+    required: false,
+    description: `The call's ${name}; the body's context wins`,
+  }),
+);
+
+const events =
+  'Server-sent events: any number of `progress` {progress, total?, message?} and `log` {level, message, data?}, then ' +
+  'one `outcome` with what `application/json` answers, or one `problem` when the server failed meanwhile';
+const exampleEvents = [
+  ': execution 019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+  'event: progress\ndata: {"progress":1,"total":2,"message":"page 1"}',
+  'event: log\ndata: {"level":"warn","message":"page 2 is empty"}',
+  'event: outcome\ndata: {"executionId":"019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f","tool":"log_summary","status":"success","executionTimeMs":12,"attempts":1,"cached":false,"result":{}}',
+]
+  .map((event) => `${event}\n\n`)
+  .join('');
+
+/** Refusals of each run, be it a call or a trial. */
+export const runProblems = [
+  ...(['invalid_input', 'payload_too_large', 'queue_full', 'tool_unavailable'] as const),
+  ...(['recorder_full', 'shutting_down'] as const),
+];
+
+/** Documents a route that runs a tool. */
+export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodDecorator {
+  return applyDecorators(
+    ApiHeaders(contextHeaders),
+    ApiBody({ schema: executeBodySchema, examples: { call: { value: example } } }),
+    ApiExtraModels(OutcomeView),
+    ApiOkResponse({
+      description: 'The tool ran; `status` says how it ended',
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(OutcomeView) } },
+        'text/event-stream': { schema: { type: 'string', description: events }, example: exampleEvents },
+      },
+    }),
+    ApiProblems(...problems, ...runProblems),
+  );
 }

@@ -6,26 +6,19 @@ import { Contributors } from '../observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
-import { callMetrics, CallMetrics } from './call.metrics.js';
 import { CallChecks } from './call-checks.js';
-import { CallReports } from './call-reports.js';
+import { callMetrics, CallReports } from './call-reports.js';
 import { Door } from './door.js';
-import { findTools } from './find-tools.tool.js';
+import { findTools, ToolSearch } from './tool-search.js';
 import { InputSchemas } from './input-validator.js';
-import { ToolHistory } from './tool-history.js';
-import { ReplaysController } from './replays.controller.js';
-import { ReplaysService } from './replays.service.js';
-import { ToolCallsController } from './tool-calls.controller.js';
-import { ToolCallsService } from './tool-calls.service.js';
 import { ToolRegistry } from './tool-registry.js';
-import { ToolSearch } from './tool-search.js';
-import { ToolsController } from './tools.controller.js';
+import { ReplaysController, ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
 /** The registry, and the one way to call a tool. */
 @Module({
   imports: [AuthModule, ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
-  controllers: [ToolsController, ToolCallsController, ReplaysController],
+  controllers: [ToolsController, ReplaysController],
   providers: [
     ToolRegistry,
     ToolSearch,
@@ -35,19 +28,8 @@ import { ToolsService } from './tools.service.js';
     CallChecks,
     Door,
     ToolsService,
-    ToolCallsService,
-    ToolHistory,
-    ReplaysService,
   ],
-  exports: [
-    ToolHistory,
-    ToolRegistry,
-    InputSchemas,
-    ToolsService,
-    CallReports,
-    CallMetrics,
-    ToolMetricsModule,
-  ],
+  exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],
 })
 export class ToolsModule {
   constructor(

@@ -9,17 +9,39 @@ import type { Tool } from '../tool-contract/tool.js';
 import { mayCall, type Principal } from '../tool-contract/principal.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { headersOf } from './answer-headers.js';
-import { streamCall } from './call-stream.js';
+import { headersOf, streamCall } from './call-stream.js';
 import { callOf, incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { strictFormats, toolFormats } from '../platforms/tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import { type FoundTool, ToolSearch } from './tool-search.js';
-import type { FormatQuery, ListToolsQuery } from './tools.dto.js';
+import type {
+  FormatQuery,
+  ListToolsQuery,
+  ReplayBody,
+  ReplayView,
+  ToolCallsBody,
+  ToolCallsView,
+} from './tools.dto.js';
+import type { PayloadView } from '../records/executions/tool-metrics.dto.js';
+import { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
+import { toldProblem } from '../rest/problem.filter.js';
+import {
+  type NativeCall,
+  nativeCall,
+  type ReadableAnswer,
+  readableOutcome,
+  readableProblem,
+  textOf,
+} from '../platforms/native-calls.js';
+import { platformSchema } from '../platforms/platform-schema.js';
+import { withoutNulls } from '../platforms/strict-schemas.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
+
+/** The results of one request may be as large together as so many of the largest. */
+const largestResults = 4;
 
 /** The way from HTTP to the door. */
 @Injectable()
@@ -28,7 +50,8 @@ export class ToolsService {
     private readonly registry: ToolRegistry,
     private readonly search: ToolSearch,
     private readonly door: Door,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+    private readonly metrics: ToolMetricsService,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server' | 'customTools'>,
   ) {}
 
   /** Those that the caller may call: by name, or with a query the best first. */
@@ -91,6 +114,47 @@ export class ToolsService {
     return (await this.door.test(tool, { ...call, ...mark })).outcome;
   }
 
+  /**
+   * Runs an execution once more, as an operator's trial.
+   * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` where there is no
+   * input to run it with; Refusal for a call that was not run
+   */
+  async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
+    const original = await this.metrics.execution(id);
+    const payload = (await this.metrics.findPayload(original.metricId)) ?? null;
+    const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
+    const outcome = await this.registry.withTool(original.toolName, body.revision, (tool) =>
+      this.tryCall(tool, { input, replayOf: original.metricId }, request),
+    );
+    return { outcome, original, payload };
+  }
+
+  /**
+   * Runs calls as agent platforms write them.
+   * @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result
+   */
+  async runToolCalls(body: ToolCallsBody, request: FastifyRequest): Promise<ToolCallsView> {
+    const { format, context } = body;
+    const key = request.headers['idempotency-key'];
+    const member = body.tool_calls ? 'tool_calls' : 'toolCalls';
+    const toolCalls = body[member] ?? wrong('/toolCalls', 'is required');
+    if (body.toolCalls !== toolCalls && body.toolCalls)
+      wrong('/toolCalls', 'must be left out beside tool_calls');
+    const asked = toolCalls.map((wire, place) => {
+      const call = nativeCall(wire, format) ?? wrong(`/${member}/${place}`, unknownCall);
+      const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
+      const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
+      return { call, request: callOf(toRun, request) };
+    });
+    const fitting = this.capOnAll(asked.length);
+    const results = asked.map(async ({ call, request: toRun }) => {
+      const began = performance.now();
+      const answer = fitting(await this.answerTo(call, toRun));
+      return call.answer(answer, performance.now() - began);
+    });
+    return { results: await Promise.all(results) };
+  }
+
   /** Our own full view, or a platform's format. */
   private described(tool: Tool, { format, strict }: FormatQuery): object {
     if (!format) return tool.definition;
@@ -106,6 +170,34 @@ export class ToolsService {
     if (acceptsEvents(request.headers))
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
     return run(call).then((given) => answer(given, reply));
+  }
+
+  /** A message of many large results could not be written: those that come when it is full are told as failed. */
+  private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
+    const most = largestResults * this.config.customTools.maxOutputBytes;
+    let left = most;
+    return (answer) => {
+      const size = calls > largestResults ? textOf(answer.value).length : 0;
+      if (size > left) return tooLarge(most);
+      left -= size;
+      return answer;
+    };
+  }
+
+  private inputOf({ tool, input, nullsForAbsent }: NativeCall): unknown {
+    const own = this.registry.find(tool)?.definition.inputSchema;
+    if (!own) return input;
+    const { schema, restored } = platformSchema(own);
+    return restored(nullsForAbsent ? withoutNulls(schema, input) : input);
+  }
+
+  private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {
+    try {
+      if (malformed !== undefined) throw new Problem('invalid_input', malformed);
+      return readableOutcome((await this.door.call(request)).outcome);
+    } catch (error) {
+      return readableProblem(toldProblem(error, request.context.requestId));
+    }
   }
 }
 
@@ -129,4 +221,28 @@ function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);
   if (headers) void reply.headers(headers);
   return given.outcome;
+}
+
+function inputOf(payload: PayloadView | null): unknown {
+  if (payload && 'input' in payload && !payload.redacted) return payload.input;
+  const why =
+    payload === null
+      ? 'that of this execution was not captured, or its time is over'
+      : payload.redacted
+        ? 'a secret was taken out of that of this execution'
+        : 'that of this execution was too large to be kept';
+  throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
+}
+
+const tooLarge = (most: number): ReadableAnswer => ({
+  failed: true,
+  value:
+    `output_too_large: the tool was called, and its result left out: the results of one request may have ${most} ` +
+    `characters together (${largestResults} × CUSTOM_TOOLS_MAX_OUTPUT_BYTES). Call fewer tools at a time`,
+});
+
+const unknownCall = 'is no tool call of OpenAI, Anthropic or Distri';
+
+function wrong(pointer: string, detail: string): never {
+  throw invalidRequest({ pointer, detail });
 }

@@ -4,9 +4,9 @@
  * none of them.
  */
 import { CircuitBreakers } from '../../dist/src/circuits/circuit-breakers.js';
-import { CircuitEvents } from '../../dist/src/circuits/circuit-events.js';
+import { CircuitEvents } from '../../dist/src/circuits/circuit-transitions.repository.js';
 import { KnownTools } from '../../dist/src/circuits/known-tools.js';
-import { ExecutionEvents } from '../../dist/src/tool-metrics/execution-events.js';
+import { CallEvents } from '../../dist/src/tool-contract/call-events.js';
 import { median, percentile, print, rounds } from './measure.mjs';
 
 const tools = 200;
@@ -57,9 +57,9 @@ export function benchBreaker() {
 /** The real circuits without a database behind them. */
 function lab() {
   const clock = { time: Date.now(), now: () => clock.time };
-  const executions = new ExecutionEvents();
+  const calls = new CallEvents();
   const known = new KnownTools();
-  const circuits = new CircuitBreakers({ circuit }, clock, executions, new CircuitEvents(), known, {
+  const circuits = new CircuitBreakers({ circuit }, clock, calls, new CircuitEvents(), known, {
     read: async () => new Map(),
   });
   circuits.logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
@@ -67,6 +67,7 @@ function lab() {
   const names = Array.from({ length: tools }, (_, n) => `tool_${n}`);
   known.set(names.map((name) => ({ name })));
   const event = {
+    kind: 'executed',
     executionId: 'call',
     status: 'success',
     fault: false,
@@ -85,12 +86,12 @@ function lab() {
     openAll: () => {
       for (const tool of names)
         for (let n = 0; n < 5; n++)
-          executions.emit({ ...event, tool, status: 'error', errorType: 'tool_crashed', fault: true });
+          calls.emit({ ...event, tool, status: 'error', errorType: 'tool_crashed', fault: true });
     },
     /** As the recorder says it; every thousandth a millisecond later. */
     result: (name) => {
       if (++count % 1_000 === 0) clock.time += 1;
-      executions.emit(events.get(name));
+      calls.emit(events.get(name));
     },
   };
 }

@@ -1,4 +1,4 @@
-import { PayloadsService } from '../../src/records/executions/payloads.service.js';
+import { ToolMetricsService } from '../../src/records/executions/tool-metrics.service.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 
@@ -82,7 +82,7 @@ describe('what is captured', () => {
     const left = async (): Promise<number> =>
       (await tk.db.dataSource.query('SELECT FROM execution_payloads WHERE metric_id = $1', [id])).length;
     expect(await left()).toBe(1);
-    await tk.app.get(PayloadsService, { strict: false }).deleteOld();
+    await tk.app.get(ToolMetricsService, { strict: false }).deleteOldPayloads();
     expect(await left()).toBe(0);
   });
 });

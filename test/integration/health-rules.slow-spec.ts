@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { HealthEvents } from '../../src/tool-health/health-events.js';
+import { HealthEvents, ToolHealthService } from '../../src/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/circuits/known-tools.js';
-import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
 import { newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';

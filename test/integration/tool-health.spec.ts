@@ -10,10 +10,13 @@ import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { CircuitBreakers } from '../../src/circuits/circuit-breakers.js';
 import { CircuitTransitionsRepository } from '../../src/circuits/circuit-transitions.repository.js';
-import { type HealthChange, HealthEvents } from '../../src/tool-health/health-events.js';
+import {
+  type HealthChange,
+  HealthEvents,
+  ToolHealthService,
+} from '../../src/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/circuits/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
-import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
 import { CallEvents, type ExecutedCall } from '../../src/tool-contract/call-events.js';
 import { newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';

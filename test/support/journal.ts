@@ -1,8 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DrainLoop } from '../../src/records/journal/drain-loop.js';
-import type { StartDrain } from '../../src/records/journal/drain-thread.js';
+import { DrainLoop, type StartDrain } from '../../src/records/journal/drain-thread.js';
 import { Journal } from '../../src/records/journal/journal.js';
 import type { RecordSink } from '../../src/records/journal/journal-drain.js';
 import {
@@ -49,11 +48,11 @@ function drainInto(rows: ToolMetric[]): StartDrain {
     quarantine: () => Promise.reject(new Error('nothing is poison here')),
     isRecordFault: () => false,
   };
-  return (orders, listener) => {
-    const loop = new DrainLoop(orders, sink, (news) => listener.news(news));
+  return (orders, tell) => {
+    const loop = new DrainLoop(orders, sink, tell);
     const running = loop.run();
     return {
-      ask: async (request) => {
+      call: async (request) => {
         await loop.ask(request);
         if (request === 'finish') await running;
       },

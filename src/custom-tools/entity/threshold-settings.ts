@@ -1,4 +1,4 @@
-import { defaultThresholds, type ToolThresholds } from '../../tool-contract/tool-thresholds.js';
+import { defaultThresholds, type ToolThresholds } from '../../tool-contract/tool.js';
 import { wrong } from '../../rest/wrong-field.js';
 import { OptionalInt, OptionalNum } from '../../rest/dto.js';
 

@@ -15,7 +15,7 @@ import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
-import { ApiExecute } from '../../tools/api-execute.decorator.js';
+import { ApiExecute } from '../../tools/tools.dto.js';
 import { ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import {
   CustomToolHealthView,
@@ -174,12 +174,6 @@ export class CustomToolsController {
   @ApiExecute(
     { input: { text: '2026-01-23T10:30:00Z ERROR disk full\n2026-01-23T10:30:01Z INFO retry' } },
     'not_found',
-    'invalid_input',
-    'payload_too_large',
-    'queue_full',
-    'tool_unavailable',
-    'recorder_full',
-    'shutting_down',
   )
   testCustomTool(
     @Param('name') name: string,

@@ -13,7 +13,7 @@ import {
   type ProcessNews,
   type ProcessSpec,
 } from '../../process-pool/pool.types.js';
-import { inDialect } from '../../schemas/schema-dialects.js';
+import { inDialect } from '../../schemas/schema-compiler.js';
 import type { JsonSchema } from '../../schemas/json-schema.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';

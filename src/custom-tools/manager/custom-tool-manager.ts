@@ -5,7 +5,7 @@ import { type Page, pageOf } from '../../rest/page.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
-import { ToolHistory, type ToolHistorySource } from '../../tools/tool-history.js';
+import { type ToolHistory, ToolRegistry } from '../../tools/tool-registry.js';
 import { serverOf } from '../../mcp/client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../running/tool-supervisor.js';
@@ -26,7 +26,7 @@ import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-rev
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
 @Injectable()
-export class CustomToolManager implements ToolHistorySource {
+export class CustomToolManager implements ToolHistory {
   private readonly oneAtATime = new KeyedMutex();
 
   constructor(
@@ -37,9 +37,9 @@ export class CustomToolManager implements ToolHistorySource {
     private readonly running: RunningTools,
     private readonly supervisor: ToolSupervisor,
     private readonly box: EnvCipher,
-    past: ToolHistory,
+    registry: ToolRegistry,
   ) {
-    past.join(this);
+    registry.history = this;
   }
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {

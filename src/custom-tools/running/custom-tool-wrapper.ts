@@ -1,8 +1,14 @@
-import { inDialect } from '../../schemas/schema-dialects.js';
+import { inDialect } from '../../schemas/schema-compiler.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type { CallContext } from '../../tool-contract/call-context.js';
-import type { Capture, Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
+import type {
+  CallContext,
+  Capture,
+  Release,
+  Tool,
+  ToolDefinition,
+  ToolRun,
+} from '../../tool-contract/tool.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';

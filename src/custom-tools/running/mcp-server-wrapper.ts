@@ -2,8 +2,8 @@ import type { Tracer } from '../../observability/tracing/tracer.js';
 import { isObject, type JsonObject } from '../../common/json.js';
 import { jsonExcerpt } from '../../common/json-depth.js';
 import { errorTable, Refusal } from '../../common/errors.js';
-import type { CallContext } from '../../tool-contract/call-context.js';
 import type {
+  CallContext,
   Capture,
   Release,
   Tool,

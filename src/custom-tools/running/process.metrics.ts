@@ -3,7 +3,7 @@ import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/
 import type { Counter, Gauge } from 'prom-client';
 import { Contributors } from '../../observability/contributors.js';
 import { forgetTool } from '../../observability/forget-tool.js';
-import { CallMetrics } from '../../tools/call.metrics.js';
+import { CallReports } from '../../tools/call-reports.js';
 import { residentBytes } from './process-renewal.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
@@ -33,7 +33,7 @@ export const processMetrics = [
 export class ProcessMetrics {
   constructor(
     private readonly running: RunningTools,
-    private readonly callMetrics: CallMetrics,
+    private readonly calls: CallReports,
     contributors: Contributors,
     @InjectMetric(spawns) private readonly spawns: Counter,
     @InjectMetric(terminations) private readonly terminations: Counter,
@@ -53,7 +53,7 @@ export class ProcessMetrics {
 
   /** Removes the series of a deleted tool: those of its processes once the last one has ended. */
   async forget(tool: string): Promise<void> {
-    void this.callMetrics.forget(tool);
+    void this.calls.forget(tool);
     await this.running.ended(tool);
     // The name may have been taken again meanwhile.
     if (this.running.get(tool)) return;

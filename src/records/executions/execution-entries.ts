@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { messageOf } from '../../common/message-of.js';
-import type { CallContext } from '../../tool-contract/call-context.js';
+import type { CallContext } from '../../tool-contract/tool.js';
 import type { ExecutedCall } from '../../tool-contract/call-events.js';
 import type { ToolCall } from '../../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
@@ -166,12 +166,8 @@ interface Written {
 
 /** A result that is no JSON fails where it is answered; its record has no size. */
 function asJson(value: unknown): Written {
-  try {
-    const text = JSON.stringify(value) ?? '';
-    return { bytes: Buffer.byteLength(text), text };
-  } catch {
-    return { bytes: 0, text: '' };
-  }
+  const text = jsonOf(value) ?? '';
+  return { bytes: Buffer.byteLength(text), text };
 }
 
 function resultToRead(

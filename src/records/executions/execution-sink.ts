@@ -2,8 +2,13 @@ import type pg from 'pg';
 import { arrayLiteral, sanitisedText } from '../../common/pg-text.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
-import { insertBatch, isRowFault } from './batch-insert.js';
-import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
+import {
+  type ExecutionEnd,
+  type ExecutionStart,
+  insertBatch,
+  isRowFault,
+  metricOf,
+} from './execution-record.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 

@@ -1,4 +1,4 @@
-import { gradeRecorder } from './recorder-health.js';
+import { gradeRecorder } from './execution-recorder.js';
 
 const fine = {
   full: false,

@@ -1,5 +1,11 @@
+import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
+import { NullableText } from '../../rest/dto.js';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** A column that may be null, and its property in views. */
+const OptionalText = (name: string, example: string | null, description?: string): PropertyDecorator =>
+  applyDecorators(Column('text', { name, nullable: true }), NullableText(example, description));
 
 /** The durable record of one execution. Durations in milliseconds, sizes in bytes. */
 @Entity('tool_metrics')
@@ -16,38 +22,26 @@ export class ToolMetric {
   @ApiProperty({ example: 'user-123' })
   userId!: string;
 
-  @Column('text', { name: 'session_id', nullable: true })
-  @ApiProperty({ type: String, nullable: true, example: 'sess-456' })
+  @OptionalText('session_id', 'sess-456')
   sessionId!: string | null;
 
-  @Column('text', { name: 'request_id', nullable: true })
-  @ApiProperty({ type: String, nullable: true, example: 'req-789' })
+  @OptionalText('request_id', 'req-789')
   requestId!: string | null;
 
-  @Column('text', { name: 'investigation_id', nullable: true })
-  @ApiProperty({ type: String, nullable: true, example: 'inv-1' })
+  @OptionalText('investigation_id', 'inv-1')
   investigationId!: string | null;
 
-  @Column('text', { name: 'run_id', nullable: true })
-  @ApiProperty({ type: String, nullable: true, example: 'run-1' })
+  @OptionalText('run_id', 'run-1')
   runId!: string | null;
 
-  @Column('text', { name: 'trace_id', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '7bba9f33312b3dbb8b2c2c62bb7abe2d',
-    description: 'Of which it is a span: the trace of `traceparent`, else one of its own',
-  })
+  @OptionalText(
+    'trace_id',
+    '7bba9f33312b3dbb8b2c2c62bb7abe2d',
+    'Of which it is a span: the trace of `traceparent`, else one of its own',
+  )
   traceId!: string | null;
 
-  @Column('text', { name: 'parent_span_id', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '086e83747d0e381e',
-    description: "The caller's span",
-  })
+  @OptionalText('parent_span_id', '086e83747d0e381e', "The caller's span")
   parentSpanId!: string | null;
 
   /** `success`, `error` or `timeout`; any other word counts in totals only. */
@@ -59,22 +53,17 @@ export class ToolMetric {
   @ApiProperty({ example: 150, description: 'Milliseconds' })
   executionTimeMs!: number;
 
-  @Column('text', { name: 'error_type', nullable: true })
-  @ApiProperty({ type: String, nullable: true, example: 'tool_error' })
+  @OptionalText('error_type', 'tool_error')
   errorType!: string | null;
 
-  @Column('text', { name: 'error_message', nullable: true })
-  @ApiProperty({ type: String, nullable: true, example: 'The log file does not exist' })
+  @OptionalText('error_message', 'The log file does not exist')
   errorMessage!: string | null;
 
-  /** SHA-256 over the input's canonical JSON. */
-  @Column('text', { name: 'parameters_hash', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
-    description: "SHA-256 over the input's canonical JSON",
-  })
+  @OptionalText(
+    'parameters_hash',
+    '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+    "SHA-256 over the input's canonical JSON",
+  )
   parametersHash!: string | null;
 
   @Column('integer', { name: 'input_size', default: 0 })
@@ -105,13 +94,11 @@ export class ToolMetric {
   @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
   toolFault!: boolean;
 
-  @Column('text', { name: 'semantic_failure', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'Why its answer was wrong although it came to its end; null where nobody said so',
-  })
+  @OptionalText(
+    'semantic_failure',
+    null,
+    'Why its answer was wrong although it came to its end; null where nobody said so',
+  )
   semanticFailure!: string | null;
 
   /** Start of the execution, to the millisecond. */

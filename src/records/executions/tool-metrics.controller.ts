@@ -15,15 +15,16 @@ import {
   ExecutionPageView,
   ExecutionsQuery,
   ExecutionView,
+  PayloadView,
   PeriodQuery,
   SemanticFailureBody,
+  SeriesQuery,
+  SeriesView,
   SlowQuery,
   ToolNamesView,
   ToolParams,
   ToolStatsView,
 } from './tool-metrics.dto.js';
-import { PayloadView } from './payloads.dto.js';
-import { SeriesQuery, SeriesView } from './series.dto.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './execution-recorder.js';
 

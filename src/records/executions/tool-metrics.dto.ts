@@ -2,6 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import {
   Cursor,
   Limit,
+  NullableText,
   OptionalInt,
   OptionalMoment,
   OptionalOneOf,
@@ -126,13 +127,7 @@ export class ToolStatsView {
 
 export class DuplicatesView {
   @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'inv-1',
-    description: 'null: outside of any investigation',
-  })
-  readonly investigationId!: string | null;
+  @NullableText('inv-1', 'null: outside of any investigation') readonly investigationId!: string | null;
   @ApiProperty({ example: 10 }) readonly calls!: number;
   @ApiProperty({ example: 7, description: 'Different inputs' }) readonly distinctCalls!: number;
   @ApiProperty({ example: 3, description: 'Calls whose input had been there' })
@@ -145,9 +140,56 @@ export class ExecutionPageView extends PageOf(ExecutionView) {}
 
 export class ToolNamesView {
   @ApiProperty({ example: ['log_summary', 'text_stats'] }) readonly data!: string[];
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
+  @NullableText(null) readonly nextCursor!: string | null;
 }
 
 export class CleanupView {
   @ApiProperty({ example: 1_234, description: 'Metrics deleted' }) readonly deleted!: number;
+}
+
+export class SeriesQuery extends PeriodQuery {
+  @OptionalText(256, { example: 'log_summary', description: 'Of all tools together when absent' })
+  readonly tool?: string;
+  @OptionalInt(60_000, 31_536_000_000, {
+    example: 3_600_000,
+    description: 'Length of a point, whole minutes; absent: such that there are at most 120, or days',
+  })
+  readonly bucketMs?: number;
+}
+
+const Duration = (example: number, description = 'null without calls'): PropertyDecorator =>
+  ApiProperty({ type: Number, nullable: true, example, description });
+
+export class SeriesPointView {
+  @ApiProperty({ example: '2026-01-23T10:00:00.000Z', description: 'Its start' }) readonly at!: string;
+  @ApiProperty({ example: 100 }) readonly calls!: number;
+  @ApiProperty({ example: 3 }) readonly errors!: number;
+  @ApiProperty({ example: 2 }) readonly timeouts!: number;
+  @Duration(150.5) readonly avgTimeMs!: number | null;
+  @Duration(120, 'At most 2 % off') readonly p50TimeMs!: number | null;
+  @Duration(410, 'At most 2 % off') readonly p95TimeMs!: number | null;
+}
+
+export class SeriesView {
+  @ApiProperty({ example: 3_600_000 }) readonly bucketMs!: number;
+  @ApiProperty({
+    type: [SeriesPointView],
+    description: 'Oldest first, without gaps; the first and the last one are whole buckets',
+  })
+  readonly data!: SeriesPointView[];
+}
+
+export class PayloadView {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly executionId!: string;
+  @ApiPropertyOptional({ example: { text: 'to be or not to be' }, description: 'Any JSON value' })
+  readonly input?: unknown;
+  @ApiPropertyOptional({ example: { words: 6 }, description: 'Of a success; any JSON value' })
+  readonly result?: unknown;
+  @ApiPropertyOptional({ description: 'Of a failure: code, type, message and data, as in the outcome' })
+  readonly error?: unknown;
+  @ApiProperty({ type: [String], example: [], description: 'Parts of more than 64 KiB, which are not kept' })
+  readonly omitted!: readonly string[];
+  @ApiProperty({ example: false, description: "A value of the tool's `env` was taken out of the input" })
+  readonly redacted!: boolean;
+  @ApiProperty({ format: 'date-time', example: '2099-01-01T00:00:00.000Z' }) readonly keptUntil!: string;
 }

@@ -3,24 +3,22 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { dayMs } from '../../common/clock.js';
 import { isUuid, timeOfId } from '../../common/ids.js';
-import { directSlot, insertBatch } from './batch-insert.js';
+import { directSlot, insertBatch } from './execution-record.js';
 import { sanitisedText } from '../../common/pg-text.js';
-import type { DuplicatesView, ExecutionView } from './tool-metrics.dto.js';
-import {
-  type ExecutionFilter,
-  type PagePosition,
-  selectDuplicates,
-  selectExecutions,
-} from './queries/executions.sql.js';
-import { MetricPartitions } from './rollups/metric-partitions.js';
-import { markSemanticFailure } from './queries/semantic-failure.sql.js';
-import { periodParts } from './rollups/period-parts.js';
-import { type SeriesRange, type SeriesRow, selectSeries } from './queries/series.sql.js';
-import { selectCounts } from './queries/stats.sql.js';
-import { type CountedRow, figuresOf, type FleetFigures, latencyOf } from './queries/tool-figures.js';
-import type { ToolMetric } from './tool-metric.entity.js';
-import { emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
+import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
+import { MetricPartitions } from './rollups/metric-partitions.js';
+import { periodParts, selectCounts } from './queries/stats.sql.js';
+import { selectSeries, type SeriesRange, type SeriesRow } from './queries/series.js';
+import {
+  type CountedRow,
+  emptyStats,
+  figuresOf,
+  filledStats,
+  type FleetFigures,
+  latencyOf,
+} from './queries/tool-figures.js';
+import type { ToolMetric } from './tool-metric.entity.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {
@@ -69,7 +67,7 @@ export class ToolMetricsRepository {
   }
 
   /** The last 24 hours unless told otherwise; a period without calls has the short form. */
-  async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStats> {
+  async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStatsView> {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
     const period = { since: since.toISOString(), until: until.toISOString() };
@@ -90,7 +88,8 @@ export class ToolMetricsRepository {
     of: { readonly latency: boolean; readonly tools?: readonly string[] },
   ): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
-    const { text, values } = selectCounts(periodParts(since, until), of);
+    const tools = of.tools?.map(sanitisedText);
+    const { text, values } = selectCounts(periodParts(since, until), { ...of, tools });
     const byTool = Map.groupBy(await this.select<CountedRow>(text, [...values]), ({ toolName }) => toolName);
     const figures = [...byTool].map(
       ([tool, rows]) => [tool, { ...figuresOf(rows), ...(of.latency && latencyOf(rows)) }] as const,
@@ -106,8 +105,7 @@ export class ToolMetricsRepository {
 
   /** Errors and timeouts, of one tool or of all. */
   async getRecentErrors(tool?: string, limit = 10): Promise<ExecutionView[]> {
-    if (tool === undefined) return this.select<ExecutionView>(sql.selectErrors(), [limit]);
-    return this.select<ExecutionView>(sql.selectErrors('AND tool_name = $2'), [limit, sanitisedText(tool)]);
+    return this.getExecutions({ failed: true, tool, limit });
   }
 
   /** Every tool with a metric, trials included; sorted. */
@@ -138,10 +136,10 @@ export class ToolMetricsRepository {
 
   /** The executions that the filter lets through, from the newest or after a position. */
   async getExecutions(
-    query: ExecutionFilter & { readonly limit: number; readonly after?: PagePosition },
+    query: sql.ExecutionFilter & { readonly limit: number; readonly after?: sql.PagePosition },
   ): Promise<ExecutionView[]> {
     const { limit, after, ...filter } = query;
-    const { text, values } = selectExecutions(filter, limit, after);
+    const { text, values } = sql.selectExecutions(filter, limit, after);
     return this.select<ExecutionView>(text, [...values]);
   }
 
@@ -153,7 +151,7 @@ export class ToolMetricsRepository {
     readonly tool?: string;
     readonly investigationId?: string;
   }): Promise<DuplicatesView[]> {
-    const { text, values } = selectDuplicates(query, query.limit, query);
+    const { text, values } = sql.selectDuplicates(query, query.limit, query);
     return this.select<DuplicatesView>(text, [...values]);
   }
 
@@ -172,7 +170,7 @@ export class ToolMetricsRepository {
     if (!isUuid(id)) return false;
     const text = reason === null ? null : sanitisedText(reason);
     const values = [id, ...recordedBetween(id), text, directSlot];
-    const [row] = await this.select<{ found: number }>(markSemanticFailure, values);
+    const [row] = await this.select<{ found: number }>(sql.markSemanticFailure, values);
     return (row?.found ?? 0) > 0;
   }
 

@@ -1,11 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { dayMs } from '../../common/clock.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import { PayloadsService } from './payloads.service.js';
-import type { PayloadView } from './payloads.dto.js';
 import type {
   CleanupQuery,
   DuplicatesQuery,
@@ -13,28 +11,50 @@ import type {
   ErrorsQuery,
   ExecutionsQuery,
   ExecutionView,
+  PayloadView,
   PeriodQuery,
+  SeriesQuery,
+  SeriesView,
   SlowQuery,
   ToolStatsView,
 } from './tool-metrics.dto.js';
-import type { PagePosition } from './queries/executions.sql.js';
-import { seriesPoints, seriesRange } from './series.js';
-import type { SeriesQuery, SeriesView } from './series.dto.js';
+import type { PagePosition } from './queries/tool-metrics.sql.js';
+import { seriesPoints, seriesRange } from './queries/series.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { shownStats } from './queries/tool-stats.js';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { CapturedPayload } from './execution-record.js';
 
-/** The executions and their statistics, as REST asks for them (see UpToDateInterceptor). */
+const portion = 5_000;
+const deletePortion = `
+  DELETE FROM execution_payloads
+  WHERE metric_id IN (SELECT metric_id FROM execution_payloads WHERE recorded_at <= $1 LIMIT ${portion})`;
+const selectPayload = `
+  SELECT payload, recorded_at AS "recordedAt" FROM execution_payloads WHERE metric_id = $1 AND recorded_at > $2`;
+const selectPreviews = `
+  SELECT metric_id AS id, preview FROM execution_payloads WHERE metric_id = ANY ($1::uuid[]) AND recorded_at > $2`;
+
+/**
+ * The executions, their captured payloads and their statistics, as REST asks for them (see UpToDateInterceptor). The
+ * journal's drain writes payloads.
+ */
 @Injectable()
 export class ToolMetricsService {
+  private readonly captureTtlMs: number;
+
   constructor(
     private readonly repository: ToolMetricsRepository,
     private readonly recorder: ExecutionRecorder,
-    private readonly payloads: PayloadsService,
-  ) {}
+    @InjectDataSource() private readonly db: DataSource,
+    @Inject(APP_CONFIG) { recorder: { captureTtlMs } }: Pick<AppConfig, 'recorder'>,
+  ) {
+    this.captureTtlMs = captureTtlMs;
+  }
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
     assertInOrder(since, until);
-    return shownStats(await this.repository.getToolStats(tool, { since, until }));
+    return this.repository.getToolStats(tool, { since, until });
   }
 
   async series({ tool, ...query }: SeriesQuery): Promise<SeriesView> {
@@ -45,12 +65,12 @@ export class ToolMetricsService {
 
   async errors({ tool, limit }: ErrorsQuery, caller: Principal): Promise<Page<ExecutionView>> {
     const rows = await this.repository.getRecentErrors(tool, limit);
-    return { data: await this.payloads.withPreviews(rows, caller), nextCursor: null };
+    return { data: await this.withPreviews(rows, caller), nextCursor: null };
   }
 
   async slow({ thresholdMs, limit }: SlowQuery, caller: Principal): Promise<Page<ExecutionView>> {
     const rows = await this.repository.getSlowExecutions(thresholdMs, limit);
-    return { data: await this.payloads.withPreviews(rows, caller), nextCursor: null };
+    return { data: await this.withPreviews(rows, caller), nextCursor: null };
   }
 
   async executions(
@@ -61,18 +81,34 @@ export class ToolMetricsService {
     const after = keyIn(cursor, positionOf);
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
     const { data, nextCursor } = pageFrom(rows, keyOf, limit);
-    return { data: await this.payloads.withPreviews(data, caller), nextCursor };
+    return { data: await this.withPreviews(data, caller), nextCursor };
   }
 
   /** @throws Problem `not_found` */
   async payload(id: string): Promise<PayloadView> {
-    return this.payloads.get(await this.execution(id));
+    const { metricId, toolName } = await this.execution(id);
+    const payload = await this.findPayload(metricId);
+    if (payload) return payload;
+    throw new Problem(
+      'not_found',
+      `No input and result of execution ${id} are kept: ${toolName} did not capture them (its \`capture\`), or their time is over (CAPTURE_TTL_HOURS)`,
+    );
+  }
+
+  /** @param id UUID of an execution that exists */
+  async findPayload(id: string): Promise<PayloadView | undefined> {
+    const values = [id, this.oldestPayload()];
+    const [row] = await this.db.query<{ payload: string; recordedAt: Date }[]>(selectPayload, values);
+    if (!row) return undefined;
+    const { omitted = [], redacted = false, ...parts } = JSON.parse(row.payload) as CapturedPayload;
+    const keptUntil = new Date(row.recordedAt.getTime() + this.captureTtlMs).toISOString();
+    return { executionId: id, ...parts, omitted, redacted, keptUntil };
   }
 
   /** With its input in one line, where that was captured and the caller may see it. @throws Problem `not_found` */
   async executionFor(id: string, caller: Principal): Promise<ExecutionView> {
     const execution = await this.execution(id);
-    const [withPreview = execution] = await this.payloads.withPreviews([execution], caller);
+    const [withPreview = execution] = await this.withPreviews([execution], caller);
     return withPreview;
   }
 
@@ -103,6 +139,30 @@ export class ToolMetricsService {
 
   async cleanup({ olderThanDays }: CleanupQuery): Promise<{ deleted: number }> {
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
+  }
+
+  /** Deletes expired payloads in portions, each of which takes the database only a moment. */
+  async deleteOldPayloads(): Promise<void> {
+    const oldest = this.oldestPayload();
+    for (let deleted = portion; deleted === portion;) {
+      [, deleted] = await this.db.query<[unknown, number]>(deletePortion, [oldest]);
+    }
+  }
+
+  /** Adds inputs in one line to a list, only for callers who may register tools. */
+  private async withPreviews(rows: readonly ExecutionView[], caller: Principal): Promise<ExecutionView[]> {
+    if (!caller.scopes.has('tools:admin') || rows.length === 0) return [...rows];
+    const values = [rows.map(({ metricId }) => metricId), this.oldestPayload()];
+    const found = await this.db.query<{ id: string; preview: string }[]>(selectPreviews, values);
+    const previews = new Map(found.map(({ id, preview }) => [id, preview]));
+    return rows.map((row) => {
+      const inputPreview = previews.get(row.metricId);
+      return inputPreview === undefined ? row : { ...row, inputPreview };
+    });
+  }
+
+  private oldestPayload(): Date {
+    return new Date(Date.now() - this.captureTtlMs);
   }
 
   /** Nothing that ended before waits for the database any more, unless that is away. */

@@ -1,23 +1,102 @@
+import { backOff } from '../../common/back-off.js';
+import { messageOf } from '../../common/message-of.js';
+import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
 import { setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { answerCalls, tellOwner, WorkerCalls } from '../../common/worker-calls.js';
-import { DrainLoop, type DrainOrders, type DrainRequest } from './drain-loop.js';
-import type { DrainNews, RecordSink } from './journal-drain.js';
 
-export interface DrainListener {
-  news(news: DrainNews): void;
-  /** The drain ended by itself and is started again. */
-  died(cause: Error, restartInMs: number): void;
+/** The settings that a drain is started with. */
+export interface DrainOrders extends DrainSettings {
+  /** Pause between two looks at the journal when there was nothing more to do, in milliseconds. */
+  readonly intervalMs: number;
 }
 
-export interface RunningDrain {
-  /** @throws Error why not all that was in the journal is committed */
-  ask(request: DrainRequest): Promise<void>;
-  /** Messages for the sink, which it has before records that are appended later. */
-  tell(messages: readonly unknown[]): void;
-  /** Ends it wherever it is; the journal keeps what is not committed. */
-  stop(): Promise<void>;
+/**
+ * `flush`: look now, and answer when all that is in the journal by now is committed. `finish`: the same for a journal
+ * whose writer has closed, and end.
+ */
+export type DrainRequest = 'flush' | 'finish';
+
+interface Asked extends PromiseWithResolvers<void> {
+  readonly request: DrainRequest;
 }
+
+const retry = { firstMs: 100, longestMs: 5_000 };
+
+/** Drains the journal for as long as it lasts, backing off while the database is away. */
+export class DrainLoop {
+  private readonly drain: JournalDrain;
+  private asked: Asked[] = [];
+  private failures = 0;
+  private wake: () => void = () => undefined;
+
+  constructor(
+    private readonly orders: DrainOrders,
+    sink: RecordSink,
+    private readonly tell: (news: DrainNews) => void,
+  ) {
+    this.drain = new JournalDrain(orders, sink, tell);
+  }
+
+  /** @throws Error why not all is committed */
+  ask(request: DrainRequest): Promise<void> {
+    const asked = { request, ...Promise.withResolvers<void>() };
+    this.asked.push(asked);
+    this.wake();
+    return asked.promise;
+  }
+
+  /** Ends after a `finish` was answered. */
+  async run(): Promise<void> {
+    for (;;) {
+      const { asked } = this;
+      this.asked = [];
+      const failure = await this.round();
+      const ends = asked.some(({ request }) => request === 'finish');
+      if (ends && !failure) this.drain.finish();
+      for (const { resolve, reject } of asked) {
+        if (failure) reject(failure);
+        else resolve();
+      }
+      if (ends) return;
+      if (this.asked.length === 0) await this.pause();
+    }
+  }
+
+  /** @returns why not all is committed */
+  private async round(): Promise<Error | undefined> {
+    try {
+      while (await this.drain.step());
+      this.failures = 0;
+      return undefined;
+    } catch (error) {
+      this.failures += 1;
+      this.tell({ event: 'retrying', error: messageOf(error), delayMs: this.delayMs() });
+      return new Error(messageOf(error));
+    }
+  }
+
+  private delayMs(): number {
+    return this.failures === 0 ? this.orders.intervalMs : backOff(this.failures, retry);
+  }
+
+  private async pause(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.wake = resolve;
+      timer = setTimeout(resolve, this.delayMs());
+    });
+    clearTimeout(timer);
+  }
+}
+
+type DrainCalls = WorkerCalls<DrainRequest, void, DrainNews, readonly unknown[]>;
+
+/**
+ * `call` rejects with why not all that was in the journal is committed. `tell` sends messages for the sink, which it has
+ * before records that are appended later. `stop` ends it wherever it is; the journal keeps what is not committed.
+ */
+export type RunningDrain = Pick<DrainCalls, 'call' | 'tell' | 'stop'>;
 
 /** A sink in a thread of its own. */
 export interface DrainSink extends RecordSink {
@@ -26,7 +105,7 @@ export interface DrainSink extends RecordSink {
   receive?(message: unknown): void;
 }
 
-export type StartDrain = (orders: DrainOrders, listener: DrainListener) => RunningDrain;
+export type StartDrain = (orders: DrainOrders, tell: (news: DrainNews) => void) => RunningDrain;
 
 const restart = { firstMs: 1_000, longestMs: 1_000 };
 /** On Linux the priority of the calling thread alone: calls come first, their records follow. */
@@ -39,20 +118,16 @@ const politeness = 5;
  */
 export const drainThread =
   (script: URL, sink: unknown): StartDrain =>
-  (orders, listener) => {
-    const calls = new WorkerCalls<DrainRequest, void, DrainNews, readonly unknown[]>(script, {
+  (orders, tell): DrainCalls =>
+    new WorkerCalls(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
-      onNews: (news) => listener.news(news),
-      onDeath: (cause, restartInMs = 0) => listener.died(cause, restartInMs),
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+      onNews: tell,
+      onDeath: (cause, restartInMs = 0) =>
+        tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
     });
-    return {
-      ask: (request) => calls.call(request),
-      tell: (messages) => calls.tell(messages),
-      stop: () => calls.stop(),
-    };
-  };
 
 /** In that thread: drains into the sink that the owner makes of what it gave to `drainThread`. */
 export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink): void {

@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { messageOf } from '../../common/message-of.js';
 import type { JournalRecord, WrittenEntry } from './journal-entry.js';
-import { segmentPath, segmentsIn, WrittenMark } from './segment-files.js';
-import { type Damage, SegmentReader } from './segment-reader.js';
+import { type Damage, segmentPath, SegmentReader, segmentsIn, WrittenMark } from './segment-files.js';
 
 /** The receiver of a journal's records; it alone knows their contents. */
 export interface RecordSink {
@@ -33,6 +32,8 @@ export type DrainNews =
   | (Damage & { readonly event: 'damaged'; readonly segment: number })
   | { readonly event: 'quarantined'; readonly id: string; readonly reason: string }
   | { readonly event: 'removed'; readonly segment: number }
+  /** It died and is started again. */
+  | { readonly event: 'drain_ended'; readonly error: string; readonly restartInMs: number }
   /** Everything of earlier gateways is committed. */
   | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 

@@ -2,9 +2,8 @@ import { performance } from 'node:perf_hooks';
 import { close, fdatasync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { DiskReserve } from './disk-reserve.js';
+import { DiskReserve, segmentPath, segmentsIn, type WrittenMark } from './segment-files.js';
 import { encodeLine } from './journal-entry.js';
-import { segmentPath, segmentsIn, type WrittenMark } from './segment-files.js';
 
 /** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
 export type Durability = 'process' | 'power';

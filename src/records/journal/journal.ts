@@ -28,8 +28,6 @@ export type JournalNews =
   /** So many more records are in the database. */
   | { readonly event: 'committed'; readonly records: number }
   | { readonly event: 'write_failed'; readonly error: string }
-  /** The drain died and is started again. */
-  | { readonly event: 'drain_ended'; readonly error: string; readonly restartInMs: number }
   /** The gateway ends and the journal keeps records that are not in the database. */
   | { readonly event: 'left'; readonly error: string };
 
@@ -113,7 +111,7 @@ export class Journal<Start extends object, End extends object> {
       replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
     this.drain = settings.drain(
       { folder, batchSize, replayThrough, written: mark.memory, intervalMs },
-      { news: (news) => this.hear(news), died: (error, restartInMs) => this.drainDied(error, restartInMs) },
+      (news) => this.hear(news),
     );
   }
 
@@ -168,14 +166,14 @@ export class Journal<Start extends object, End extends object> {
   /** @throws Error why what was appended until now is not in the database */
   async flush(): Promise<void> {
     await this.writer.flush();
-    await this.drain.ask('flush');
+    await this.drain.call('flush');
   }
 
   /** Drains what it can within the time, and says loudly when something is left. */
   async close(withinMs: number): Promise<void> {
     try {
       if (!(await this.writer.close())) throw new Error('The journal cannot be written');
-      if (!(await endsWithin(withinMs, this.drain.ask('finish'))))
+      if (!(await endsWithin(withinMs, this.drain.call('finish'))))
         throw new Error(`The database took no records within ${withinMs} ms`);
     } catch (error) {
       this.tell({ event: 'left', error: messageOf(error) });
@@ -208,6 +206,7 @@ export class Journal<Start extends object, End extends object> {
     if (news.event === 'removed') return this.writer.removed(news.segment);
     if (news.event === 'damaged') this.damagedLines += news.lines;
     if (news.event === 'replayed') this.onReplayed();
+    if (news.event === 'drain_ended') this.writer.forgetRemoved();
     this.tell(news);
   }
 
@@ -222,10 +221,5 @@ export class Journal<Start extends object, End extends object> {
   private writeFailed(error: unknown): void {
     this.lastWriteFailureAt = Date.now();
     this.tell({ event: 'write_failed', error: messageOf(error) });
-  }
-
-  private drainDied(error: Error, restartInMs: number): void {
-    this.writer.forgetRemoved();
-    this.tell({ event: 'drain_ended', error: messageOf(error), restartInMs });
   }
 }

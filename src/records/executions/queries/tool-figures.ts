@@ -1,5 +1,6 @@
 import { rounded } from './rounding.js';
 import { LatencyHistogram } from '../rollups/latency-histogram.js';
+import type { StatsPeriodView, ToolStatsView } from '../tool-metrics.dto.js';
 
 /** The figures that make a tool's grade: its calls in a period, at least one. */
 export interface ToolFigures {
@@ -91,3 +92,45 @@ export const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest
   Math.min(...rows.map((row) => row.minMs)),
   Math.max(...rows.map((row) => row.maxMs)),
 ];
+
+/** The order of the members is the one that is shown. @param rows at least one */
+export function filledStats(
+  toolName: string,
+  rows: readonly CountedRow[],
+  period: StatsPeriodView,
+): Required<ToolStatsView> {
+  const sum = summing(rows);
+  const { semanticFailureCount, callerErrors: _, firstMs: _first, ...figures } = figuresOf(rows);
+  const { latency: _latency, ...percentiles } = latencyOf(rows);
+  const [minTimeMs, maxTimeMs] = rangeOf(rows);
+  return {
+    toolName,
+    ...figures,
+    minTimeMs,
+    maxTimeMs,
+    totalInputBytes: sum((row) => row.inputBytes),
+    totalOutputBytes: sum((row) => row.outputBytes),
+    period,
+    ...percentiles,
+    semanticFailureCount,
+    errorTypes: errorTypes(rows),
+  };
+}
+
+function errorTypes(rows: readonly CountedRow[]): Record<string, number> {
+  const counts = new Map<string, number>();
+  for (const { status, errorType, calls } of rows) {
+    if (status === 'success') continue;
+    const type = errorType || 'unknown';
+    counts.set(type, (counts.get(type) ?? 0) + calls);
+  }
+  return Object.fromEntries([...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)));
+}
+
+export const emptyStats = (toolName: string, period: StatsPeriodView): ToolStatsView => ({
+  toolName,
+  totalCalls: 0,
+  successRate: 0,
+  avgTimeMs: 0,
+  period,
+});

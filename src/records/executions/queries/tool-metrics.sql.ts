@@ -1,35 +1,10 @@
+import { executionColumns } from '../execution-record.js';
+import { sanitisedText } from '../../../common/pg-text.js';
+import type { Statement } from './stats.sql.js';
+import type { ToolMetric } from '../tool-metric.entity.js';
+import { spansList } from '../rollups/rollup.sql.js';
+
 /** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
-
-export const executionColumns = `
-    metric_id         AS "metricId",
-    tool_name         AS "toolName",
-    user_id           AS "userId",
-    session_id        AS "sessionId",
-    request_id        AS "requestId",
-    investigation_id  AS "investigationId",
-    run_id            AS "runId",
-    trace_id          AS "traceId",
-    parent_span_id    AS "parentSpanId",
-    status,
-    execution_time_ms AS "executionTimeMs",
-    error_type        AS "errorType",
-    error_message     AS "errorMessage",
-    parameters_hash   AS "parametersHash",
-    input_size        AS "inputSize",
-    output_size       AS "outputSize",
-    metadata,
-    is_test           AS "isTest",
-    tool_fault        AS "toolFault",
-    recorded_at       AS "recordedAt",
-    semantic_failure  AS "semanticFailure"`;
-
-/** limit, and what else the condition asks for */
-export const selectErrors = (condition = ''): string => `
-  SELECT ${executionColumns}
-  FROM tool_metrics
-  WHERE status <> 'success' AND status IN ('error', 'timeout') ${condition}
-  ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT $1`;
 
 /** tool, since, until. Digits are folded, so that messages which differ in a number make few groups. */
 export const selectFailureGroups = `
@@ -116,3 +91,121 @@ export const countFailures = `
   SELECT count(*)::int AS "failures"
   FROM tool_metrics
   WHERE tool_name = $1 AND recorded_at >= $2 AND status <> 'success' AND status IN ('error', 'timeout') AND NOT is_test`;
+
+/** Where a page of executions begins: after this one, towards older ones. */
+export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
+
+/** Everything given must hold; bounds are included. */
+export interface ExecutionFilter {
+  readonly tool?: string;
+  readonly status?: string;
+  /** Failures of this type. */
+  readonly errorType?: string;
+  readonly investigationId?: string;
+  readonly runId?: string;
+  readonly userId?: string;
+  readonly sessionId?: string;
+  readonly requestId?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly slowMs?: number;
+  /** Errors and timeouts alone. */
+  readonly failed?: boolean;
+}
+
+/** Newest first. A partial index is only used where the statement repeats the index's own condition. */
+export function selectExecutions(filter: ExecutionFilter, limit: number, after?: PagePosition): Statement {
+  const values: unknown[] = [limit];
+  const conditions: string[] = [];
+  const where = (comparison: string, ...given: unknown[]): void => {
+    if (given.includes(undefined)) return;
+    let next = values.length;
+    values.push(...given.map((value) => (typeof value === 'string' ? sanitisedText(value) : value)));
+    conditions.push(comparison.replaceAll('?', () => `$${(next += 1)}`));
+  };
+  const { status, errorType, userId, slowMs = 0, failed = false } = filter;
+  where('(recorded_at, metric_id) < (?::timestamptz, ?::uuid)', after?.recordedAt, after?.metricId);
+  where('recorded_at <= ?', after?.recordedAt);
+  where('recorded_at >= ?', filter.since);
+  where('recorded_at <= ?', filter.until);
+  where('tool_name = ?', filter.tool);
+  where('status = ?', status);
+  where('error_type = ?', errorType);
+  where('investigation_id = ?', filter.investigationId);
+  where('run_id = ?', filter.runId);
+  where('user_id = ?', userId);
+  where('session_id = ?', filter.sessionId);
+  where('request_id = ?', filter.requestId);
+  where('execution_time_ms >= ?', filter.slowMs);
+  if (failed) where(`status IN ('error', 'timeout')`);
+  if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
+    where(`status <> 'success'`);
+  if (userId !== undefined && userId !== 'anonymous') where(`user_id <> 'anonymous'`);
+  if (slowMs >= 1_000) where('execution_time_ms >= 1000');
+  const text = `
+    SELECT ${executionColumns}
+    FROM tool_metrics
+    ${conditions.length > 0 ? 'WHERE' : ''} ${conditions.join(' AND ')}
+    ORDER BY recorded_at DESC, metric_id DESC
+    LIMIT $1`;
+  return { text, values };
+}
+
+/**
+ * since, until, limit, then what is given of tool and investigation: how often the same input came again; no trials.
+ */
+export function selectDuplicates(
+  range: { readonly since: Date; readonly until: Date },
+  limit: number,
+  of: { readonly tool?: string; readonly investigationId?: string },
+): Statement {
+  const values: unknown[] = [range.since, range.until, limit];
+  const equal = (column: string, value: string | undefined): string =>
+    value === undefined ? '' : `AND ${column} = $${values.push(sanitisedText(value))}`;
+  const text = `
+    SELECT tool_name AS "toolName", investigation_id AS "investigationId", sum(n)::float8 AS calls,
+           count(*)::float8 AS "distinctCalls", (sum(n) - count(*))::float8 AS "duplicateCalls",
+           ((sum(n) - count(*)) / sum(n))::float8 AS "duplicateShare"
+    FROM (
+      SELECT tool_name, investigation_id, parameters_hash, count(*) AS n
+      FROM tool_metrics
+      WHERE recorded_at BETWEEN $1 AND $2 AND NOT is_test AND parameters_hash IS NOT NULL
+        ${equal('tool_name', of.tool)} ${equal('investigation_id', of.investigationId)}
+      GROUP BY 1, 2, 3
+    ) AS inputs
+    GROUP BY 1, 2
+    ORDER BY "duplicateCalls" DESC, calls DESC, tool_name COLLATE "C", investigation_id COLLATE "C"
+    LIMIT $3`;
+  return { text, values };
+}
+
+/**
+ * metric_id, between when it was recorded, the reason or null, the writer's slot. Row and cells change in one statement,
+ * and a mark that was there is counted no second time.
+ */
+export const markSemanticFailure = `
+  WITH before AS (
+    SELECT recorded_at, metric_id, semantic_failure
+    FROM tool_metrics
+    WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3
+    FOR UPDATE
+  ), marked AS (
+    UPDATE tool_metrics AS metric SET semantic_failure = $4::text
+    FROM before
+    WHERE metric.recorded_at = before.recorded_at AND metric.metric_id = before.metric_id
+    RETURNING metric.recorded_at, tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
+              (metric.semantic_failure IS NOT NULL)::int - (before.semantic_failure IS NOT NULL)::int AS change
+  ), counted AS (
+    INSERT INTO tool_metric_rollups AS cell (
+      seconds, starts_at, tool_name, status, error_type, is_test, writer, calls, total_ms, input_bytes, output_bytes,
+      semantic_failures, latency
+    )
+    SELECT seconds, date_bin(seconds * interval '1 second', recorded_at, '1970-01-01 00:00:00+00'), tool_name, status,
+           error_type, is_test, $5::int, 0, 0, 0, 0, change, ''
+    FROM marked CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
+    WHERE change <> 0
+    ORDER BY 1, 2
+    ON CONFLICT (seconds, starts_at, tool_name, status, error_type, is_test, writer)
+    DO UPDATE SET semantic_failures = cell.semantic_failures + excluded.semantic_failures
+  )
+  SELECT count(*)::int AS found FROM marked`;

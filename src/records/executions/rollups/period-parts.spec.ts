@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { periodParts } from './period-parts.js';
+import { periodParts } from '../queries/stats.sql.js';
 
 const at = (text: string): Date => new Date(`2026-01-${text}Z`);
 const lengths = ({ cells }: ReturnType<typeof periodParts>): number[] => cells.map(({ seconds }) => seconds);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { CircuitBreaker } from '../circuits/breaker/circuit-breaker.js';
-import type { CircuitSettings, CircuitState } from '../circuits/breaker/circuit-state.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import type { CircuitSettings, CircuitState } from './circuit-state.js';
 
 type Ended = 'success' | 'fault' | 'nothing';
 
