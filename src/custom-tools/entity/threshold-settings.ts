@@ -3,68 +3,35 @@ import { wrong } from '../../rest/wrong-field.js';
 import { OptionalInt, OptionalNum } from '../../rest/dto.js';
 
 const longestMs = 3_600_000;
+const usual = (value: number, description: string) => ({
+  nullable: true,
+  example: value,
+  default: value,
+  description,
+});
+const rate = { minimum: 0, maximum: 1 };
 
 /** The limits by which a tool's health is judged; a limit that is left out is the default one. */
 export class ThresholdSettings implements Partial<ToolThresholds> {
-  @OptionalNum({
-    nullable: true,
-    minimum: 0,
-    maximum: 1,
-    example: 0.95,
-    default: 0.95,
-    description: 'Healthy from this success rate on',
-  })
+  @OptionalNum({ ...rate, ...usual(0.95, 'Healthy from this success rate on') })
   readonly successRateHealthy?: number;
-  @OptionalNum({
-    nullable: true,
-    minimum: 0,
-    maximum: 1,
-    example: 0.8,
-    default: 0.8,
-    description: 'Degraded from here on, unhealthy below',
-  })
+  @OptionalNum({ ...rate, ...usual(0.8, 'Degraded from here on, unhealthy below') })
   readonly successRateDegraded?: number;
-  @OptionalInt(1, longestMs, {
-    nullable: true,
-    example: 2000,
-    default: 2000,
-    description: 'Healthy up to this mean latency',
-  })
+  @OptionalInt(1, longestMs, usual(2000, 'Healthy up to this mean latency'))
   readonly latencyHealthyMs?: number;
-  @OptionalInt(1, longestMs, {
-    nullable: true,
-    example: 5000,
-    default: 5000,
-    description: 'Degraded up to here, unhealthy beyond',
-  })
+  @OptionalInt(1, longestMs, usual(5000, 'Degraded up to here, unhealthy beyond'))
   readonly latencyDegradedMs?: number;
-  @OptionalInt(1, 1_000_000, {
-    nullable: true,
-    example: 5,
-    default: 5,
-    description: 'Fewer calls than this are not graded',
-  })
+  @OptionalInt(1, 1_000_000, usual(5, 'Fewer calls than this are not graded'))
   readonly minCalls?: number;
-  @OptionalInt(1, 10_000, {
-    nullable: true,
-    example: 5,
-    default: 5,
-    description: 'Errors that advise a break; of its circuit, the tool faults (absent: CIRCUIT_FAILURES)',
-  })
+  @OptionalInt(
+    1,
+    10_000,
+    usual(5, 'Errors that advise a break; of its circuit, the tool faults (absent: CIRCUIT_FAILURES)'),
+  )
   readonly errorThreshold?: number;
-  @OptionalInt(1, 1_440, {
-    nullable: true,
-    example: 5,
-    default: 5,
-    description: 'In which they are counted; also by its circuit (absent: five minutes)',
-  })
+  @OptionalInt(1, 1_440, usual(5, 'In which they are counted; also by its circuit (absent: five minutes)'))
   readonly windowMinutes?: number;
-  @OptionalInt(1, longestMs, {
-    nullable: true,
-    example: 5000,
-    default: 5000,
-    description: 'A call is slow from here on',
-  })
+  @OptionalInt(1, longestMs, usual(5000, 'A call is slow from here on'))
   readonly slowCallMs?: number;
 }
 

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiTags, ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AnyObject, OptionalTextList, Text } from '../../rest/dto.js';
+import { AnyObject, OptionalTextList, Text, NullableText } from '../../rest/dto.js';
 import { mcpToolStates, mcpToolName, type McpReview, reviewTools } from '../../mcp/client/mcp-review.js';
 import { RevisionChangeView } from './tool-revisions.dto.js';
 import { Problem } from '../../common/errors.js';
@@ -62,12 +62,10 @@ export class McpToolView {
 }
 
 export class McpToolsView {
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
-    description: 'SHA-256 of the list; null: no process has listed its tools yet',
-  })
+  @NullableText(
+    '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
+    'SHA-256 of the list; null: no process has listed its tools yet',
+  )
   readonly listHash!: string | null;
   @ApiProperty({ type: [McpToolView] }) readonly data!: McpToolView[];
 }

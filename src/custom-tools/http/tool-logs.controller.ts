@@ -10,7 +10,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { type LogEvent, type LogLevel, logLevels, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
-import { Limit, Ruled } from '../../rest/dto.js';
+import { Limit, Ruled, NullableText } from '../../rest/dto.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { Placed } from '../../streams/event-ring.js';
@@ -81,12 +81,7 @@ export class LogEntryView {
 
 export class LogPageView {
   @ApiProperty({ type: [LogEntryView], description: 'Oldest first' }) readonly data!: LogEntryView[];
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'mhq3k2x1-42',
-    description: 'Send it as since for what comes next',
-  })
+  @NullableText('mhq3k2x1-42', 'Send it as since for what comes next')
   readonly nextSince!: string | null;
   @ApiProperty({ example: 0, description: 'Entries after since that had to make room before they were read' })
   readonly missed!: number;
