@@ -23,7 +23,7 @@ const notConfigured = new Set<string>([
 ]);
 
 /** Defaults of the settings that the first revisions lack; no revision holds them. */
-const laterDefaults: Required<Pick<ToolConfiguration, LaterSetting>> = {
+export const laterDefaults: Required<Pick<ToolConfiguration, LaterSetting>> = {
   ...{ cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null, url: null, headers: null },
   ...{ semanticErrors: 'show', capture: 'none', isolation: 'shared', bundle: null },
 };

@@ -165,32 +165,3 @@ export function customToolView(tool: CustomTool, running: RunningTools): CustomT
 }
 
 export class CustomToolPageView extends PageOf(CustomToolView) {}
-
-export class ValidationView {
-  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
-  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
-  readonly errors!: string[];
-  @ApiProperty({
-    type: [String],
-    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
-    description: 'Where the registration says something else; the registration holds',
-  })
-  readonly differences!: string[];
-}
-
-export class ProcessesView {
-  @ApiProperty({ example: 0 }) readonly starting!: number;
-  @ApiProperty({ example: 1 }) readonly idle!: number;
-  @ApiProperty({ example: 0 }) readonly busy!: number;
-  @ApiProperty({ example: 0 }) readonly waiting!: number;
-}
-
-export class CustomToolHealthView {
-  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
-  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
-  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
-  readonly lastHealthCheck!: Date | null;
-  @NullableText(null) readonly errorMessage!: string | null;
-  @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
-}

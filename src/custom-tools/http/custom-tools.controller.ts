@@ -17,18 +17,17 @@ import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/tools.dto.js';
 import { ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
+import { CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
+import { Reconciler } from '../manager/reconciler.js';
 import {
   CustomToolHealthView,
-  CustomToolPageView,
-  CustomToolView,
-  customToolView,
-  ValidationView,
-} from './custom-tool.dto.js';
-import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';
-import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.dto.js';
+  CustomToolCreate,
+  CustomToolUpdate,
+  ListCustomToolsQuery,
+} from '../manager/custom-tools.dto.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { ToolValidation } from '../launch/tool-inspector.js';
+import { ValidationView } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
 
@@ -148,7 +147,7 @@ export class CustomToolsController {
     'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
     'tool_unavailable',
   )
-  validateCustomTool(@Param('name') name: string): Promise<ToolValidation> {
+  validateCustomTool(@Param('name') name: string): Promise<ValidationView> {
     return this.manager.validate(name);
   }
 
@@ -159,7 +158,7 @@ export class CustomToolsController {
     'Get tool health status',
     'What its processes do now, and what the last health check found.',
   )
-  getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealth> {
+  getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealthView> {
     return this.reconciler.check(name);
   }
 

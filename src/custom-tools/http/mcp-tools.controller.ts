@@ -1,7 +1,13 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiTags, ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { AnyObject, OptionalTextList, Text, NullableText } from '../../rest/dto.js';
-import { mcpToolStates, mcpToolName, type McpReview, reviewTools } from '../../mcp/client/mcp-review.js';
+import {
+  mcpToolStates,
+  mcpToolName,
+  type McpReview,
+  reviewTools,
+  type McpDefinition,
+} from '../../mcp/client/mcp-review.js';
 import { RevisionChangeView } from './tool-revisions.dto.js';
 import { Problem } from '../../common/errors.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -9,7 +15,6 @@ import { fieldChanges } from '../entity/revision-content.js';
 import { wrong } from '../../rest/wrong-field.js';
 import { ToolRoute } from './tool-route.decorator.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
 import { RunningTools } from '../running/running-tools.js';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';

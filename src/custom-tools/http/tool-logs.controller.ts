@@ -2,14 +2,13 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import {
   ApiTags,
   ApiProperty,
-  ApiPropertyOptional,
   ApiExtraModels,
   ApiHeader,
   ApiOkResponse,
   ApiOperation,
   getSchemaPath,
 } from '@nestjs/swagger';
-import { type LogEvent, type LogLevel, logLevels, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { type LogEntry, LogEntryView, ToolLogs } from '../logs/tool-logs.js';
 import { Limit, Ruled, NullableText } from '../../rest/dto.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
@@ -23,18 +22,6 @@ import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { ApiName } from './tool-route.decorator.js';
 
 const idPattern = /^[a-z0-9]{1,16}-\d{1,15}$/;
-const events: readonly LogEvent[] = [
-  'spawn',
-  'execute',
-  'response',
-  'error',
-  'health',
-  'terminate',
-  'stderr',
-  'stdout',
-  'log',
-];
-
 export class LogsQuery {
   @Limit(100) readonly limit!: number;
   @(Ruled('must be the id of a log entry', (id) => idPattern.test(String(id)))({
@@ -43,40 +30,6 @@ export class LogsQuery {
     description: 'Only what came after the entry of this id; absent: the latest entries',
   }))
   readonly since?: string;
-}
-
-export class LogEntryView {
-  @ApiProperty({ example: 'mhq3k2x1-42' }) readonly id!: string;
-  @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
-  @ApiProperty({ enum: logLevels, example: 'info' }) readonly level!: LogLevel;
-  @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
-  @ApiProperty({
-    enum: events,
-    example: 'stderr',
-    description:
-      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification',
-  })
-  readonly event!: LogEvent;
-  @ApiPropertyOptional({ example: '3 lines had no time' }) readonly message?: string;
-  @ApiPropertyOptional({ example: 4711 }) readonly pid?: number;
-  @ApiPropertyOptional({ example: 18.2, description: 'Of a start, from spawn to ready' })
-  readonly durationMs?: number;
-  @ApiPropertyOptional({ example: 'crash' }) readonly error?: string;
-  @ApiPropertyOptional({ example: 'idle', description: 'Why a process ended' }) readonly reason?: string;
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 0 }) readonly exitCode?: number | null;
-  @ApiPropertyOptional({ type: String, nullable: true, example: null }) readonly signal?: string | null;
-  @ApiPropertyOptional({ example: { lines: 3 }, description: 'Of a log notification, any JSON value' })
-  readonly data?: unknown;
-  @ApiPropertyOptional({
-    example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
-    description: 'The call that a log notification is about',
-  })
-  readonly executionId?: string;
-  @ApiPropertyOptional({
-    example: true,
-    description: 'More than 4 KiB: a message is cut off, data are left out',
-  })
-  readonly truncated?: true;
 }
 
 export class LogPageView {

@@ -10,9 +10,9 @@ import { Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import { PageQuery } from '../../rest/dto.js';
 import type { Principal } from '../../tool-contract/principal.js';
-import { filesIn, BundleFolders } from '../bundles/bundle-folders.js';
+import { BundleFilesView, filesIn, BundleFolders } from '../bundles/bundle-folders.js';
 import { Bundles } from '../bundles/bundles.js';
-import type { StoredBundle } from '../bundles/bundles.repository.js';
+import { BundleView } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { changesBetween } from '../entity/revision-content.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
@@ -24,8 +24,6 @@ import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.
 import { CustomToolView, customToolView } from './custom-tool.dto.js';
 import {
   BundleFilesQuery,
-  BundleFilesView,
-  BundleView,
   RevisionDiffQuery,
   RevisionDiffView,
   RevisionPageView,
@@ -183,7 +181,7 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   /** The bundle that a tool runs, or ran in a revision. @throws Problem `not_found` */
-  private async bundleOf(name: string, revision?: number): Promise<StoredBundle> {
+  private async bundleOf(name: string, revision?: number): Promise<BundleView> {
     const tool = await this.manager.get(name);
     const { bundle = null } =
       revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;

@@ -35,9 +35,8 @@ import { acceptsEvents, sseHeaders, SseStream } from '../../streams/sse.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { finishWith } from '../../tools/call-stream.js';
 import { ToolsService } from '../../tools/tools.service.js';
-import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { LogEntryView, type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
-import { LogEntryView } from './tool-logs.controller.js';
 
 /** A call of the tool that is tried. */
 export class TrialCallBody {
