@@ -71,17 +71,12 @@ export class Webhooks implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-export interface LaneSettings {
+export type LaneSettings = Omit<AppConfig['webhooks'], 'urls' | 'types'> & {
   readonly url: string;
   readonly secret: string;
-  /** The most that one try may take. */
-  readonly timeoutMs: number;
-  readonly maxAttempts: number;
-  /** Messages that wait; beyond them the oldest is dropped. */
-  readonly maxQueue: number;
   /** Between the tries of a message. */
   readonly pause: BackOff;
-}
+};
 
 export interface Message {
   readonly id: string;

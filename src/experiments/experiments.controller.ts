@@ -2,7 +2,7 @@ import { Body, Delete, Get, HttpCode, Ip, Param, Patch, Post, Query, UseIntercep
 import { ApiCreatedResponse, ApiExtraModels, ApiNoContentResponse, ApiOperation } from '@nestjs/swagger';
 import { CallRates } from '../auth/call-rates.js';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
-import { CurrentProject } from '../auth/project.decorator.js';
+import { CurrentProject } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';

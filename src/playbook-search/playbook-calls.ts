@@ -27,28 +27,14 @@ const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(re
 
 const playbookTools = ['get_playbooks', 'get_context'];
 
-/** One call of a playbook tool: sizes and hashes, never contents. Names are those that HolmesGPT's operators know. */
-interface PlaybookToolCall {
-  readonly event: 'playbook_tool_call';
-  readonly tool: string;
-  /** Absent: the call belongs to none. */
-  readonly investigation_id?: string;
-  /** Absent: nothing was run. */
-  readonly execution_id?: string;
-  /** SHA-256 of the parameters as canonical JSON. */
-  readonly parameters_hash: string;
-  /** Bytes. */
+/** The end of a call in its log line (docs/operate/observability.md). */
+interface CallEnd {
+  readonly executionId?: string;
   readonly result_size: number;
-  readonly duration_seconds: number;
+  readonly duration_seconds?: number;
   readonly status: 'success' | 'error' | 'timeout' | 'refused';
   readonly error_type?: string;
-  /** Answered from memory. */
-  readonly cached: boolean;
-  readonly trace_id?: string;
 }
-
-type CallEnd = Pick<PlaybookToolCall, 'result_size' | 'status' | 'error_type'> &
-  Partial<Pick<PlaybookToolCall, 'duration_seconds'>> & { readonly executionId?: string };
 
 /** Counts and logs the calls of playbook tools. */
 @Injectable()
@@ -115,14 +101,15 @@ export class PlaybookCalls implements OnModuleInit {
     }
   }
 
-  /** Answers from memory are frequent and cost microseconds, so they are logged on `debug` alone. */
+  /**
+   * Logs sizes and hashes, never contents, by names that HolmesGPT's operators know. Answers from memory are frequent and cost microseconds, so they are logged on `debug` alone. */
   private log(event: CallEvent, end: () => CallEnd): void {
     const cached = event.kind === 'cached';
     if (!this.logger.logger.isLevelEnabled(cached ? 'debug' : 'info')) return;
     const { executionId, ...rest } = end();
     const { investigationId } = event.context;
     const traceId = this.tracer.traceparent(undefined)?.split('-')[1];
-    const entry: PlaybookToolCall = {
+    const entry = {
       event: 'playbook_tool_call',
       tool: event.tool,
       ...(investigationId !== undefined && { investigation_id: investigationId }),

@@ -10,8 +10,6 @@ export interface RankRequest {
   readonly threshold: number;
   /** Playbooks that will be shown at most; a ranker may leave out the rest, but not with `explain`. */
   readonly limit: number;
-  /** What the caller's situation demands, by which the candidates were filtered. */
-  readonly labels: Readonly<Record<string, string>>;
   /** Each ranked playbook says how its confidence came about. */
   readonly explain?: boolean;
   /** Aborts when nobody waits for the answer any more. */

@@ -45,7 +45,7 @@ export function effectiveSandbox(policy: SandboxPolicy, abilities: HostAbilities
   const notEnforced: SandboxField[] = [];
   for (const field of sandboxFields) {
     if (!policy.restricts.has(field)) continue;
-    const verdict = verdictOn(field, policy, abilities);
+    const verdict = verdicts[field](abilities, policy);
     if (typeof verdict === 'object') {
       notEnforced.push(field);
       notes[field] = verdict.not;
@@ -78,51 +78,41 @@ export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSand
   };
 }
 
-function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbilities): Verdict {
-  switch (field) {
-    case 'maxExecutionMs':
-    case 'allowedEnvironmentVars':
-      return true;
-    case 'allowedPaths':
-      return either(host, host.launcher === undefined ? linksAreFollowed : true, true);
-    case 'canReadFiles':
-    case 'canWriteFiles': {
-      const verdict = policy.opensNothing.has(field) ? opensNothing : true;
-      return either(host, verdict, verdict);
-    }
-    case 'canExecuteCommands':
-      return either(host, loaderReads, loaderReads);
-    case 'allowNetwork':
-    case 'canNetwork':
-      return either(host, true, true);
-    case 'allowedHosts':
-      return hostsOnly(policy, host);
-    case 'dataDirectory':
-      return dataDirectory(host);
-    case 'maxMemoryMB':
-      return memory(host);
-    case 'maxCpuPercent':
-      return host.cgroups.cpu ? true : { not: `needs a cgroup: ${host.missing.cgroup}` };
-    case 'processes':
-      return processes(host);
-    case 'temporaryDirectory':
-      return either(host, true, 'its files are bounded one by one, not together');
-    case 'writableNotExecutable':
-      return withLauncher(host, loaderReads);
-    case 'systemCalls':
-      return withLauncher(host, true);
-    case 'otherProcesses':
-      return either(
-        host,
-        true,
-        'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
-      );
-    case 'grandchildren':
-      return either(host, true, 'none may leave its process group, which is ended as a whole');
-    default:
-      return field satisfies never;
-  }
-}
+type Judge = (host: HostAbilities, policy: SandboxPolicy) => Verdict;
+
+const paths =
+  (field: SandboxField): Judge =>
+  (host, policy) => {
+    const verdict = policy.opensNothing.has(field) ? opensNothing : true;
+    return either(host, verdict, verdict);
+  };
+
+const verdicts: Readonly<Record<SandboxField, Judge>> = {
+  maxExecutionMs: () => true,
+  allowedEnvironmentVars: () => true,
+  allowedPaths: (host) => either(host, host.launcher === undefined ? linksAreFollowed : true, true),
+  canReadFiles: paths('canReadFiles'),
+  canWriteFiles: paths('canWriteFiles'),
+  canExecuteCommands: (host) => either(host, loaderReads, loaderReads),
+  allowNetwork: (host) => either(host, true, true),
+  canNetwork: (host) => either(host, true, true),
+  allowedHosts: hostsOnly,
+  dataDirectory,
+  maxMemoryMB: memory,
+  maxCpuPercent: ({ cgroups, missing }) =>
+    cgroups.cpu ? true : { not: `needs a cgroup: ${missing.cgroup}` },
+  processes,
+  temporaryDirectory: (host) => either(host, true, 'its files are bounded one by one, not together'),
+  writableNotExecutable: (host) => withLauncher(host, loaderReads),
+  systemCalls: (host) => withLauncher(host, true),
+  otherProcesses: (host) =>
+    either(
+      host,
+      true,
+      'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
+    ),
+  grandchildren: (host) => either(host, true, 'none may leave its process group, which is ended as a whole'),
+};
 
 /** Bubblewrap puts an empty folder in its place, landlock only leaves it out of what is given. */
 function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
@@ -150,7 +140,7 @@ function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict,
   };
 }
 
-function hostsOnly({ network }: SandboxPolicy, host: HostAbilities): Verdict {
+function hostsOnly(host: HostAbilities, { network }: SandboxPolicy): Verdict {
   const { bubblewrap, socat, missing } = host;
   const none = 'there is no network at all';
   if (network === 'none') return either(host, none, none);

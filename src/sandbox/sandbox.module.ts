@@ -81,7 +81,7 @@ async function sandboxOfHost(config: AppConfig): Promise<Sandbox> {
  */
 async function copyForTools(launcher: string, firstUid: number): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  if ((await obstacleFor(firstUid, [{ path: launcher, use: 'run' }])) === undefined) return undefined;
+  if ((await obstacleFor(firstUid, { path: launcher, use: 'run' })) === undefined) return undefined;
   const folder = await makePrivateFolder();
   await chmod(folder, 0o711);
   const copy = join(folder, basename(launcher));

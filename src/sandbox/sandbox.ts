@@ -119,7 +119,7 @@ export class Sandbox {
     const asking = { cwd: command.cwd, own, write: policy.write };
     const allowed = await grantedPaths(policy.paths, asking, this.options);
     const mayRun = async (path: string): Promise<boolean> =>
-      uid === undefined || (await obstacleFor(uid, [{ path, use: 'run' }])) === undefined;
+      uid === undefined || (await obstacleFor(uid, { path, use: 'run' })) === undefined;
     const files = await launchFiles(command, own, allowed, mayRun);
     await checkOwn(this.options, [...files.own, ...files.run, ...files.read]);
     if (enabled) this.refuse(policy, effective);
@@ -138,7 +138,7 @@ export class Sandbox {
    */
   async whyNotRun(userNumber: number, program: string): Promise<string | undefined> {
     const { toolUsers } = this.options.abilities;
-    return toolUsers && obstacleFor(toolUsers.firstUid + userNumber, [{ path: program, use: 'run' }]);
+    return toolUsers && obstacleFor(toolUsers.firstUid + userNumber, { path: program, use: 'run' });
   }
 
   /** @throws SandboxRefusal for a path that the operator has not listed */

@@ -61,30 +61,22 @@ export async function refuseObstacles(
     ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
   ];
   for (const need of needs) {
-    const obstacle = await obstacleFor(uid, [need]);
+    const obstacle = await obstacleFor(uid, need);
     if (obstacle === undefined) continue;
     throw new SandboxRefusal(need.index === undefined ? 'own' : 'allowedPaths', obstacle, need.index);
   }
 }
 
 /**
- * Looks at the mode bits of every path and of the folders above it; what is below a folder is not looked at.
+ * Looks at the mode bits of a path and of the folders above it; what is below a folder is not looked at.
  * @returns the path that stands in a user's way, why, and how to open it; undefined: nothing does
  */
-export async function obstacleFor(uid: number, needs: readonly Need[]): Promise<string | undefined> {
-  const seen = new Map<string, Promise<Stats | undefined>>();
-  const look = (path: string): Promise<Stats | undefined> => {
-    const known = seen.get(path) ?? stat(path).catch(() => undefined);
-    seen.set(path, known);
-    return known;
-  };
-  for (const need of needs) {
-    for (const { path, use } of stepsTo(need)) {
-      const about = await look(path);
-      if (!about || allows(about, uid, use)) continue;
-      const below = path === need.path ? '' : `, and ${need.path} lies below it`;
-      return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
-    }
+export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
+  for (const { path, use } of stepsTo(need)) {
+    const about = await stat(path).catch(() => undefined);
+    if (!about || allows(about, uid, use)) continue;
+    const below = path === need.path ? '' : `, and ${need.path} lies below it`;
+    return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
   }
   return undefined;
 }

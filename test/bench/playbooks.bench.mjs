@@ -43,8 +43,7 @@ export async function benchPlaybooks() {
 function asking(ranking, candidates) {
   const queries = realQueries();
   let next = 0;
-  return () =>
-    ranking.rank({ query: queries[next++ % queries.length], threshold, limit: 5, labels: {} }, candidates);
+  return () => ranking.rank({ query: queries[next++ % queries.length], threshold, limit: 5 }, candidates);
 }
 
 const answer = (cosines) => ({ calibration: { floor: 0.18, cut: 0.4 }, cosines, degraded: undefined });

@@ -35,7 +35,7 @@ describe.each(sets)(
         queries
           .filter((query) => query.half === half && query.kind === kind)
           .map(async ({ text, relevant }) => {
-            const found = await ranking.rank({ query: text, threshold, limit: 5, labels: {} }, everything);
+            const found = await ranking.rank({ query: text, threshold, limit: 5 }, everything);
             const ids = found.playbooks.slice(0, 5).map(({ playbookId }) => playbookId);
             return { ids, right: relevant.some((id) => ids.includes(id)) };
           }),

@@ -43,7 +43,7 @@ async function evaluate(name, files, all) {
   const report = async (title, ranking) => {
     const rankings = [];
     for (const query of queries) {
-      const request = { query: query.text, threshold: 0, limit: 10, labels: {}, explain: true };
+      const request = { query: query.text, threshold: 0, limit: 10, explain: true };
       rankings.push((await ranking.rank(request, candidates)).playbooks);
     }
     process.stdout.write(`\n${name}, ${title}\n`);

@@ -15,7 +15,7 @@ import {
   readableOutcome,
   readableProblem,
   textOf,
-} from '../../platforms/readable-answer.js';
+} from '../../platforms/native-calls.js';
 
 export type RpcId = JSONRPCRequest['id'];
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;

@@ -2,14 +2,10 @@ import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
 import { CircuitBreaker } from '../../circuits/breaker/circuit-breaker.js';
 import type { CircuitKind, CircuitSettings, CircuitChange } from '../../circuits/breaker/circuit-state.js';
+import type { AppConfig } from '../../config/app-config.js';
 import { type Clock, systemClock } from '../../common/clock.js';
-import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../outbound/http-client.js';
-import {
-  type Question,
-  type RetrySettings,
-  UpstreamCalls,
-  type TryReport,
-} from '../../outbound/upstream-calls.js';
+import { HttpClient, type HttpRequest } from '../../outbound/http-client.js';
+import { type Question, UpstreamCalls, type TryReport } from '../../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
@@ -30,15 +26,9 @@ export interface DataStorageObserver {
   circuitChanged(change: CircuitChange): void;
 }
 
-export interface DataStorageSettings extends Omit<HttpClientSettings, 'origin'>, RetrySettings {
-  /** The service's base URL; a path in it stays in front of ours. */
-  readonly url: string;
-  /** Sent as a bearer token, to this host only. */
-  readonly token: string | undefined;
-  /** Answers that stand in while the service fails: all of them together, and how old one may be. */
-  readonly cache: { readonly maxBytes: number; readonly staleMs: number };
+export type DataStorageSettings = Omit<NonNullable<AppConfig['dataStorage']>, 'circuit'> & {
   readonly circuit: CircuitSettings;
-}
+};
 
 export interface ContextRequest {
   readonly alertFingerprint: string;

@@ -38,7 +38,7 @@ const meaning = (cosines: Record<string, number>, over: Partial<SemanticScores> 
   }),
 });
 
-const asked: RankRequest = { query: 'billing queue stalled', threshold: 0, limit: 10, labels: {} };
+const asked: RankRequest = { query: 'billing queue stalled', threshold: 0, limit: 10 };
 
 async function rank(search: SemanticSearch, over: Partial<RankRequest> = {}, candidates = ['a', 'b']) {
   const ranking = await new BlendedRanker(new LexicalRanker(), search).prepare(catalogue);

@@ -15,7 +15,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Counter } from 'prom-client';
 import { CallRates } from '../../../auth/call-rates.js';
 import { principalOf } from '../../../auth/principal.decorator.js';
-import { projectOf } from '../../../auth/project.decorator.js';
+import { projectOf } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
 import { Problem } from '../../../common/errors.js';
 import { ApiProblems } from '../../../rest/api-problems.decorator.js';
