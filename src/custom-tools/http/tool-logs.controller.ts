@@ -84,7 +84,7 @@ export class ToolLogsController {
       'text/event-stream': { schema: { type: 'string' }, example: logStream },
     },
   })
-  @ApiProblems('not_found', 'rate_limited', 'shutting_down')
+  @ApiProblems('not_found', 'rate_limited', 'shutting_down', 'database_unavailable')
   async getCustomToolLogs(
     @Param('name') name: string,
     @Query() { limit, since }: LogsQuery,
