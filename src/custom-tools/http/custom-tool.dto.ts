@@ -12,8 +12,7 @@ import {
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
 import type { RunningTools } from '../running/running-tools.js';
-import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
-import { ThresholdSettings } from '../entity/threshold-settings.js';
+import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
 import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
 import { PageOf, SentBackBy, NullableText } from '../../rest/dto.js';

@@ -1,11 +1,5 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiCreatedResponse,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
@@ -16,7 +10,7 @@ import type { Page } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/tools.dto.js';
-import { ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
+import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
 import { Reconciler } from '../manager/reconciler.js';
 import {
@@ -31,11 +25,8 @@ import { ValidationView } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
 
-@ApiTags('custom-tools')
-@Scopes('tools:admin')
+@CustomToolRoutes('', 'tools:admin')
 @Audited('name')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools')
 export class CustomToolsController {
   constructor(
     private readonly manager: CustomToolManager,

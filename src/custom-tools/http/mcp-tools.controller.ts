@@ -1,5 +1,5 @@
-import { Body, Controller, Get, Param, Post } from '@nestjs/common';
-import { ApiTags, ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Body, Get, Param, Post } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { AnyObject, OptionalTextList, Text, NullableText } from '../../rest/dto.js';
 import {
   mcpToolStates,
@@ -13,13 +13,11 @@ import { Problem } from '../../common/errors.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { fieldChanges } from '../entity/revision-content.js';
 import { wrong } from '../../rest/wrong-field.js';
-import { ToolRoute } from './tool-route.decorator.js';
+import { CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
-import { Scopes } from '../../auth/scopes.decorator.js';
-import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { CustomToolView, customToolView } from './custom-tool.dto.js';
 
@@ -91,11 +89,8 @@ export class ApproveBody {
 }
 
 /** The tools of an MCP server: what became of those that were approved, and approving them again. */
-@ApiTags('custom-tools')
-@Scopes('tools:admin')
+@CustomToolRoutes('/:name', 'tools:admin')
 @Audited('name')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools/:name')
 export class McpToolsController {
   constructor(
     private readonly manager: CustomToolManager,

@@ -1,6 +1,5 @@
-import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import { Get, Param, Query, Req, Res } from '@nestjs/common';
 import {
-  ApiTags,
   ApiProperty,
   ApiExtraModels,
   ApiHeader,
@@ -17,9 +16,8 @@ import { OpenStreams } from '../../streams/open-streams.js';
 import { StreamTopics } from '../../streams/stream-topics.js';
 import { acceptsEvents, lastSeenId, sseHeaders } from '../../streams/sse.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { ApiName } from './tool-route.decorator.js';
+import { CustomToolRoutes, ApiName } from './tool-route.decorator.js';
 
 const idPattern = /^[a-z0-9]{1,16}-\d{1,15}$/;
 export class LogsQuery {
@@ -49,10 +47,7 @@ const logStream = [
 ].join('\n');
 
 /** A tool's log as its operator reads it: a page, or live. */
-@ApiTags('custom-tools')
-@Scopes('tools:admin')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools/:name/logs')
+@CustomToolRoutes('/:name/logs', 'tools:admin')
 export class ToolLogsController {
   constructor(
     private readonly repository: CustomToolsRepository,

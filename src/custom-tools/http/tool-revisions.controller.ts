@@ -1,6 +1,6 @@
-import { Body, Controller, Get, type OnModuleInit, Param, Post, Put, Query, Req } from '@nestjs/common';
+import { Body, Get, type OnModuleInit, Param, Post, Put, Query, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { ApiConsumes, ApiCreatedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiConsumes, ApiCreatedResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
@@ -19,7 +19,7 @@ import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js'
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { Registrations } from '../manager/registrations.js';
 import { RunningTools } from '../running/running-tools.js';
-import { ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
+import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { CustomToolView, customToolView } from './custom-tool.dto.js';
 import {
@@ -36,11 +36,8 @@ import {
 } from './tool-revisions.dto.js';
 
 /** The revisions of tools, and the files that they bring along. */
-@ApiTags('custom-tools')
-@Scopes('metrics:read')
+@CustomToolRoutes('/:name', 'metrics:read')
 @Audited('name')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools/:name')
 export class ToolRevisionsController implements OnModuleInit {
   constructor(
     private readonly manager: CustomToolManager,

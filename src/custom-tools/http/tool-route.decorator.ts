@@ -1,7 +1,18 @@
-import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators, Controller, HttpCode, type Type } from '@nestjs/common';
+import { Scopes } from '../../auth/scopes.decorator.js';
+import type { Scope } from '../../tool-contract/principal.js';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { ProblemCode } from '../../common/errors.js';
 import { ApiProblems, ProblemView } from '../../rest/api-problems.decorator.js';
+
+/** A controller of custom tools: its path below theirs, and the scope of routes that name no other. */
+export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
+  applyDecorators(
+    Controller(`api/v1/custom-tools${path}`),
+    ApiTags('custom-tools'),
+    Scopes(scope),
+    ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
+  );
 
 /** For routes below the name of a custom tool. */
 export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });

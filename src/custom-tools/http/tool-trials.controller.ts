@@ -1,29 +1,16 @@
-import {
-  applyDecorators,
-  Body,
-  Controller,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-  Inject,
-} from '@nestjs/common';
+import { applyDecorators, Body, HttpCode, Param, Post, Query, Req, Res, Inject } from '@nestjs/common';
 import {
   ApiConsumes,
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
-  ApiTags,
   getSchemaPath,
   ApiProperty,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { ApiName } from './tool-route.decorator.js';
+import { CustomToolRoutes, ApiName } from './tool-route.decorator.js';
 import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../rest/dto.js';
 import { OutcomeView } from '../../tools/tools.dto.js';
@@ -114,10 +101,7 @@ const ApiTrial = (): MethodDecorator =>
   );
 
 /** Dry runs of registrations and changes, answered whole or followed line by line. */
-@ApiTags('custom-tools')
-@Scopes('tools:admin')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools')
+@CustomToolRoutes('', 'tools:admin')
 export class ToolTrialsController {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,

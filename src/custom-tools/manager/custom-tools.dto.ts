@@ -26,9 +26,8 @@ import {
   toolStatuses,
   healthStatuses,
 } from '../entity/custom-tool.entity.js';
-import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
+import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import type { EnvChanges } from '../../secrets/env-cipher.js';
-import { ThresholdSettings } from '../entity/threshold-settings.js';
 
 const maxMetadataBytes = 16_384;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;

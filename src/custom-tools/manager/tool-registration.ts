@@ -11,7 +11,7 @@ import {
   reviewTools,
 } from '../../mcp/client/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
-import { checkedThresholds } from '../entity/threshold-settings.js';
+import { checkedThresholds } from '../entity/tool-settings.js';
 import { answeredNow } from '../entity/custom-tools.repository.js';
 import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../../rest/wrong-field.js';
