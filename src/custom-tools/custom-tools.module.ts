@@ -9,7 +9,6 @@ import { CustomToolManager } from './manager/custom-tool-manager.js';
 import { Registrations } from './manager/registrations.js';
 import { TemplatesController } from './http/templates.controller.js';
 import { ToolTrialsController } from './http/tool-trials.controller.js';
-import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
@@ -19,19 +18,18 @@ import { BundlesRepository } from './bundles/bundles.repository.js';
 import { PackageInstaller } from './bundles/package-installer.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogs } from './logs/tool-logs.js';
-import { ToolLogsService } from './http/tool-logs.service.js';
+import { ToolLogsController } from './http/tool-logs.controller.js';
 import { ToolSupervisor } from './running/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
-import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
+import { ProcessMetrics, processMetrics, ProcessRenewal } from './running/process.metrics.js';
 import { KeyRing } from '../secrets/key-ring.js';
 import { EnvCipher } from '../secrets/env-cipher.js';
 import { SecretsRenewal } from '../secrets/secrets-renewal.js';
-import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
-import { McpToolsService } from './http/mcp-tools.service.js';
+import { McpToolsController } from './http/mcp-tools.controller.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 
@@ -54,7 +52,9 @@ export class CustomToolsModule {
       controllers: [
         TemplatesController,
         ToolTrialsController,
+        ToolLogsController,
         CustomToolsController,
+        McpToolsController,
         ToolRevisionsController,
       ],
       providers: [
@@ -65,18 +65,15 @@ export class CustomToolsModule {
         RunningTools,
         Registrations,
         CustomToolManager,
-        ToolTrialsService,
         ...bundles,
         InstalledToolsImporter,
         Reconciler,
-        McpToolsService,
         ...processMetrics,
         ProcessMetrics,
         ToolSupervisor,
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,
-        ToolLogsService,
         SecretsRenewal,
         {
           provide: EnvCipher,

@@ -1,3 +1,5 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { NullableText } from '../../rest/dto.js';
 import {
   Inject,
   Injectable,
@@ -16,7 +18,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
-import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
+import { BundlesRepository, type BundleView } from './bundles.repository.js';
 import { isUtf8 } from 'node:buffer';
 import { packageFolders } from './package-installer.js';
 
@@ -168,19 +170,17 @@ const isAbandoned = (path: string): Promise<boolean> =>
     () => false,
   );
 
-export interface BundleFile {
-  /** Below the bundle's folder. */
-  readonly path: string;
-  /** Null: it is no text, or there is too much of it. */
-  readonly content: string | null;
-  readonly executable: boolean;
+class BundleFileView {
+  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
+  @NullableText('#!/usr/bin/env python3\n…', 'Null: it is no text, or there is too much of it')
+  readonly content!: string | null;
+  @ApiProperty({ example: false }) readonly executable!: boolean;
 }
 
-export interface BundleFiles {
-  /** By path. */
-  readonly data: readonly BundleFile[];
-  /** All files are there with their contents. */
-  readonly complete: boolean;
+export class BundleFilesView {
+  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
+  @ApiProperty({ example: true, description: 'All files are there with their contents' })
+  readonly complete!: boolean;
 }
 
 const mostFiles = 200;
@@ -189,8 +189,8 @@ const mostBytes = 1_048_576;
 const executableBits = 0o111;
 
 /** Reads the files of an unpacked bundle as they were uploaded: without packages that were installed. */
-export async function filesIn(folder: string, { files, installLog }: StoredBundle): Promise<BundleFiles> {
-  const data: BundleFile[] = [];
+export async function filesIn(folder: string, { files, installLog }: BundleView): Promise<BundleFilesView> {
+  const data: BundleFileView[] = [];
   let bytesLeft = mostBytes;
   for await (const path of pathsBelow(folder, '', installLog === null ? [] : packageFolders)) {
     if (data.length === mostFiles) break;

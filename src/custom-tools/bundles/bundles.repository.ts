@@ -1,14 +1,22 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { NullableText } from '../../rest/dto.js';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** A row of `tool_bundles` without its archive. */
-export interface StoredBundle {
-  readonly hash: string;
-  /** As uploaded: without the packages that were installed. */
-  readonly files: number;
-  readonly bytes: number;
-  readonly installLog: string | null;
-  readonly uploadedAt: Date;
+/** The files that a tool brought along: a row of `tool_bundles` without its archive. */
+export class BundleView {
+  @ApiProperty({
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    description: 'SHA-256 over paths, contents and executable bits of its files',
+  })
+  readonly hash!: string;
+  @ApiProperty({ example: 4, description: 'As uploaded: without packages that were installed' })
+  readonly files!: number;
+  @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
+  @NullableText(null, 'What npm and pip said when they installed its packages; null: they installed none')
+  readonly installLog!: string | null;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly uploadedAt!: Date;
 }
 
 /** An upload that is not in a revision yet may still come to stand in one. */
@@ -29,7 +37,7 @@ export class BundlesRepository {
   }
 
   /** Another replica may have stored the same files meanwhile. */
-  async insert(bundle: Omit<StoredBundle, 'uploadedAt'>, archive: Buffer): Promise<void> {
+  async insert(bundle: Omit<BundleView, 'uploadedAt'>, archive: Buffer): Promise<void> {
     const { hash, files, bytes, installLog } = bundle;
     await this.dataSource.query(
       `INSERT INTO tool_bundles (hash, archive, files, bytes, install_log) VALUES ($1, $2, $3, $4, $5)
@@ -38,8 +46,8 @@ export class BundlesRepository {
     );
   }
 
-  async find(hash: string): Promise<StoredBundle | undefined> {
-    const rows: StoredBundle[] = await this.dataSource.query(
+  async find(hash: string): Promise<BundleView | undefined> {
+    const rows: BundleView[] = await this.dataSource.query(
       `SELECT hash, files, bytes::float8 AS bytes, install_log AS "installLog", uploaded_at AS "uploadedAt"
        FROM tool_bundles WHERE hash = $1`,
       [hash],

@@ -11,7 +11,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
-import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
+import { BundlesRepository, type BundleView } from './bundles.repository.js';
 import { PackageInstaller, textOf } from './package-installer.js';
 
 /** A bundle that is stored, and what its tool.json says. */
@@ -63,7 +63,7 @@ export class Bundles {
   }
 
   /** @throws Problem `not_found` */
-  async get(hash: string): Promise<StoredBundle> {
+  async get(hash: string): Promise<BundleView> {
     const found = await this.repository.find(hash);
     if (!found) throw new Problem('not_found', `There is no bundle ${hash}`);
     return found;

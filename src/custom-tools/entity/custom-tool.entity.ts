@@ -1,8 +1,8 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { SemanticErrors, ToolAnnotations, ToolThresholds } from '../../tool-contract/tool.js';
 import type { JsonSchema } from '../../schemas/json-schema.js';
-import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import type { McpDefinition } from '../../mcp/client/mcp-review.js';
+import type { SandboxSettings, ToolPermissions } from './tool-settings.js';
 import type { StoredEnv } from '../../secrets/env-cipher.js';
 
 export const toolStatuses = ['active', 'inactive', 'error'] as const;

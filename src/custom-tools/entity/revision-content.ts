@@ -4,7 +4,7 @@ import { differenceAt, type JsonDifference, jsonDifferences } from '../../common
 import { isObject } from '../../common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { identityOf, type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
-import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
+import type { LaterSetting, ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
 
 /** What identifies a revision. */
 export interface RevisionContent {
@@ -16,48 +16,32 @@ export interface RevisionContent {
 /** One difference between two revisions; its path leads into `{configuration, files}`. */
 export type RevisionChange = JsonDifference;
 
-/** Everything of a tool but its identity, its condition and the environment, which is secret. */
-export function configurationOf(tool: CustomTool): ToolConfiguration {
-  const { id, env, revision, status, lastHealthCheck, healthStatus, errorMessage, ...others } = tool;
-  void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
-  const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
-  void [userNumber, pinnedCommand, createdAt, updatedAt];
-  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, bundle, ...rest } = configuration;
-  const { semanticErrors, capture, isolation, ...older } = rest;
-  // Revisions from before there were any stay what they are.
-  return {
-    ...older,
-    ...(cacheTtlMs !== null && { cacheTtlMs }),
-    ...(thresholds !== null && { thresholds }),
-    ...(protocol !== 'jsonrpc' && { protocol }),
-    ...(definitions !== null && { definitions }),
-    ...(url !== null && { url }),
-    ...(headers !== null && { headers }),
-    ...(semanticErrors !== 'show' && { semanticErrors }),
-    ...(capture !== 'none' && { capture }),
-    ...(isolation !== 'shared' && { isolation }),
-    ...(bundle !== null && { bundle }),
-  };
-}
+/** Columns that are no configuration: identity, condition, and the environment, which is secret. */
+const notConfigured = new Set<string>([
+  ...['id', 'userNumber', 'env', 'revision', 'pinnedCommand', 'status', 'lastHealthCheck', 'healthStatus'],
+  ...['errorMessage', 'createdAt', 'updatedAt'],
+]);
 
-/** The members of a tool that a revision says, those that were unknown to it included. */
-const settingsOf = ({
-  configuration,
-  env,
-}: Pick<RevisionContent, 'configuration' | 'env'>): ToolConfiguration & Pick<CustomTool, 'env'> => ({
+/** Defaults of the settings that the first revisions lack; no revision holds them. */
+export const laterDefaults: Required<Pick<ToolConfiguration, LaterSetting>> = {
   ...{ cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null, url: null, headers: null },
-  semanticErrors: 'show',
-  capture: 'none',
-  isolation: 'shared',
-  bundle: null,
-  ...configuration,
-  env,
-});
+  ...{ semanticErrors: 'show', capture: 'none', isolation: 'shared', bundle: null },
+};
+
+/** The settings that make a revision. Revisions from before a setting existed stay equal to later ones that have its default. */
+export function configurationOf(tool: CustomTool): ToolConfiguration {
+  const defaults: Readonly<Record<string, unknown>> = laterDefaults;
+  const settings = Object.entries(tool).filter(
+    ([name, value]) => !notConfigured.has(name) && !(name in defaults && value === defaults[name]),
+  );
+  return Object.fromEntries(settings) as unknown as ToolConfiguration;
+}
 
 /** Configures a tool as a revision says. The place of its command was pinned for that command alone. */
 export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
   const isSameCommand = tool.command === revision.configuration.command;
-  Object.assign(tool, settingsOf(revision), !isSameCommand && { pinnedCommand: null });
+  const { configuration, env } = revision;
+  Object.assign(tool, laterDefaults, configuration, { env }, !isSameCommand && { pinnedCommand: null });
 }
 
 /** Whether a revision configures a tool as it is. */

@@ -26,7 +26,7 @@ export interface ProgramFile {
 }
 
 /** Settings that the first revisions lack. */
-type LaterSetting =
+export type LaterSetting =
   | 'cacheTtlMs'
   | 'thresholds'
   | 'protocol'

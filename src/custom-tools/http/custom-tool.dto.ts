@@ -12,11 +12,10 @@ import {
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
 import type { RunningTools } from '../running/running-tools.js';
-import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
-import { ThresholdSettings } from '../entity/threshold-settings.js';
+import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
 import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
-import { PageOf, SentBackBy } from '../../rest/dto.js';
+import { PageOf, SentBackBy, NullableText } from '../../rest/dto.js';
 
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
@@ -66,7 +65,7 @@ export class CustomToolView {
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }) readonly protocol!: string;
   @ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }) readonly command!: string;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly url!: string | null;
+  @NullableText(null) readonly url!: string | null;
   @ApiProperty({
     type: 'object',
     nullable: true,
@@ -75,23 +74,17 @@ export class CustomToolView {
     description: 'As registered: variables stay names',
   })
   readonly headers!: Record<string, string> | null;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '/usr/bin/python3.11',
-    description:
-      'Where the command led when it was registered; a path that leads elsewhere later is not started',
-  })
+  @NullableText(
+    '/usr/bin/python3.11',
+    'Where the command led when it was registered; a path that leads elsewhere later is not started',
+  )
   readonly pinnedCommand!: string | null;
   @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly workingDir!: string | null;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description:
-      'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
-  })
+  @NullableText(null) readonly workingDir!: string | null;
+  @NullableText(
+    null,
+    'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
+  )
   readonly bundle!: string | null;
   @ApiProperty({
     type: 'object',
@@ -133,7 +126,7 @@ export class CustomToolView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
   @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
   readonly lastHealthCheck!: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
+  @NullableText(null) readonly errorMessage!: string | null;
   @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
   @ApiPropertyOptional({
     type: 'object',
@@ -171,32 +164,3 @@ export function customToolView(tool: CustomTool, running: RunningTools): CustomT
 }
 
 export class CustomToolPageView extends PageOf(CustomToolView) {}
-
-export class ValidationView {
-  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
-  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
-  readonly errors!: string[];
-  @ApiProperty({
-    type: [String],
-    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
-    description: 'Where the registration says something else; the registration holds',
-  })
-  readonly differences!: string[];
-}
-
-export class ProcessesView {
-  @ApiProperty({ example: 0 }) readonly starting!: number;
-  @ApiProperty({ example: 1 }) readonly idle!: number;
-  @ApiProperty({ example: 0 }) readonly busy!: number;
-  @ApiProperty({ example: 0 }) readonly waiting!: number;
-}
-
-export class CustomToolHealthView {
-  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
-  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
-  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
-  readonly lastHealthCheck!: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
-  @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
-}

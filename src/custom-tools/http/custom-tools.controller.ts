@@ -1,11 +1,5 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiCreatedResponse,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
@@ -16,36 +10,29 @@ import type { Page } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/tools.dto.js';
-import { ApiName, ApiNotGranted } from './api-name.decorator.js';
+import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
+import { CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
+import { Reconciler } from '../manager/reconciler.js';
 import {
   CustomToolHealthView,
-  CustomToolPageView,
-  CustomToolView,
-  customToolView,
-  ValidationView,
-} from './custom-tool.dto.js';
-import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';
-import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.dto.js';
+  CustomToolCreate,
+  CustomToolUpdate,
+  ListCustomToolsQuery,
+} from '../manager/custom-tools.dto.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { ToolValidation } from '../launch/tool-inspector.js';
+import { ValidationView } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
-import { McpToolsService } from './mcp-tools.service.js';
-import { ApproveBody, McpToolsView } from './mcp-tools.dto.js';
 
-@ApiTags('custom-tools')
-@Scopes('tools:admin')
+@CustomToolRoutes('', 'tools:admin')
 @Audited('name')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools')
 export class CustomToolsController {
   constructor(
     private readonly manager: CustomToolManager,
     private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
     private readonly running: RunningTools,
-    private readonly servers: McpToolsService,
   ) {}
 
   @Get()
@@ -82,28 +69,24 @@ export class CustomToolsController {
 
   @Get(':name')
   @Scopes('metrics:read')
-  @ApiName()
-  @ApiOperation({
-    summary: 'Get custom tool details',
-    description:
-      'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    CustomToolView,
+    'Get custom tool details',
+    'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
+  )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.get(name));
   }
 
   @Patch(':name')
-  @ApiName()
-  @ApiOperation({
-    summary: 'Update custom tool',
-    description:
-      'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
+  @ToolRoute(
+    CustomToolView,
+    'Update custom tool',
+    'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
+    'conflict',
+    'tool_unavailable',
+  )
   async updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
@@ -127,56 +110,46 @@ export class CustomToolsController {
   }
 
   @Post(':name/enable')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: 'Make a tool callable',
-    description: 'Its processes are started; one whose status is `error` is tried again.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('not_found', 'tool_unavailable')
+  @ToolRoute(
+    CustomToolView,
+    'Make a tool callable',
+    'Its processes are started; one whose status is `error` is tried again.',
+    'tool_unavailable',
+  )
   async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.enable(name));
   }
 
   @Post(':name/disable')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: 'Take a tool out of use, keeping its registration',
-    description: 'Calls in flight end, later ones are refused with `tool_not_found`.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    CustomToolView,
+    'Take a tool out of use, keeping its registration',
+    'Calls in flight end, later ones are refused with `tool_not_found`.',
+  )
   async disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.view(await this.manager.disable(name));
   }
 
   @Post(':name/validate')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: 'Validate tool executable and schema',
-    description:
-      'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
-  })
-  @ApiOkResponse({ type: ValidationView })
-  @ApiProblems('not_found', 'tool_unavailable')
-  validateCustomTool(@Param('name') name: string): Promise<ToolValidation> {
+  @ToolRoute(
+    ValidationView,
+    'Validate tool executable and schema',
+    'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
+    'tool_unavailable',
+  )
+  validateCustomTool(@Param('name') name: string): Promise<ValidationView> {
     return this.manager.validate(name);
   }
 
   @Get(':name/health')
   @Scopes('metrics:read')
-  @ApiName()
-  @ApiOperation({
-    summary: 'Get tool health status',
-    description: 'What its processes do now, and what the last health check found.',
-  })
-  @ApiOkResponse({ type: CustomToolHealthView })
-  @ApiProblems('not_found')
-  getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealth> {
+  @ToolRoute(
+    CustomToolHealthView,
+    'Get tool health status',
+    'What its processes do now, and what the last health check found.',
+  )
+  getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealthView> {
     return this.reconciler.check(name);
   }
 
@@ -198,36 +171,6 @@ export class CustomToolsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
-  }
-
-  @Get(':name/tools')
-  @ApiName('files')
-  @ApiOperation({
-    summary: "List an MCP server's tools, and which of them can be called",
-    description:
-      'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
-  })
-  @ApiOkResponse({ type: McpToolsView })
-  @ApiProblems('not_found')
-  listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
-    return this.servers.list(name);
-  }
-
-  @Post(':name/approve')
-  @HttpCode(200)
-  @ApiName('files')
-  @ApiOperation({
-    summary: 'Approve the tools that an MCP server lists now',
-    description: 'As a new revision; its processes go on.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
-  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
-  async approveMcpTools(
-    @Param('name') name: string,
-    @Body() body: ApproveBody,
-    @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CustomToolView> {
-    return this.view(await this.servers.approve(name, body, userId));
   }
 
   private view(tool: CustomTool): CustomToolView {

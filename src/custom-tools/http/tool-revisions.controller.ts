@@ -1,17 +1,6 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  type OnModuleInit,
-  Param,
-  Post,
-  Put,
-  Query,
-  Req,
-} from '@nestjs/common';
+import { Body, Get, type OnModuleInit, Param, Post, Put, Query, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiConsumes, ApiCreatedResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
@@ -21,22 +10,20 @@ import { Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import { PageQuery } from '../../rest/dto.js';
 import type { Principal } from '../../tool-contract/principal.js';
-import { filesIn, BundleFolders } from '../bundles/bundle-folders.js';
+import { BundleFilesView, filesIn, BundleFolders } from '../bundles/bundle-folders.js';
 import { Bundles } from '../bundles/bundles.js';
-import type { StoredBundle } from '../bundles/bundles.repository.js';
+import { BundleView } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { changesBetween } from '../entity/revision-content.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { Registrations } from '../manager/registrations.js';
 import { RunningTools } from '../running/running-tools.js';
-import { ApiName, ApiNotGranted } from './api-name.decorator.js';
+import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { CustomToolView, customToolView } from './custom-tool.dto.js';
 import {
   BundleFilesQuery,
-  BundleFilesView,
-  BundleView,
   RevisionDiffQuery,
   RevisionDiffView,
   RevisionPageView,
@@ -49,11 +36,8 @@ import {
 } from './tool-revisions.dto.js';
 
 /** The revisions of tools, and the files that they bring along. */
-@ApiTags('custom-tools')
-@Scopes('metrics:read')
+@CustomToolRoutes('/:name', 'metrics:read')
 @Audited('name')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools/:name')
 export class ToolRevisionsController implements OnModuleInit {
   constructor(
     private readonly manager: CustomToolManager,
@@ -70,13 +54,11 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   @Get('revisions')
-  @ApiName()
-  @ApiOperation({
-    summary: 'List the revisions of a tool, newest first',
-    description: 'Each with who made it, how and when, and the hash of its content.',
-  })
-  @ApiOkResponse({ type: RevisionPageView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    RevisionPageView,
+    'List the revisions of a tool, newest first',
+    'Each with who made it, how and when, and the hash of its content.',
+  )
   async listCustomToolRevisions(
     @Param('name') name: string,
     @Query() { limit, cursor }: PageQuery,
@@ -87,23 +69,17 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   @Get('revisions/:revision')
-  @ApiOperation({
-    summary: 'Show one revision',
-    description: 'Its configuration as it was; a revision never changes.',
-  })
-  @ApiOkResponse({ type: RevisionView })
-  @ApiProblems('not_found')
+  @ToolRoute(RevisionView, 'Show one revision', 'Its configuration as it was; a revision never changes.')
   async getCustomToolRevision(@Param() { name, revision }: RevisionParams): Promise<RevisionView> {
     return revisionView(await this.revisions.get(await this.manager.get(name), revision));
   }
 
   @Get('revisions/:revision/diff')
-  @ApiOperation({
-    summary: 'Show what a revision changed, field by field',
-    description: 'Against the revision before it, or against the one that `against` names.',
-  })
-  @ApiOkResponse({ type: RevisionDiffView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    RevisionDiffView,
+    'Show what a revision changed, field by field',
+    'Against the revision before it, or against the one that `against` names.',
+  )
   async diffCustomToolRevision(
     @Param() { name, revision }: RevisionParams,
     @Query() { against = revision - 1 }: RevisionDiffQuery,
@@ -116,15 +92,14 @@ export class ToolRevisionsController implements OnModuleInit {
 
   @Post('rollback')
   @Scopes('tools:admin')
-  @HttpCode(200)
-  @ApiName()
-  @ApiOperation({
-    summary: "Bring an earlier revision's configuration back, as a new revision",
-    description: 'Takes effect as a change does: calls in flight end on the revision they began with.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
+  @ToolRoute(
+    CustomToolView,
+    "Bring an earlier revision's configuration back, as a new revision",
+    'Takes effect as a change does: calls in flight end on the revision they began with.',
+    'conflict',
+    'tool_unavailable',
+  )
   async rollBackCustomTool(
     @Param('name') name: string,
     @Body() { revision }: RollbackBody,
@@ -157,17 +132,17 @@ export class ToolRevisionsController implements OnModuleInit {
 
   @Put('bundle')
   @Scopes('tools:admin')
-  @ApiName()
   @ApiConsumes(...bundleTypes)
   @ApiArchive()
-  @ApiOperation({
-    summary: "Replace a tool's files",
-    description:
-      'Makes a new revision, to whose files a roll-back leads back. What `tool.json` does not name stays as it is. A tool that stood on a disk runs the bundle from now on.',
-  })
-  @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('not_found', 'conflict', 'payload_too_large', 'tool_unavailable')
+  @ToolRoute(
+    CustomToolView,
+    "Replace a tool's files",
+    'Makes a new revision, to whose files a roll-back leads back. What `tool.json` does not name stays as it is. A tool that stood on a disk runs the bundle from now on.',
+    'conflict',
+    'payload_too_large',
+    'tool_unavailable',
+  )
   async replaceToolBundle(
     @Param('name') name: string,
     @Req() request: FastifyRequest,
@@ -178,27 +153,22 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   @Get('bundle')
-  @ApiName()
-  @ApiOperation({
-    summary: "Show a tool's bundle",
-    description: 'Which files it runs, and what was said when its packages were installed.',
-  })
-  @ApiOkResponse({ type: BundleView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    BundleView,
+    "Show a tool's bundle",
+    'Which files it runs, and what was said when its packages were installed.',
+  )
   getToolBundle(@Param('name') name: string): Promise<BundleView> {
     return this.bundleOf(name);
   }
 
   @Get('bundle/files')
   @Scopes('tools:admin')
-  @ApiName()
-  @ApiOperation({
-    summary: "Read a bundle's files",
-    description:
-      'As text, to be changed and sent again by `PUT`: at most 200 of them with 1 MiB in all. Packages that this server installed are left out.',
-  })
-  @ApiOkResponse({ type: BundleFilesView })
-  @ApiProblems('not_found')
+  @ToolRoute(
+    BundleFilesView,
+    "Read a bundle's files",
+    'As text, to be changed and sent again by `PUT`: at most 200 of them with 1 MiB in all. Packages that this server installed are left out.',
+  )
   async getToolBundleFiles(
     @Param('name') name: string,
     @Query() { revision }: BundleFilesQuery,
@@ -208,7 +178,7 @@ export class ToolRevisionsController implements OnModuleInit {
   }
 
   /** The bundle that a tool runs, or ran in a revision. @throws Problem `not_found` */
-  private async bundleOf(name: string, revision?: number): Promise<StoredBundle> {
+  private async bundleOf(name: string, revision?: number): Promise<BundleView> {
     const tool = await this.manager.get(name);
     const { bundle = null } =
       revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;

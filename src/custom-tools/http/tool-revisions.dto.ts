@@ -1,9 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { BundleFile, BundleFiles } from '../bundles/bundle-folders.js';
-import type { StoredBundle } from '../bundles/bundles.repository.js';
 import { withoutValues } from '../../secrets/env-cipher.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
-import { AnyText, Int, OptionalInt, PageOf } from '../../rest/dto.js';
+import { AnyText, Int, OptionalInt, PageOf, NullableText } from '../../rest/dto.js';
 
 const largestRevision = 2_147_483_647;
 
@@ -11,12 +9,10 @@ export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
   @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly modifiedAt!: string;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    description: 'SHA-256; null over 16 MiB: then size and time stand for the content',
-  })
+  @NullableText(
+    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    'SHA-256; null over 16 MiB: then size and time stand for the content',
+  )
   readonly hash!: string | null;
 }
 
@@ -97,48 +93,9 @@ export class RollbackBody {
   readonly revision!: number;
 }
 
-/** The files that a tool brought along. */
-export class BundleView implements StoredBundle {
-  @ApiProperty({
-    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    description: 'SHA-256 over paths, contents and executable bits of its files',
-  })
-  readonly hash!: string;
-  @ApiProperty({ example: 4, description: 'As uploaded: without packages that were installed' })
-  readonly files!: number;
-  @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'What npm and pip said when they installed its packages; null: they installed none',
-  })
-  readonly installLog!: string | null;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly uploadedAt!: Date;
-}
-
 export class BundleFilesQuery {
   @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: those that it runs now' })
   readonly revision?: number;
-}
-
-class BundleFileView implements BundleFile {
-  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '#!/usr/bin/env python3\n…',
-    description: 'Null: it is no text, or there is too much of it',
-  })
-  readonly content!: string | null;
-  @ApiProperty({ example: false }) readonly executable!: boolean;
-}
-
-export class BundleFilesView implements BundleFiles {
-  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
-  @ApiProperty({ example: true, description: 'All files are there with their contents' })
-  readonly complete!: boolean;
 }
 
 export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {

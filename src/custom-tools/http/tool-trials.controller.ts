@@ -1,46 +1,86 @@
-import {
-  applyDecorators,
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-} from '@nestjs/common';
+import { applyDecorators, Body, HttpCode, Param, Post, Query, Req, Res, Inject } from '@nestjs/common';
 import {
   ApiConsumes,
   ApiExtraModels,
-  ApiHeader,
   ApiOkResponse,
   ApiOperation,
-  ApiTags,
   getSchemaPath,
+  ApiProperty,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { ApiName } from './api-name.decorator.js';
-import { ApiArchive, bundleTypes } from './bundle-body.js';
-import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.dto.js';
-import { LogPageView, LogsQuery } from './tool-logs.dto.js';
-import { ToolLogsService } from './tool-logs.service.js';
-import { ToolTrialsService } from './tool-trials.service.js';
+import { CustomToolRoutes, ApiName } from './tool-route.decorator.js';
+import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
+import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../rest/dto.js';
+import { OutcomeView } from '../../tools/tools.dto.js';
+import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.dto.js';
+import { EffectiveSandboxView } from './custom-tool.dto.js';
+import type { Placed } from '../../streams/event-ring.js';
+import { invalidRequest } from '../../common/errors.js';
+import { acceptsEvents, sseHeaders, SseStream } from '../../streams/sse.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { finishWith } from '../../tools/call-stream.js';
+import { ToolsService } from '../../tools/tools.service.js';
+import { LogEntryView, type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
+
+/** A call of the tool that is tried. */
+export class TrialCallBody {
+  @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
+  readonly input?: unknown;
+  @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
+  readonly tool?: string;
+}
+
+const Call = (): PropertyDecorator =>
+  OptionalNested(TrialCallBody, { description: 'Absent: it is started and asked, not called' });
+
+export class TryToolBody extends CustomToolCreate {
+  @Call() readonly call?: TrialCallBody;
+}
+
+export class TryChangeBody extends CustomToolUpdate {
+  @Call() readonly call?: TrialCallBody;
+}
+
+export class BundleTrialQuery {
+  @OptionalText(8_192, {
+    example: '{"text":"to be or not to be"}',
+    description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
+  })
+  readonly input?: string;
+}
+
+export class TrialView {
+  @AnyObject({
+    example: { name: 'word_count', version: '1.0.0' },
+    description: 'What it answered to `initialize`',
+  })
+  readonly handshake!: object;
+  @ApiProperty({ example: 'Counts words' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @AnyObject({
+    example: { type: 'object' },
+    description: 'These three as they would be registered',
+  })
+  readonly inputSchema!: object;
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: readonly string[];
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
+  @ApiProperty({ type: OutcomeView, nullable: true, description: 'Of the call; null where there was none' })
+  readonly outcome!: object | null;
+  @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
+  readonly log!: readonly LogEntryView[];
+}
 
 const stream =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
   'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
-
-const logStream = [
-  'id: mhq3k2x1-42',
-  'event: log',
-  'data: {"id":"mhq3k2x1-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","event":"stderr","pid":4711,"message":"3 lines had no time"}',
-  '',
-  '',
-].join('\n');
 
 const ApiTrial = (): MethodDecorator =>
   applyDecorators(
@@ -60,15 +100,14 @@ const ApiTrial = (): MethodDecorator =>
     ),
   );
 
-/** Dry runs, and what tools write. */
-@ApiTags('custom-tools')
-@Scopes('tools:admin')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/custom-tools')
+/** Dry runs of registrations and changes, answered whole or followed line by line. */
+@CustomToolRoutes('', 'tools:admin')
 export class ToolTrialsController {
   constructor(
-    private readonly service: ToolTrialsService,
-    private readonly logs: ToolLogsService,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+    private readonly registrations: Registrations,
+    private readonly logs: ToolLogs,
+    private readonly tools: ToolsService,
   ) {}
 
   @Post('try')
@@ -79,11 +118,11 @@ export class ToolTrialsController {
   })
   @ApiTrial()
   tryCustomTool(
-    @Body() body: TryToolBody,
+    @Body() { call, ...create }: TryToolBody,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.service.register(body, request, reply);
+    return this.answer(create.name, call, () => ({ create }), request, reply);
   }
 
   @Post(':name/bundle/try')
@@ -102,7 +141,8 @@ export class ToolTrialsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.service.bundle(name, query, request, reply);
+    const wanted = () => this.registrations.bundled(name, uploadIn(request));
+    return this.answer(name, callIn(query), wanted, request, reply);
   }
 
   @Post(':name/try')
@@ -116,44 +156,56 @@ export class ToolTrialsController {
   @ApiProblems('not_found')
   tryCustomToolChange(
     @Param('name') name: string,
-    @Body() body: TryChangeBody,
+    @Body() { call, ...changes }: TryChangeBody,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.service.change(name, body, request, reply);
+    return this.answer(name, call, () => ({ name, changes }), request, reply);
   }
 
-  @Get(':name/logs')
-  @ApiName()
-  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
-  @ApiOperation({
-    summary: "Read a tool's log, or follow it",
-    description:
-      'Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as this server keeps them in memory. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
-  })
-  @ApiExtraModels(LogPageView)
-  @ApiOkResponse({
-    description: 'A page, or a stream of events',
-    content: {
-      'application/json': { schema: { $ref: getSchemaPath(LogPageView) } },
-      'text/event-stream': { schema: { type: 'string' }, example: logStream },
-    },
-  })
-  @ApiProblems(
-    'not_found',
-    'invalid_request',
-    'rate_limited',
-    'shutting_down',
-    'database_unavailable',
-    'unauthorized',
-    'forbidden',
-  )
-  getCustomToolLogs(
-    @Param('name') name: string,
-    @Query() query: LogsQuery,
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<LogPageView | Readable> {
-    return this.logs.read(name, query, request, reply);
+  private answer(
+    name: string,
+    call: TrialCallBody | undefined,
+    wanted: () => Promise<Request> | Request,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const book = this.logs.apart(name);
+    const run = async (): Promise<TrialView> =>
+      viewOf(await this.registrations.dryRun(await wanted(), book, this.callOf(call, request)), book);
+    const view = run();
+    if (!acceptsEvents(request.headers)) return view;
+    void reply.headers(sseHeaders);
+    const stream = new SseStream(
+      { ring: book.ring, place: 0, eventOf },
+      {},
+      this.config.server.sseHeartbeatMs,
+    );
+    const last = view.then((data) => ({ event: 'trial', data }));
+    finishWith(stream, last, request.id);
+    return stream;
   }
+
+  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): TrialCall | undefined {
+    if (!call) return undefined;
+    const { tool, input = {} } = call;
+    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
+  }
+}
+
+/** @throws Problem `invalid_request` */
+function callIn({ input }: BundleTrialQuery): TrialCallBody | undefined {
+  if (input === undefined) return undefined;
+  try {
+    return { input: JSON.parse(input) as unknown };
+  } catch {
+    throw invalidRequest({ pointer: '/input', detail: 'must be JSON' });
+  }
+}
+
+const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
+
+function viewOf({ tool, ...trial }: Trial, { ring }: LogBook): TrialView {
+  const { description, version, inputSchema } = tool;
+  return { ...trial, description, version, inputSchema, log: ring.slice(Infinity).entries };
 }

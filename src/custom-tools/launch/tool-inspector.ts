@@ -1,3 +1,4 @@
+import { ApiProperty } from '@nestjs/swagger';
 import { Inject, Injectable } from '@nestjs/common';
 import { access } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -22,8 +23,7 @@ import type { Redactor } from '../../secrets/redactor.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { mcpToolName, reviewTools } from '../../mcp/client/mcp-review.js';
+import { type McpDefinition, mcpToolName, reviewTools } from '../../mcp/client/mcp-review.js';
 import { asUnavailable, wrong } from '../../rest/wrong-field.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 
@@ -67,6 +67,19 @@ const notTried = (member: string): string =>
 /** Nothing was found out: there was no place for one more process. */
 export const couldNotTry = (error: unknown): boolean =>
   error instanceof Problem && error.code === 'tool_unavailable';
+
+/** Whether an executable is a tool, and where its registration says something else than it does. */
+export class ValidationView {
+  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
+  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
+  readonly errors!: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: string[];
+}
 
 /** Finds out what a tool would run, and whether that is a tool, by starting it once and asking. */
 @Injectable()
@@ -194,7 +207,7 @@ export class ToolInspector {
    * @returns whether the executable is a tool, and every way in which it and its registration disagree
    * @throws Problem `tool_unavailable` when it could not be tried
    */
-  async validate(tool: CustomTool): Promise<ToolValidation> {
+  async validate(tool: CustomTool): Promise<ValidationView> {
     try {
       const { handshake } = await this.inspect(tool);
       return { valid: true, errors: [], differences: differences(tool, handshake) };
@@ -204,13 +217,6 @@ export class ToolInspector {
       throw error;
     }
   }
-}
-
-/** Whether an executable is a tool, and where its registration says something else than it does. */
-export interface ToolValidation {
-  readonly valid: boolean;
-  readonly errors: string[];
-  readonly differences: string[];
 }
 
 /** A script that is not there is said by the gateway: the interpreter has words of its own for it. */

@@ -6,7 +6,7 @@ import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { ToolPermissions } from '../entity/sandbox-settings.js';
+import { ToolPermissions } from '../entity/tool-settings.js';
 import type { PreparedLaunch } from './launch-preparation.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { LineBudget } from '../../process-pool/line-budget.js';
-import { OutputLines } from './output-lines.js';
+import { OutputLines } from './pool-output.js';
 
 class Seen {
   readonly lines: string[] = [];

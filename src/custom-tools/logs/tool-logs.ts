@@ -1,30 +1,55 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Inject, Injectable } from '@nestjs/common';
 import { EventRing } from '../../streams/event-ring.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { LineBudget } from '../../process-pool/line-budget.js';
-import type { ToolLogEntry, ToolLogEvent } from '../../observability/tool-log.js';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** Toolkeeper's own events, and what the tool writes: to its pipes, or as `log` notifications. */
-export type LogEvent = ToolLogEvent | 'stderr' | 'stdout' | 'log';
+const logEvents = [
+  ...(['spawn', 'execute', 'response', 'error', 'health', 'terminate'] as const),
+  ...(['stderr', 'stdout', 'log'] as const),
+];
+export type LogEvent = (typeof logEvents)[number];
 
 /** One line of a tool's log. */
-export interface LogEntry extends Omit<ToolLogEntry, 'event'> {
-  /** ISO 8601, UTC. */
-  readonly timestamp: string;
-  readonly level: LogLevel;
-  readonly event: LogEvent;
-  /** The line that the tool wrote, or what happened in words. */
-  readonly message?: string;
-  /** Any JSON value that came with a `log` notification. */
+export class LogEntryView {
+  @ApiProperty({ example: 'mhq3k2x1-42' }) readonly id!: string;
+  @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
+  @ApiProperty({ enum: logLevels, example: 'info' }) readonly level!: LogLevel;
+  @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
+  @ApiProperty({
+    enum: logEvents,
+    example: 'stderr',
+    description:
+      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification',
+  })
+  readonly event!: LogEvent;
+  @ApiPropertyOptional({ example: '3 lines had no time' }) readonly message?: string;
+  @ApiPropertyOptional({ example: 4711 }) readonly pid?: number;
+  @ApiPropertyOptional({ example: 18.2, description: 'Of a start, from spawn to ready' })
+  readonly durationMs?: number;
+  @ApiPropertyOptional({ example: 'crash' }) readonly error?: string;
+  @ApiPropertyOptional({ example: 'idle', description: 'Why a process ended' }) readonly reason?: string;
+  @ApiPropertyOptional({ type: Number, nullable: true, example: 0 }) readonly exitCode?: number | null;
+  @ApiPropertyOptional({ type: String, nullable: true, example: null }) readonly signal?: string | null;
+  @ApiPropertyOptional({ example: { lines: 3 }, description: 'Of a log notification, any JSON value' })
   readonly data?: unknown;
-  /** The call that a `log` notification is about. */
+  @ApiPropertyOptional({
+    example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+    description: 'The call that a log notification is about',
+  })
   readonly executionId?: string;
-  /** Message or data were longer than is kept; such data are left out. */
+  @ApiPropertyOptional({
+    example: true,
+    description: 'More than 4 KiB: a message is cut off, data are left out',
+  })
   readonly truncated?: true;
 }
+
+export type LogEntry = Omit<LogEntryView, 'id'>;
 
 /** What is kept of one tool's log. */
 export type LogRing = EventRing<LogEntry>;

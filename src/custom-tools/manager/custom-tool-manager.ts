@@ -17,7 +17,7 @@ import {
   type Inspection,
   type PreparedTool,
   ToolInspector,
-  type ToolValidation,
+  type ValidationView,
 } from '../launch/tool-inspector.js';
 import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
 import { offeredAs, Registrations, type Request } from './registrations.js';
@@ -180,7 +180,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
-  async validate(name: string): Promise<ToolValidation> {
+  async validate(name: string): Promise<ValidationView> {
     return this.inspector.validate(await this.repository.get(name));
   }
 

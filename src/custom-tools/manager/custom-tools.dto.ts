@@ -1,4 +1,4 @@
-import { OmitType, PartialType } from '@nestjs/swagger';
+import { ApiProperty, OmitType, PartialType } from '@nestjs/swagger';
 import {
   AnyObject,
   AnyText,
@@ -9,6 +9,7 @@ import {
   OptionalOneOf,
   OptionalText,
   OptionalTextList,
+  NullableText,
   PageQuery,
   Rule,
 } from '../../rest/dto.js';
@@ -23,10 +24,10 @@ import {
   toolProtocols,
   type ToolStatus,
   toolStatuses,
+  healthStatuses,
 } from '../entity/custom-tool.entity.js';
-import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
+import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import type { EnvChanges } from '../../secrets/env-cipher.js';
-import { ThresholdSettings } from '../entity/threshold-settings.js';
 
 const maxMetadataBytes = 16_384;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -215,4 +216,21 @@ export class CustomToolUpdate extends PartialType(
 
 export class ListCustomToolsQuery extends PageQuery {
   @OptionalOneOf(toolStatuses) readonly status?: ToolStatus;
+}
+
+export class ProcessesView {
+  @ApiProperty({ example: 0 }) readonly starting!: number;
+  @ApiProperty({ example: 1 }) readonly idle!: number;
+  @ApiProperty({ example: 0 }) readonly busy!: number;
+  @ApiProperty({ example: 0 }) readonly waiting!: number;
+}
+
+export class CustomToolHealthView {
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
+  readonly lastHealthCheck!: Date | null;
+  @NullableText(null) readonly errorMessage!: string | null;
+  @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
 }

@@ -13,8 +13,7 @@ import { Problem } from '../../common/errors.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import type { PoolStats } from '../../process-pool/pool.types.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
+import type { CustomToolHealthView } from './custom-tools.dto.js';
 import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
@@ -51,13 +50,6 @@ interface Found {
   /** Paths of files that are others than those that run, and of those the ones that are not there any more. */
   readonly changed: readonly string[];
   readonly gone: readonly string[];
-}
-
-export interface CustomToolHealth extends Pick<
-  CustomTool,
-  'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage'
-> {
-  readonly processes: Omit<PoolStats, 'pids'>;
 }
 
 /**
@@ -137,7 +129,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Checks a tool now. @throws Problem `not_found` */
-  async check(name: string): Promise<CustomToolHealth> {
+  async check(name: string): Promise<CustomToolHealthView> {
     const row = await this.repository.get(name);
     const found = await this.find(name, row, true);
     if (this.processesOf(name)) await this.supervisor.ping(name);

@@ -12,7 +12,7 @@ import { Bundles, type Upload } from '../bundles/bundles.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { shownUrl, changedEnv, sealedEnv, EnvCipher } from '../../secrets/env-cipher.js';
-import { checkedThresholds } from '../entity/threshold-settings.js';
+import { checkedThresholds } from '../entity/tool-settings.js';
 import { wrong } from '../../rest/wrong-field.js';
 import {
   differences,

@@ -1,12 +1,17 @@
+import { laterDefaults } from '../entity/revision-content.js';
 import { Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
 import { sanitisedText } from '../../common/pg-text.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { isServerName, plainDefinitions, reviewTools } from '../../mcp/client/mcp-review.js';
+import {
+  type McpDefinition,
+  isServerName,
+  plainDefinitions,
+  reviewTools,
+} from '../../mcp/client/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
-import { checkedThresholds } from '../entity/threshold-settings.js';
+import { checkedThresholds } from '../entity/tool-settings.js';
 import { answeredNow } from '../entity/custom-tools.repository.js';
 import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../../rest/wrong-field.js';
@@ -29,31 +34,24 @@ export function draftOf(
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {
-    protocol: 'jsonrpc',
+    ...laterDefaults,
     command: '',
-    url: null,
-    headers: null,
     description: '',
     version: '1.0.0',
     args: [],
     workingDir: null,
     pinnedCommand: null,
     inputSchema: {},
-    definitions: null,
     maxRetries: 0,
     retryDelayMs: 1_000,
     poolSize: 1,
     minProcesses: 0,
     maxConcurrency: 1,
     keepAlive: false,
-    isolation: 'shared',
     sandbox: null,
     permissions: null,
     fallback: null,
     callsPerInvestigation: null,
-    cacheTtlMs: null,
-    semanticErrors: 'show',
-    capture: 'none',
     tags: [],
     metadata: {},
     revision: 0,

@@ -15,8 +15,13 @@ import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
-import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { type McpListing, type McpReview, reviewTools, mcpToolName } from '../../mcp/client/mcp-review.js';
+import {
+  type McpDefinition,
+  type McpListing,
+  type McpReview,
+  reviewTools,
+  mcpToolName,
+} from '../../mcp/client/mcp-review.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
 import type { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';

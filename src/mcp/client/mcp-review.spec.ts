@@ -1,5 +1,4 @@
-import type { McpDefinition } from './mcp-definition.js';
-import { plainDefinitions, reviewTools } from './mcp-review.js';
+import { type McpDefinition, plainDefinitions, reviewTools } from './mcp-review.js';
 
 const plain = { name: 'read', description: 'Reads a file', inputSchema: { type: 'object' } };
 const review = (listed: object[], approved: McpDefinition[] = []) =>

@@ -1,4 +1,4 @@
-import { checkedThresholds } from './threshold-settings.js';
+import { checkedThresholds } from './tool-settings.js';
 
 const wrongField = (pointer: string) =>
   expect.objectContaining({

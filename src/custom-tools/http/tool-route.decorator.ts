@@ -1,0 +1,41 @@
+import { applyDecorators, Controller, HttpCode, type Type } from '@nestjs/common';
+import { Scopes } from '../../auth/scopes.decorator.js';
+import type { Scope } from '../../tool-contract/principal.js';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import type { ProblemCode } from '../../common/errors.js';
+import { ApiProblems, ProblemView } from '../../rest/api-problems.decorator.js';
+
+/** A controller of custom tools: its path below theirs, and the scope of routes that name no other. */
+export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
+  applyDecorators(
+    Controller(`api/v1/custom-tools${path}`),
+    ApiTags('custom-tools'),
+    Scopes(scope),
+    ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
+  );
+
+/** For routes below the name of a custom tool. */
+export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });
+
+/** A route of one custom tool that answers 200: what it answers and does, and its problems beside `not_found`. */
+export const ToolRoute = (
+  type: Type,
+  summary: string,
+  description: string,
+  ...problems: ProblemCode[]
+): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiName(),
+    ApiOperation({ summary, description }),
+    ApiOkResponse({ type }),
+    ApiProblems('not_found', ...problems),
+  );
+
+/** For routes that may ask for a grant. */
+export const ApiNotGranted = (): MethodDecorator =>
+  ApiResponse({
+    status: 422,
+    description: '`invalid_request`: a path that the tool may not be granted',
+    content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemView) } } },
+  });
