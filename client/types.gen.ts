@@ -3975,15 +3975,15 @@ export type ExecuteToolErrors = {
      */
     413: ProblemView;
     /**
-     * `invalid_input`: The input breaks the tool's schema; `idempotency_key_reused`: The key was used with other input
+     * `idempotency_key_reused`: The key was used with other input; `invalid_input`: The input breaks the tool's schema
      */
     422: ProblemView;
     /**
-     * `queue_full`: The tool's queue is full; `rate_limited`: Too many requests; `investigation_budget_spent`: No calls left for this investigation
+     * `rate_limited`: Too many requests; `investigation_budget_spent`: No calls left for this investigation; `queue_full`: The tool's queue is full
      */
     429: ProblemView;
     /**
-     * `circuit_open`: The tool is failing and cut off for now; `recorder_full`: The record of the call cannot be promised; `shutting_down`: The server is stopping; `tool_unavailable`: The tool cannot be started; `database_unavailable`: The database does not answer
+     * `circuit_open`: The tool is failing and cut off for now; `database_unavailable`: The database does not answer; `tool_unavailable`: The tool cannot be started; `recorder_full`: The record of the call cannot be promised; `shutting_down`: The server is stopping
      */
     503: ProblemView;
 };

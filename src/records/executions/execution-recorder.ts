@@ -161,13 +161,7 @@ const failureCountsMs = 30_000;
 
 /** Grades the recorder: down while it takes no calls, degraded if records wait or were damaged. */
 export function gradeRecorder(
-  {
-    full,
-    takesMore,
-    oldestMs,
-    damagedLines,
-    lastWriteFailureAt,
-  }: Pick<RecorderState, 'full' | 'takesMore' | 'oldestMs' | 'damagedLines' | 'lastWriteFailureAt'>,
+  { full, takesMore, oldestMs, damagedLines, lastWriteFailureAt }: Omit<RecorderState, 'depth' | 'bytes'>,
   now = Date.now(),
 ): PartHealth {
   const unable =
