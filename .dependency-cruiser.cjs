@@ -17,7 +17,7 @@ const allowed = {
   rest: ['common'],
   database: [...base],
   auth: [...base, 'rest', 'tool-contract', 'database'],
-  'process-pool': ['common'],
+  'process-pool': [...base],
   sandbox: [...base, 'outbound'],
   secrets: ['common', 'config', 'rest', 'tool-contract', 'process-pool'],
   'semantic-errors': ['common'],
@@ -103,7 +103,7 @@ const allowed = {
 /** What stands at the root of src: the start, and the list of modules. */
 const root = {
   'main.ts': ['common', 'config', 'auth', 'http'],
-  'lifecycle.module.ts': ['common', 'streams'],
+  'lifecycle.module.ts': ['common', 'config', 'streams'],
   'app.module.ts': [
     ...Object.keys(allowed).filter((room) => !['http', 'cli'].includes(room)),
     'lifecycle.module.ts',

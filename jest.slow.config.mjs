@@ -8,5 +8,4 @@ export default {
   ...daily,
   testRegex: ['\\.slow-spec\\.ts$', 'integration/sandbox\\.spec\\.ts$'],
   globals: { everyTier: true },
-  coverageThreshold: undefined,
 };

@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuditModule } from './auth/audit/audit.module.js';
-import { AuthModule } from './auth/auth.module.js';
-import { KeysModule } from './auth/keys/keys.module.js';
+import { AuthModule, KeysModule } from './auth/auth.module.js';
 import { BuiltinToolsModule } from './builtin-tools/builtin-tools.module.js';
 import { LifecycleModule } from './lifecycle.module.js';
 import { type AppConfig, ConfigModule } from './config/app-config.js';

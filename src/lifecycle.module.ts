@@ -1,13 +1,26 @@
 import { Global, Module } from '@nestjs/common';
 import { Lifecycle } from './common/lifecycle.js';
 import { StartupWork } from './common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from './config/app-config.js';
+import { OpenStreams } from './streams/open-streams.js';
 import { StreamTopics } from './streams/stream-topics.js';
 import { ToolEvents } from './streams/tool-events.js';
 
-/** One state, one list of start work and one place for events and for what streams can follow, for the whole server. */
+/** The one state of the server, its start work, the events of its tools and its endless streams. */
 @Global()
 @Module({
-  providers: [Lifecycle, StartupWork, ToolEvents, StreamTopics],
-  exports: [Lifecycle, StartupWork, ToolEvents, StreamTopics],
+  providers: [
+    Lifecycle,
+    StartupWork,
+    ToolEvents,
+    StreamTopics,
+    {
+      provide: OpenStreams,
+      inject: [APP_CONFIG, Lifecycle],
+      useFactory: ({ events: { maxStreams }, server: { sseHeartbeatMs } }: AppConfig, lifecycle: Lifecycle) =>
+        new OpenStreams({ maxStreams, heartbeatMs: sseHeartbeatMs }, lifecycle),
+    },
+  ],
+  exports: [Lifecycle, StartupWork, ToolEvents, StreamTopics, OpenStreams],
 })
 export class LifecycleModule {}

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { Logger } from 'nestjs-pino';
 import { AdminKey, assertSafeToExpose } from './auth/api-key.js';
 import { SignInLinks } from './auth/sessions.js';
@@ -14,6 +15,9 @@ import { drainOnSignals } from './http/drain.js';
  * that the kernel resets some; Node's own 511 are there after two seconds at 250 new connections a second.
  */
 const backlog = 4_096;
+
+/** The young generation that `npm start` gives is the main thread's: each other thread would take as much. */
+for (const flag of ['min', 'max']) setFlagsFromString(`--${flag}-semi-space-size=0`);
 
 async function main(): Promise<void> {
   const hasParent = process.connected;

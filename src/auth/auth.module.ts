@@ -4,7 +4,13 @@ import { AccessPolicy } from './access-policy.js';
 import { AdminKey } from './api-key.js';
 import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
-import { SignInLinks, Sessions } from './sessions.js';
+import { Sessions, SignInLinks } from './sessions.js';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { SessionController } from './session/session.controller.js';
+import { SessionService } from './session/session.service.js';
+import { KeysController } from './keys/keys.controller.js';
+import { KeysRepository } from './keys/keys.repository.js';
+import { KeysService } from './keys/keys.service.js';
 
 /** Who may come in, and do what. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({
@@ -19,3 +25,12 @@ import { SignInLinks, Sessions } from './sessions.js';
   exports: [AccessPolicy, KnownKeys, CallRates, SignInLinks, Sessions],
 })
 export class AuthModule {}
+
+/** Keys in the database, and sessions of browsers, over REST. */
+@Module({
+  // TypeORM closes its connections after the modules that import it: when keys were used last is stored by then.
+  imports: [TypeOrmModule.forFeature([]), AuthModule],
+  controllers: [KeysController, SessionController],
+  providers: [KeysRepository, KeysService, SessionService],
+})
+export class KeysModule {}

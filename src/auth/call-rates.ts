@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -58,15 +58,11 @@ const countingFor = (duration: number): RateLimiterMemory =>
 
 /** An address, or of IPv6 its first 64 bits: the others are anybody's own to choose. */
 export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
-  const groups = [...before, ...Array<string>(zeros).fill('0'), ...after];
-  return groups
+  const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
+  if (found?.kind() !== 'ipv6') return found?.toString() ?? address;
+  const { parts } = found as ipaddr.IPv6;
+  return parts
     .slice(0, 4)
-    .map((group) => parseInt(group, 16).toString(16))
+    .map((part) => part.toString(16))
     .join(':');
 }

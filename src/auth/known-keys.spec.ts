@@ -1,6 +1,6 @@
 import type { Scope } from '../tool-contract/principal.js';
 import { hashOfKey, newKey } from './api-key.js';
-import type { StoredKey } from './keys/keys.repository.js';
+import type { StoredKey } from './keys/keys.dto.js';
 import { KnownKeys } from './known-keys.js';
 
 const operators = 'a-key-of-enough-length';

@@ -3,7 +3,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { TypedEvents } from '../common/typed-events.js';
 import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
 import { AdminKey, hashOfKey, idIn } from './api-key.js';
-import type { StoredKey } from './keys/keys.repository.js';
+import type { StoredKey } from './keys/keys.dto.js';
 
 interface KnownKey {
   readonly hash: Buffer;

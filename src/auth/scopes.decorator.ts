@@ -2,8 +2,7 @@ import { UseInterceptors } from '@nestjs/common';
 import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants.js';
 import type { FastifyContextConfig } from 'fastify';
 import type { Scope } from '../tool-contract/principal.js';
-import { AUDITED_READ } from './audit/audited.decorator.js';
-import { AuditInterceptor } from './audit/audit.interceptor.js';
+import { AUDITED_READ, AuditInterceptor } from './audit/audit.interceptor.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { comesFromTrustedHost, hostName } from './trusted-host.js';
+import { comesFromTrustedHost, hostName } from './access-policy.js';
 
 describe('hostName', () => {
   it.each([

@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { principalOf } from '../auth/principal.decorator.js';
-import { projectOf } from '../auth/project.decorator.js';
+import { principalOf, projectOf } from '../auth/principal.decorator.js';
 import { Problem } from '../common/errors.js';
 import type { Page } from '../rest/page.js';
 import {

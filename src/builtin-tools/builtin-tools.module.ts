@@ -7,18 +7,13 @@ import type { Tool } from '../tool-contract/tool.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { ProjectFiles } from './files/project-files.js';
-import { readFile } from './files/read-file.tool.js';
-import { writeFile } from './files/write-file.tool.js';
-import { WebSearch } from './search/web-search.js';
-import { webSearch } from './search/web-search.tool.js';
-import { MailTransport } from './send/mail-transport.js';
-import { sendEmail } from './send/send-email.tool.js';
+import { readFile, writeFile } from './files/files.tool.js';
+import { WebSearch, webSearch } from './search/web-search.js';
+import { MailTransport, sendEmail } from './send/send-email.tool.js';
 import { sendWebhook } from './send/send-webhook.tool.js';
 import { DocumentReader } from './web/document-reader.js';
-import { fetchPage } from './web/fetch-page.tool.js';
-import { fetchUrls } from './web/fetch-urls.tool.js';
+import { fetchPage, fetchUrls, Pages } from './web/pages.js';
 import { OutboundHttp } from './web/outbound-http.js';
-import { Pages } from './web/pages.js';
 
 /** The tools that come with the server: those of them that BUILTIN_TOOLS names. */
 @Module({ imports: [ToolsModule] })

@@ -84,6 +84,7 @@ function sentenceOf({ code, detail, errors = [] }: ToldProblem, { status, status
 export interface Session {
   readonly client: Client;
   readonly out: Output;
+  readonly surroundings: Surroundings;
 }
 
 interface GlobalOptions {
@@ -91,16 +92,11 @@ interface GlobalOptions {
   readonly json?: boolean;
 }
 
-export const surroundingsOf = (command: Command): Surroundings =>
-  new Surroundings(command.optsWithGlobals<GlobalOptions>());
-
-export const outputOf = (command: Command): Output =>
-  new Output(command.optsWithGlobals<GlobalOptions>().json === true);
-
-export const sessionOf = (command: Command): Session => ({
-  client: apiOf(surroundingsOf(command).server()),
-  out: outputOf(command),
-});
+export function sessionOf(command: Command): Session {
+  const options = command.optsWithGlobals<GlobalOptions>();
+  const surroundings = new Surroundings(options);
+  return { client: apiOf(surroundings.server()), out: new Output(options.json === true), surroundings };
+}
 
 /** Every entry of a list, whatever the number of its pages. */
 export async function allOf<T>(

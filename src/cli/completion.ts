@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { listTools } from '../../client/sdk.gen.js';
 import type { ToolView } from '../../client/types.gen.js';
-import { apiOf } from './api.js';
-import type { Surroundings } from './surroundings.js';
+import type { Client } from '../../client/client/index.js';
+import type { Session } from './api.js';
 
 const scripts = {
   bash: `_toolkeeper() {
@@ -20,17 +20,20 @@ compdef _toolkeeper toolkeeper`,
   fish: `complete -c toolkeeper -f -a '(toolkeeper complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 };
 
-export const scriptFor = (shell: keyof typeof scripts): string => scripts[shell];
+/** The script that completes words in a shell. */
+export const completion = ({ out }: Session, shell: keyof typeof scripts): void => out.line(scripts[shell]);
 
 /** How long somebody who pressed Tab waits for names of tools. */
 const timeoutMs = 500;
 
-/** What may stand in the place of the last word. */
-export async function candidates(
-  program: Command,
-  words: readonly string[],
-  surroundings: Surroundings,
-): Promise<string[]> {
+/** Prints what may stand in the place of the last word, one a line. */
+export const complete =
+  (program: Command) =>
+  async ({ client, out }: Session, words: readonly string[]): Promise<void> => {
+    for (const word of await candidates(program, words, client)) out.line(word);
+  };
+
+async function candidates(program: Command, words: readonly string[], client: Client): Promise<string[]> {
   const begun = words.at(-1) ?? '';
   const before = words.slice(0, -1).filter((word) => !word.startsWith('-'));
   let command = program;
@@ -40,16 +43,14 @@ export async function candidates(
     if (next) command = next;
     else given++;
   }
-  const may = begun.startsWith('-')
-    ? optionsOf(command, program)
-    : await wordsOf(command, given, surroundings);
+  const may = begun.startsWith('-') ? optionsOf(command, program) : await wordsOf(command, given, client);
   return may.filter((word) => word.startsWith(begun));
 }
 
 const optionsOf = (command: Command, program: Command): string[] =>
   [...command.options, ...program.options].flatMap(({ long }) => long ?? []);
 
-async function wordsOf(command: Command, given: number, surroundings: Surroundings): Promise<string[]> {
+async function wordsOf(command: Command, given: number, client: Client): Promise<string[]> {
   const { commands, registeredArguments } = command;
   if (commands.length > 0)
     return command
@@ -58,11 +59,10 @@ async function wordsOf(command: Command, given: number, surroundings: Surroundin
       .map((each) => each.name());
   const argument = registeredArguments[given];
   if (argument?.argChoices) return [...argument.argChoices];
-  return argument?.name() === 'name' ? namesOfTools(surroundings) : [];
+  return argument?.name() === 'name' ? namesOfTools(client) : [];
 }
 
-async function namesOfTools(surroundings: Surroundings): Promise<string[]> {
-  const client = apiOf(surroundings.server());
+async function namesOfTools(client: Client): Promise<string[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   const asked = await listTools({ client, query: { limit: 100 }, signal }).catch(() => undefined);
   return (asked?.data?.data as ToolView[] | undefined)?.map(({ name }) => name) ?? [];

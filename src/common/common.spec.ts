@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { endsWithin } from './abortable.js';
 import { canonicalJson } from './canonical-json.js';
 import { Deadline } from './deadline.js';
-import { mapLimit } from './map-limit.js';
 import { newId, requestIdOf, timeOfId } from './ids.js';
 import { IntervalLoop } from './interval-loop.js';
 import { KeyedMutex } from './keyed-mutex.js';
@@ -176,27 +175,6 @@ describe('KeyedMutex', () => {
     await expect(first).rejects.toThrow('no');
     await second;
     expect(order).toEqual(['a1 begins', 'b', 'a1 ends', 'a2']);
-  });
-});
-
-describe('mapLimit', () => {
-  it('runs so many at a time, each once, and a slow one delays only its own lane', async () => {
-    const slow = Promise.withResolvers<void>();
-    const begun: number[] = [];
-    let running = 0;
-    let most = 0;
-    const lastBegun = Promise.withResolvers<void>();
-    const all = mapLimit([0, 1, 2, 3, 4, 5], 2, async (n) => {
-      most = Math.max(most, ++running);
-      begun.push(n);
-      if (n === 5) lastBegun.resolve();
-      await (n === 0 ? slow.promise : Promise.resolve());
-      running--;
-    });
-    await lastBegun.promise;
-    slow.resolve();
-    await all;
-    expect([begun, most, running]).toEqual([[0, 1, 2, 3, 4, 5], 2, 0]);
   });
 });
 

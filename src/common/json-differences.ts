@@ -1,53 +1,62 @@
+import { canonicalJson } from './canonical-json.js';
 import { escapePointer } from './field-problems.js';
+import type { JsonObject } from './json.js';
 
-/** How two JSON values are compared. */
-export interface Comparison<Difference> {
-  readonly isSame: (from: unknown, to: unknown) => boolean;
-  /** @returns names of the members that are compared one by one; undefined: the two values are one difference */
-  readonly namesIn: (from: unknown, to: unknown) => Iterable<string> | undefined;
-  /** @param pointer JSON pointer into both. @param from undefined where it was added. @param to where it was removed */
-  readonly tell: (pointer: string, from: unknown, to: unknown) => Difference;
+/** One place where two JSON values differ; a side that has nothing there lacks its member. */
+export interface JsonDifference {
+  /** JSON pointer into both values. */
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
 }
 
-/** Characters of all pointers together: long names above many differences would multiply in an answer. */
-const longestPointers = 1_048_576;
+/** Maximum characters of all pointers together: long names above many differences would multiply in an answer. */
+const maxPointers = 1_048_576;
 
 /**
- * Where two JSON values differ, as deep as they are compared. A value whose differences take more than 1 MiB to be named
- * is one difference.
- * @param at pointer of the two values
+ * The places where two JSON values differ, as deep as they have members. A value whose differences take more than 1 MiB
+ * to name is one difference.
+ * @param membersOf undefined for a value that is compared as a whole
+ * @param path pointer of the two values
  */
-export function jsonDifferences<Difference>(
-  from: unknown,
-  to: unknown,
-  { isSame, namesIn, tell }: Comparison<Difference>,
-  at = '',
-): Difference[] {
-  let left = longestPointers;
-  const whole = (pointer: string, a: unknown, b: unknown): Difference[] => {
-    left -= pointer.length;
-    return [tell(pointer, a, b)];
-  };
-  const compare = (pointer: string, a: unknown, b: unknown): Difference[] => {
-    if (isSame(a, b)) return [];
-    const names = namesIn(a, b);
-    if (!names) return whole(pointer, a, b);
-    const before = left;
-    const found: Difference[] = [];
+export function jsonDifferences(
+  before: unknown,
+  after: unknown,
+  membersOf: (value: unknown) => object | undefined,
+  path = '',
+): JsonDifference[] {
+  let left = maxPointers;
+  const compare = (at: string, a: unknown, b: unknown): JsonDifference[] => {
+    const [from, to] = [membersOf(a), membersOf(b)];
+    const names =
+      from && to && Array.isArray(from) === Array.isArray(to) ? Object.keys({ ...from, ...to }) : [];
+    const leftBefore = left;
+    const found: JsonDifference[] = [];
     for (const name of names) {
-      const below = compare(`${pointer}/${escapePointer(name)}`, memberIn(a, name), memberIn(b, name));
+      const below = compare(`${at}/${escapePointer(name)}`, memberIn(a, name), memberIn(b, name));
       for (const difference of below) found.push(difference);
-      if (left >= 0) continue;
-      left = before;
-      return whole(pointer, a, b);
+      if (left < 0) break;
     }
-    return found;
+    // An empty object that came or went has no members that could tell of it.
+    if (names.length > 0 ? left >= 0 : isSame(a, b)) return found;
+    left = leftBefore - at.length;
+    return [differenceAt(at, a, b)];
   };
-  return compare(at, from, to);
+  return compare(path, before, after);
 }
+
+export const differenceAt = (path: string, before: unknown, after: unknown): JsonDifference => ({
+  path,
+  ...(before !== undefined && { before }),
+  ...(after !== undefined && { after }),
+});
+
+/** JSON has no `undefined`: there it would be `null`. */
+const isSame = (a: unknown, b: unknown): boolean =>
+  (a === undefined) === (b === undefined) && canonicalJson(a) === canonicalJson(b);
 
 /** Every object has a `constructor` that nobody gave it. */
 const memberIn = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
+    ? (value as JsonObject)[name]
     : undefined;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from '../../test/support/wait.js';
-import { commandLineOf, identityOf, isEnding, lives } from './process-identity.js';
+import { commandLineOf, identityOf, lives } from './process-identity.js';
 
 describe('process identity', () => {
   it('is the same each time for one process, and lives while it runs', async () => {
@@ -24,13 +24,11 @@ describe('process identity', () => {
     });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     const grandchild = Number(line.toString());
-    await until(() => isEnding(grandchild), { what: 'the end of the grandchild' });
-    expect(identityOf(grandchild)).toBeUndefined();
+    await until(() => identityOf(grandchild) === undefined, { what: 'the end of the grandchild' });
     expect(commandLineOf(grandchild)).toEqual(['']);
-    expect(isEnding(child.pid ?? 0)).toBe(false);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect(isEnding(child.pid ?? 0)).toBe(true);
+    expect(identityOf(child.pid ?? 0)).toBeUndefined();
   });
 
   it('does not take another process with the same pid for the one that had it', () => {

@@ -10,7 +10,7 @@ interface News {
   readonly started: unknown;
 }
 
-const script = new URL('../../test/fixtures/workers/calls.worker.js', import.meta.url);
+const script = new URL('../../test/fixtures/workers/calls.worker.mjs', import.meta.url);
 const open: { stop(): Promise<void> }[] = [];
 
 function setUp(options: Partial<WorkerCallsOptions<News>> = {}) {
@@ -100,14 +100,9 @@ it('gives the owner of a process what its worker throws, and ends it where it ha
 });
 
 it('leaves no process behind when the owner is killed while its worker hangs', async () => {
-  const loader = join(__dirname, '../../test/support/typescript.mjs');
-  const owner = spawn(
-    process.execPath,
-    ['--import', loader, join(__dirname, '../../test/fixtures/workers/owner.ts')],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const owner = spawn(process.execPath, [join(__dirname, '../../test/fixtures/workers/owner.mjs')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(owner.stdout, 'data');
   const hosts = childrenOf(owner.pid as number).map((pid) => identityOf(pid) as string);
   expect(hosts).toHaveLength(1);

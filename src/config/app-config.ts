@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { join, resolve } from 'node:path';
 import { isLoopback } from '../outbound/addresses.js';
-import { projectRoot } from '../common/project.js';
+import { manifest, projectRoot } from '../common/project.js';
 import { builtinProblems } from './builtin-settings.js';
 import { ConfigurationError, flag, Setting, setting, type Values } from './setting.js';
 import { settings } from './settings.js';
@@ -118,6 +118,7 @@ function toConfig(values: Values<typeof settings>) {
   return {
     ...values,
     root: projectRoot(),
+    version: manifest().version,
     /** `loopback`: only this machine reaches the server. */
     server: { ...server, loopback },
     /** `adminKeyFile` holds the key of a server on loopback that was given none. */

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ProcessPoolModule } from '../process-pool/process-pool.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
@@ -16,23 +17,19 @@ import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';
 import { PackageInstaller } from './bundles/package-installer.js';
-import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogs } from './logs/tool-logs.js';
-import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
-import { ToolEventSource } from './running/condition-events.js';
-import { HealthChecks } from './running/health-checks.js';
+import { ToolLogsService } from './http/tool-logs.service.js';
+import { ToolSupervisor } from './running/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
-import { ProcessLog } from './running/process-log.js';
-import { ProcessCounts, ProcessGauges, processMetrics } from './running/process.metrics.js';
+import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
 import { KeyRing } from '../secrets/key-ring.js';
 import { EnvCipher } from '../secrets/env-cipher.js';
 import { SecretsRenewal } from '../secrets/secrets-renewal.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
-import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
-import { spawnerMetrics, ToolSpawner } from './launch/tool-spawner.js';
+import { ToolSandbox } from './launch/tool-sandbox.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
@@ -50,6 +47,7 @@ export class CustomToolsModule {
       module: CustomToolsModule,
       imports: [
         TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]),
+        ProcessPoolModule,
         SandboxModule,
         ToolsModule,
       ],
@@ -61,7 +59,6 @@ export class CustomToolsModule {
       ],
       providers: [
         CustomToolsRepository,
-        ToolSpawner,
         ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,
@@ -70,21 +67,15 @@ export class CustomToolsModule {
         CustomToolManager,
         ToolTrialsService,
         ...bundles,
-        HealthChecks,
         InstalledToolsImporter,
         Reconciler,
-        CustomToolsStartup,
         McpToolsService,
         ...processMetrics,
-        ...spawnerMetrics,
-        ProcessCounts,
-        ProcessGauges,
-        ProcessLog,
-        ToolEventSource,
+        ProcessMetrics,
+        ToolSupervisor,
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,
-        LogStreams,
         ToolLogsService,
         SecretsRenewal,
         {

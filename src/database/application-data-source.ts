@@ -6,10 +6,11 @@ import { DatabaseHealth } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
-import { GuardedDriver } from './guarded-driver.js';
 import { migrate, type MigrationClass } from './migrate.js';
+import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { DatabaseUnavailable } from '../common/errors.js';
 
-export interface DatabaseSetup {
+interface DatabaseSetup {
   readonly config: Pick<AppConfig, 'database' | 'dataDir'>;
   readonly migrations: readonly MigrationClass[];
   readonly entities: DataSourceOptions['entities'];
@@ -108,4 +109,35 @@ function optionsFor(
       idle_in_transaction_session_timeout: database.idleInTransactionTimeoutMs,
     },
   };
+}
+
+type Lease = [connection: DatabaseClient, release: (error?: Error) => void];
+
+/** TypeORM's driver, which gives no connection while the database does not answer. */
+class GuardedDriver extends PostgresDriver {
+  constructor(
+    dataSource: DataSource,
+    private readonly health: DatabaseHealth,
+  ) {
+    super(dataSource);
+  }
+
+  /** @throws DatabaseUnavailable whatever the reason is that there is no connection */
+  override async obtainMasterConnection(): Promise<Lease> {
+    this.health.assertAnswers();
+    try {
+      return (await super.obtainMasterConnection()) as Lease;
+    } catch (error) {
+      throw new DatabaseUnavailable(String(error), { cause: error });
+    }
+  }
+
+  /** Ends the statements that wait for the server, with their connections. */
+  breakAll(): void {
+    for (const runner of this.connectedQueryRunners) {
+      void (runner.connect() as Promise<DatabaseClient>).then(({ connection }) =>
+        connection.stream.destroy(new Error('Connection terminated: the server does not answer')),
+      );
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Logger as TypeOrmLogger } from 'typeorm';
-import { sqlStateOf } from './sql-state.js';
+import { sqlStateOf } from './transient-error.js';
 
 const statementTimeout = '57014';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
-import { sqlStateOf } from './sql-state.js';
+import { sqlStateOf } from './transient-error.js';
 
 /** A statement that waits for a lock holds up all behind it; so it waits shortly, and often. */
 const lockTimeout = '200ms';

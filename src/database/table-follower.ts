@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type { DataSourceOptions } from 'typeorm';
 import { IntervalLoop } from '../common/interval-loop.js';
-import { ChannelListener } from './channel-listener.js';
+import { DatabaseClient } from './database-client.js';
+
+const timeoutMs = 5_000;
 
 export interface Followed {
   /** For the log, such as "the playbook catalogue". */
@@ -19,12 +21,13 @@ export interface Followed {
 export class TableFollower {
   private readonly logger = new Logger(TableFollower.name);
   private readonly loop: IntervalLoop;
-  private readonly listener: ChannelListener;
+  /** A connection of its own that receives notifications, for as long as that lasts. */
+  private client: DatabaseClient | undefined;
   private onlyLooks = false;
 
   /** @param look asks whether anything changed, and reads it */
   constructor(
-    options: DataSourceOptions,
+    private readonly options: DataSourceOptions,
     private readonly followed: Followed,
     private readonly look: () => Promise<void>,
   ) {
@@ -34,7 +37,6 @@ export class TableFollower {
       // The database may be away for long: one line is enough.
       (error, again) => again || this.logger.error(error, `Changes of ${followed.what} are not seen for now`),
     );
-    this.listener = new ChannelListener(options, followed.channel, () => this.loop.hasten(0));
   }
 
   /** The first look is taken at once. */
@@ -44,13 +46,45 @@ export class TableFollower {
 
   async stop(): Promise<void> {
     await this.loop.stop();
-    await this.listener.close();
+    const { client } = this;
+    this.client = undefined;
+    await client?.end().catch(() => undefined);
   }
 
   private async follow(): Promise<void> {
     // The look does not wait for it: a connection may take long where the database is hard to reach.
-    void this.listener.listen().catch((error: unknown) => this.cannotListen(error));
+    void this.listen().catch((error: unknown) => this.cannotListen(error));
     await this.look();
+  }
+
+  /**
+   * Does nothing while it listens already. Each new connection counts as a change: notifications before it are lost.
+   * @throws the driver's error
+   */
+  private async listen(): Promise<void> {
+    if (this.client || this.options.type !== 'postgres' || this.options.url === undefined) return;
+    const client = new DatabaseClient({
+      connectionString: this.options.url,
+      application_name: 'toolkeeper-listener',
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      keepAlive: true,
+    });
+    const lost = (): void => {
+      if (this.client === client) this.client = undefined;
+    };
+    client.on('error', lost).on('end', lost);
+    client.on('notification', () => this.loop.hasten(0));
+    this.client = client;
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${this.followed.channel}`);
+      this.loop.hasten(0);
+    } catch (error) {
+      lost();
+      await client.end().catch(() => undefined);
+      throw error;
+    }
   }
 
   private cannotListen(error: unknown): void {

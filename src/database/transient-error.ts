@@ -22,3 +22,18 @@ export function isTransient(error: unknown): boolean {
     ? /connection.*(timeout|terminated)|timeout expired/i.test(error.message)
     : networkCodes.has(code) || transientStates.has(code);
 }
+
+/** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
+const valueAtFault = /^(22|23|54)[\dA-Z]{3}$/;
+
+/** Trying again would fail again: the values are to blame, not the database. */
+export const isValueFault = (error: unknown): boolean => valueAtFault.test(sqlStateOf(error) ?? '');
+
+/** SQLSTATE of an error of the driver's, or of TypeORM. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // TypeORM wraps the driver's error.
+  const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
+  const state = driverError?.code ?? code;
+  return typeof state === 'string' ? state : undefined;
+}

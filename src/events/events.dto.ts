@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type ToolEventType, toolEventTypes } from '../streams/tool-events.js';
-import { Limit, OptionalText, OptionalTextList, SomeOf } from '../rest/dto.js';
+import { Limit, OptionalText, OptionalTextList, SomeOf, TextList } from '../rest/dto.js';
 
 export class EventsQuery {
   @OptionalTextList({
@@ -20,6 +20,20 @@ export class EventsQuery {
   readonly limit!: number;
   @OptionalText(128, { description: 'Id of the last event that was seen; the header Last-Event-ID wins' })
   readonly since?: string;
+}
+
+export class TopicsQuery {
+  @TextList({
+    minItems: 1,
+    maxItems: 20,
+    minLength: 1,
+    maxLength: 128,
+    uniqueItems: true,
+    example: ['events', 'logs:log_summary'],
+    description:
+      'Comma-separated: `events`, `logs:<tool>` for each tool whose log is followed, and `spans` or `spans:<project>` for spans that come in',
+  })
+  readonly topics!: string[];
 }
 
 export class EventView {

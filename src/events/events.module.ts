@@ -5,15 +5,12 @@ import { ToolEvents, type ToolEventType } from '../streams/tool-events.js';
 import { CircuitEvents } from '../circuits/circuit-transitions.repository.js';
 import { HealthEvents } from '../tool-health/tool-health.service.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
-import { EventHistory } from './event-history.js';
-import { EventStreams } from './event-streams.js';
+import { EventHistory, type PlacedEvent } from './event-history.js';
 import { EventsController } from './events.controller.js';
 import { EventsService } from './events.service.js';
-import { type PlacedEvent, RecentEvents } from './recent-events.js';
 import { TopicStreamController } from './topic-stream.controller.js';
 import { TopicStreamService } from './topic-stream.service.js';
-import { webhookMetrics } from './webhooks/webhook.metrics.js';
-import { Webhooks } from './webhooks/webhooks.js';
+import { webhookMetrics, Webhooks } from './webhooks.js';
 
 const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
   open: 'circuit.opened',
@@ -25,15 +22,7 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
-  providers: [
-    RecentEvents,
-    EventHistory,
-    EventStreams,
-    EventsService,
-    TopicStreamService,
-    Webhooks,
-    ...webhookMetrics,
-  ],
+  providers: [EventHistory, EventsService, TopicStreamService, Webhooks, ...webhookMetrics],
 })
 export class EventsModule implements OnModuleInit {
   constructor(
@@ -41,13 +30,13 @@ export class EventsModule implements OnModuleInit {
     private readonly circuits: CircuitEvents,
     private readonly health: HealthEvents,
     topics: StreamTopics,
-    recent: RecentEvents,
+    history: EventHistory,
   ) {
     topics.add('events', {
       scope: 'metrics:read',
       earlier: 0,
       eventName: ({ type }: PlacedEvent) => type,
-      ring: () => recent.ring,
+      ring: () => history.ring,
     });
   }
 

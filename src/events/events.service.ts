@@ -1,30 +1,31 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { acceptsEvents, sseEvent, sseHeaders } from '../streams/sse.js';
+import type { Placed } from '../streams/event-ring.js';
+import { OpenStreams } from '../streams/open-streams.js';
+import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../streams/sse.js';
 import type { ToolEvent } from '../streams/tool-events.js';
-import { EventStreams } from './event-streams.js';
+import { EventHistory } from './event-history.js';
 import type { EventPageView, EventsQuery } from './events.dto.js';
-import { RecentEvents } from './recent-events.js';
 
 /** The events of tools, as an operator reads them: a page, or live. */
 @Injectable()
 export class EventsService {
   constructor(
-    private readonly recent: RecentEvents,
-    private readonly streams: EventStreams,
+    private readonly history: EventHistory,
+    private readonly streams: OpenStreams,
   ) {}
 
   /** @throws Problem `rate_limited` when too many clients follow events, `shutting_down` */
   read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageView | Readable {
     if (request.method !== 'GET' || !acceptsEvents(request.headers)) return this.page(query);
-    const stream = this.follow(query, request.headers['last-event-id']);
+    const stream = this.follow(query, lastSeenId(request.headers, query.since));
     void reply.headers(sseHeaders);
     return stream;
   }
 
   private page({ limit, since, ...filter }: EventsQuery): EventPageView {
-    const { ring } = this.recent;
+    const { ring } = this.history;
     const { entries, last, missed } = ring.slice(Infinity, since);
     const wanted = entries.filter(wants(filter));
     const data = since === undefined ? wanted.slice(-limit) : wanted.slice(0, limit);
@@ -35,16 +36,15 @@ export class EventsService {
   }
 
   /** A client that comes back goes on where it was; a new one gets what comes from now on. */
-  private follow({ since, ...filter }: EventsQuery, lastSeen: string | string[] | undefined): Readable {
-    const { ring } = this.recent;
-    const id = typeof lastSeen === 'string' && lastSeen !== '' ? lastSeen : since;
-    if (id === undefined) return this.streams.follow(ring.end, wants(filter));
+  private follow(filter: EventsQuery, id: string | undefined): Readable {
+    const { ring } = this.history;
+    const isWanted = wants(filter);
+    const eventOf = (event: Placed<ToolEvent>) =>
+      isWanted(event) ? { id: event.id, event: event.type, data: event } : undefined;
+    const place = id === undefined ? ring.end : ring.placeAfter(id);
     const reset = { event: 'reset', data: { reason: 'unknown_id', id } };
-    return this.streams.follow(
-      ring.placeAfter(id),
-      wants(filter),
-      ring.knows(id) ? undefined : sseEvent(reset),
-    );
+    const isKnown = id === undefined || ring.knows(id);
+    return this.streams.follow('events', { ring, place, eventOf }, isKnown ? undefined : sseEvent(reset));
   }
 }
 

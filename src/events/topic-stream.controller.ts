@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
-import { TopicsQuery } from './topic-stream.dto.js';
+import { TopicsQuery } from './events.dto.js';
 import { TopicStreamService } from './topic-stream.service.js';
 
 const example = [

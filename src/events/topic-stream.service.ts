@@ -1,15 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { principalOf } from '../auth/principal.decorator.js';
-import { projectFor, projectOf } from '../auth/project.decorator.js';
+import { principalOf, projectFor, projectOf } from '../auth/principal.decorator.js';
 import type { EventRing } from '../streams/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
-import { sseEvent, sseHeaders } from '../streams/sse.js';
-import type { Following } from '../streams/sse-stream.js';
+import { type Following, sseEvent, sseHeaders } from '../streams/sse.js';
 import { type StreamTopic, StreamTopics } from '../streams/stream-topics.js';
-import { EventStreams } from './event-streams.js';
-import type { TopicsQuery } from './topic-stream.dto.js';
+import { OpenStreams } from '../streams/open-streams.js';
+import type { TopicsQuery } from './events.dto.js';
 
 /** A topic that a client follows, by the name that it gave. */
 interface Followed {
@@ -23,7 +21,7 @@ interface Followed {
 export class TopicStreamService {
   constructor(
     private readonly topics: StreamTopics,
-    private readonly streams: EventStreams,
+    private readonly streams: OpenStreams,
   ) {}
 
   /** @throws Problem `invalid_request`, `not_found`, `forbidden`, `rate_limited`, `shutting_down` */
@@ -35,7 +33,7 @@ export class TopicStreamService {
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
     const followings = followed.map((each) => followingOf(each, places));
-    return this.streams.followAll(followings, greetingOf(followed, lastSeen, places));
+    return this.streams.follow('events', followings, greetingOf(followed, lastSeen, places));
   }
 
   private async open(name: string, request: FastifyRequest): Promise<Followed> {

@@ -1,4 +1,5 @@
-import { type CallResult, evaluate } from './evaluation.js';
+import type { CallResult } from './experiments.dto.js';
+import { evaluate } from './evaluation.js';
 
 /** A span as the store gives it: figures in `input_tokens`, its cost as a number. */
 const span: CallResult = {

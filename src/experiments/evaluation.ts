@@ -1,47 +1,7 @@
-type Json = Readonly<Record<string, unknown>>;
-
-/** The end of a model call, as its endpoint or its sender told it. Null: not known. */
-export interface CallResult {
-  /** The model's words, or the JSON of the tools that it asked for. */
-  readonly output: string | null;
-  readonly model: string | null;
-  /** US dollars; some endpoints write "$0.001". */
-  readonly cost: number | string | null;
-  /** With `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and perhaps `total_tokens`. */
-  readonly usage: Json | null;
-  readonly duration_ms: number | null;
-}
-
-export interface CallFigures {
-  readonly output: string | null;
-  readonly model: string | null;
-  readonly cost: number | null;
-  readonly total_tokens: number | null;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  /** Three decimals. */
-  readonly duration_seconds: number | null;
-}
-
-/** Changes in percent of the original, not rounded; null where either is not known or the original is 0. */
-export interface Comparison {
-  readonly cost_change_percent: number | null;
-  readonly total_tokens_change_percent: number | null;
-  readonly input_tokens_change_percent: number | null;
-  readonly output_tokens_change_percent: number | null;
-  readonly duration_change_percent: number | null;
-}
-
-export interface Evaluation {
-  /** Whether there are two calls to compare. */
-  readonly hasResults: boolean;
-  readonly original: CallFigures | null;
-  readonly new: CallFigures | null;
-  readonly comparison: Comparison | null;
-}
+import type { CallFiguresView, CallResult, EvaluationView } from './experiments.dto.js';
 
 /** @param original null for a request that no span was made of. @param result null before the first answer */
-export function evaluate(original: CallResult | null, result: CallResult | null): Evaluation {
+export function evaluate(original: CallResult | null, result: CallResult | null): EvaluationView {
   const before = original && figuresOf(original);
   const after = result && figuresOf(result);
   if (!before || !after) return { hasResults: false, original: before, new: after, comparison: null };
@@ -59,7 +19,7 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
   };
 }
 
-function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFigures {
+function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;
   const input = tokens('prompt_tokens', 'input_tokens');

@@ -1,8 +1,8 @@
-import type { FieldProblem } from '../common/errors.js';
+import { type FieldProblem, invalidRequest } from '../common/errors.js';
 import { escapePointer } from '../common/field-problems.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { memberOf } from '../records/spans/ingest/attribute-lookup.js';
-import type { ExperimentSettings, Json } from './experiment.types.js';
+import type { Json, UpdateExperimentBody } from './experiments.dto.js';
 
 /** Characters of JSON. */
 const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
@@ -21,18 +21,17 @@ const ownHeaders = new Set(
 /** Headers that say who asks: the server shows its own key, and keeps nobody else's. */
 const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
 
-/** @returns every field that an experiment may not have so */
-export function problemsIn(
-  given: Partial<ExperimentSettings> & { readonly original_request?: Json },
-): FieldProblem[] {
+/** @throws Problem `invalid_request` that names every field which an experiment may not have so */
+export function refuseProblems(given: UpdateExperimentBody & { readonly original_request?: Json }): void {
   const { headers = {}, original_request: original, modified_request: modified } = given;
-  return [
+  const problems = [
     ...(original ? named('/original_request', requestProblem(original)) : []),
     ...(modified ? named('/modified_request', requestProblem(modified)) : []),
     ...named('/prompt_variables', tooLong(given.prompt_variables, longest.variables)),
     ...named('/model_parameters', tooLong(given.model_parameters, longest.parameters)),
     ...headerProblems(headers),
   ];
+  if (problems.length > 0) throw invalidRequest(...problems);
 }
 
 function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {

@@ -2,8 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import type { LlmEndpoint } from '../llm/llm-endpoint.js';
-import type { Experiment } from './experiment.types.js';
-import { ExperimentsRepository } from './experiments.repository.js';
+import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { modelAnswer } from './model-answer.js';
 
 const limitMs = 60_000;

@@ -1,9 +1,10 @@
 import { ApiProperty, getSchemaPath, PartialType } from '@nestjs/swagger';
 import { AnyObject, Limit, OptionalInt, OptionalMap, OptionalText, SentBackBy, Text } from '../rest/dto.js';
-import type { Listed } from '../records/spans/reads/reads.types.js';
-import { PaginationView } from '../records/spans/reads/trace-views.dto.js';
-import type { CallFigures, Comparison, Evaluation } from './evaluation.js';
-import { type ExperimentStatus, experimentStatuses, type Json, type RunResult } from './experiment.types.js';
+import { ListOf } from '../records/spans/reads/trace-views.dto.js';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+const statuses = ['draft', 'running', 'completed', 'failed'] as const;
 
 const id = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
 const request = { model: 'gpt-4.1', messages: [{ role: 'user', content: 'Which {{thing}} is cheapest?' }] };
@@ -75,7 +76,7 @@ const NullableText = (example: string | null, description?: string): PropertyDec
 const NullableNumber = (example: number): PropertyDecorator =>
   ApiProperty({ type: Number, nullable: true, example });
 const Moment = (): PropertyDecorator =>
-  ApiProperty({ format: 'date-time', example: '2026-01-15T09:30:00.000Z' });
+  ApiProperty({ type: String, format: 'date-time', example: '2026-01-15T09:30:00.000Z' });
 
 export class ListedExperimentView {
   @ApiProperty({ example: id }) readonly id!: string;
@@ -85,23 +86,20 @@ export class ListedExperimentView {
     string | null;
   @NullableText('4bf92f3577b34da6a3ce929d0e0e4736') readonly original_trace_id!: string | null;
   @ApiProperty({
-    enum: experimentStatuses,
+    enum: statuses,
     example: 'completed',
     description: '`draft`: not run as it is now',
   })
-  readonly status!: ExperimentStatus;
+  readonly status!: (typeof statuses)[number];
   @NullableText(null, 'Why the last run failed') readonly error!: string | null;
-  @Moment() readonly created_at!: string;
-  @Moment() readonly updated_at!: string;
+  @Moment() readonly created_at!: Date;
+  @Moment() readonly updated_at!: Date;
 }
 
-export class ExperimentListView implements Listed<ListedExperimentView> {
-  @ApiProperty({ type: [ListedExperimentView] }) readonly data!: ListedExperimentView[];
-  @ApiProperty() readonly pagination!: PaginationView;
-}
+export class ExperimentListView extends ListOf(ListedExperimentView) {}
 
 /** The answer of the last run. */
-export class RunResultView implements RunResult {
+export class RunResultView {
   @NullableText('The one at 9:40.', 'The words, or the JSON of the tools that were asked for')
   readonly output!: string | null;
   @AnyObject({
@@ -139,7 +137,7 @@ export class ExperimentView extends ListedExperimentView {
   @orNull(RunResultView) readonly result!: RunResultView | null;
 }
 
-export class CallFiguresView implements CallFigures {
+export class CallFiguresView {
   @NullableText('The one at 9:40.') readonly output!: string | null;
   @NullableText('gpt-4.1-mini-2025-04-14') readonly model!: string | null;
   @NullableNumber(0.0004) readonly cost!: number | null;
@@ -149,8 +147,8 @@ export class CallFiguresView implements CallFigures {
   @NullableNumber(1.5) readonly duration_seconds!: number | null;
 }
 
-/** Percent of the original; null where either is not known or the original is 0. */
-export class ComparisonView implements Comparison {
+/** Percent of the original, not rounded; null where either is not known or the original is 0. */
+export class ComparisonView {
   @NullableNumber(-80) readonly cost_change_percent!: number | null;
   @NullableNumber(0) readonly total_tokens_change_percent!: number | null;
   @NullableNumber(0) readonly input_tokens_change_percent!: number | null;
@@ -158,10 +156,33 @@ export class ComparisonView implements Comparison {
   @NullableNumber(-25.5) readonly duration_change_percent!: number | null;
 }
 
-export class EvaluationView implements Evaluation {
+export class EvaluationView {
   @ApiProperty({ example: true, description: 'Whether there are two calls to compare' })
   readonly hasResults!: boolean;
   @orNull(CallFiguresView) readonly original!: CallFiguresView | null;
   @orNull(CallFiguresView) readonly new!: CallFiguresView | null;
   @orNull(ComparisonView) readonly comparison!: ComparisonView | null;
 }
+
+/** The part of an experiment that its author may change. */
+export type ExperimentSettings = Pick<
+  ExperimentView,
+  'name' | 'description' | 'modified_request' | 'headers' | 'prompt_variables' | 'model_parameters'
+>;
+
+/** The end of a model call, as its endpoint or its sender told it. Null: not known. */
+export type CallResult = Omit<RunResultView, 'message' | 'trace_id'>;
+
+/** The call that an experiment is compared with; of a request of its author's own there is no more than that. */
+export interface Original extends Pick<
+  ExperimentView,
+  'original_span_id' | 'original_trace_id' | 'original_request'
+> {
+  readonly original_result: CallResult | null;
+  readonly thread_id: string | null;
+}
+
+/** The end of a run. */
+export type RunEnd =
+  | { readonly status: 'completed'; readonly result: RunResultView }
+  | { readonly status: 'failed'; readonly error: string };

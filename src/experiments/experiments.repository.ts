@@ -2,19 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { storableJson, sanitisedText } from '../common/pg-text.js';
-import type { Listed } from '../records/spans/reads/reads.types.js';
+import type { Listed } from '../records/spans/reads/trace-views.dto.js';
 import type {
-  Experiment,
   ExperimentSettings,
-  ListedExperiment,
+  ExperimentView,
+  ListedExperimentView,
+  ListExperimentsQuery,
   Original,
   RunEnd,
-} from './experiment.types.js';
+} from './experiments.dto.js';
 
-interface Page {
-  readonly limit: number;
-  readonly offset: number;
-}
+export interface Experiment extends ExperimentView, Original {}
 
 interface LastRun {
   readonly run_id: string | null;
@@ -67,11 +65,11 @@ export class ExperimentsRepository {
   async list(
     project: string,
     spanId: string | null,
-    { limit, offset }: Page,
-  ): Promise<Listed<ListedExperiment>> {
+    { limit, offset }: ListExperimentsQuery,
+  ): Promise<Listed<ListedExperimentView>> {
     const where = 'project = $1 AND ($2::text IS NULL OR original_span_id = $2)';
     const [data, [counted]] = await Promise.all([
-      this.db.query<ListedExperiment[]>(
+      this.db.query<ListedExperimentView[]>(
         `SELECT ${listed} FROM experiments WHERE ${where} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
         [project, spanId, limit, offset],
       ),

@@ -1,14 +1,6 @@
 import { isHeaderValue } from './experiment-checks.js';
+import type { ExperimentSettings, Json } from './experiments.dto.js';
 import { TemplateError, Templates } from './templates.js';
-
-type Json = Readonly<Record<string, unknown>>;
-
-interface Unfilled {
-  readonly modified_request: Json;
-  readonly model_parameters: Json;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly prompt_variables: Json;
-}
 
 interface FilledRequest {
   readonly body: Json;
@@ -24,7 +16,9 @@ const ofStreams = ['stream', 'stream_options'];
  * The request of a run: `{{variables}}` filled in, in messages, tools and headers.
  * @throws TemplateError that names the place
  */
-export async function filledRequest(experiment: Unfilled): Promise<FilledRequest> {
+export async function filledRequest(
+  experiment: Omit<ExperimentSettings, 'name' | 'description'>,
+): Promise<FilledRequest> {
   const { modified_request: request, model_parameters: parameters, prompt_variables: variables } = experiment;
   const templates = new Templates(variables);
   const { messages, tools, ...rest } = without({ ...request, ...parameters }, [

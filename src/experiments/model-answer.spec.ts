@@ -1,6 +1,6 @@
 import { LlmEndpoint } from '../llm/llm-endpoint.js';
 import { type LlmServer, startLlmServer } from '../../test/support/llm-endpoint.js';
-import type { Experiment } from './experiment.types.js';
+import type { Experiment } from './experiments.repository.js';
 import { modelAnswer } from './model-answer.js';
 
 // Real: the requests to the model over HTTP. Scripted: the model.

@@ -4,7 +4,8 @@ import { UpstreamFailure } from '../outbound/upstream-failure.js';
 import type { Completion, LlmEndpoint } from '../llm/llm-endpoint.js';
 import { AttributeLookup, memberOf } from '../records/spans/ingest/attribute-lookup.js';
 import { costOf } from '../records/spans/ingest/model-prices.js';
-import type { Experiment, Json, RunEnd, RunResult } from './experiment.types.js';
+import type { Json, RunEnd, RunResultView } from './experiments.dto.js';
+import type { Experiment } from './experiments.repository.js';
 import { filledRequest } from './filled-request.js';
 import { TemplateError } from './templates.js';
 
@@ -50,7 +51,7 @@ function threadOf({ thread_id: thread }: Experiment): Record<string, string> {
 }
 
 /** An answer names its figures as vLLora's spans do; a cost that it does not tell is computed. */
-function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResult {
+function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResultView {
   const answer = new AttributeLookup(body);
   const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
     const told = answer.find(field);

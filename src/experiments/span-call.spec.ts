@@ -1,9 +1,9 @@
 import { normaliseSpan } from '../records/spans/ingest/normalise-span.js';
-import type { SpanRead } from '../records/spans/reads/reads.types.js';
+import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
 import { requestOf, resultOf } from './span-call.js';
 
 /** A span of these attributes as it is read from the store. */
-function spanOf(attributes: Record<string, unknown>, name = 'chat'): SpanRead {
+function spanOf(attributes: Record<string, unknown>, name = 'chat'): SpanView {
   const startUs = Date.now() * 1_000;
   const row = normaliseSpan(
     {
@@ -27,7 +27,7 @@ function spanOf(attributes: Record<string, unknown>, name = 'chat'): SpanRead {
     },
     ...{ input_tokens: row.inputTokens, output_tokens: row.outputTokens },
     attribute: JSON.parse(row.attributes) as Record<string, unknown>,
-  } as SpanRead;
+  } as SpanView;
 }
 
 const messages = [

@@ -1,13 +1,11 @@
 import { AttributeLookup, fromJson, memberOf } from '../records/spans/ingest/attribute-lookup.js';
 import { callsIn, resultsIn, textsOf } from '../records/spans/ingest/span-texts.js';
 import { spanTextsOf } from '../records/spans/reads/span-contents.js';
-import type { SpanRead } from '../records/spans/reads/reads.types.js';
-import type { CallResult } from './evaluation.js';
-
-type Json = Readonly<Record<string, unknown>>;
+import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
+import type { CallResult, Json } from './experiments.dto.js';
 
 /** The answer of a span of a model's call, with its figures. */
-export function resultOf(span: SpanRead): CallResult {
+export function resultOf(span: SpanView): CallResult {
   const { outputs } = textsOf('llm', new AttributeLookup(span.attribute ?? {}));
   const { input_tokens, output_tokens } = span;
   return {
@@ -23,7 +21,7 @@ export function resultOf(span: SpanRead): CallResult {
 const wholeRequests = ['request', 'input.value'];
 
 /** @returns the chat request that a span tells of, as OpenAI has it; undefined where it tells of none, or it was cut */
-export function requestOf({ model, attribute = {} }: SpanRead): Json | undefined {
+export function requestOf({ model, attribute = {} }: SpanView): Json | undefined {
   const attributes = new AttributeLookup(attribute);
   const asked = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
   for (const name of wholeRequests) {

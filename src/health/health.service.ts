@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import {
   type HealthCheckResult,
   HealthCheckService,
@@ -7,6 +7,7 @@ import {
 } from '@nestjs/terminus';
 import { Lifecycle } from '../common/lifecycle.js';
 import { StartupWork } from '../common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors, type PartHealth } from '../observability/contributors.js';
 
 /** The probes. All three throw ServiceUnavailableException with Terminus' body when a part is down. */
@@ -18,6 +19,7 @@ export class HealthService {
     private readonly lifecycle: Lifecycle,
     private readonly startupWork: StartupWork,
     private readonly contributors: Contributors,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'version'>,
   ) {}
 
   /** The process answers: nothing else is asked, since a restart would not mend it. */
@@ -47,7 +49,7 @@ export class HealthService {
 
   private server(): PartHealth {
     const { state } = this.lifecycle;
-    return { status: state === 'ready' ? 'up' : 'down', state };
+    return { status: state === 'ready' ? 'up' : 'down', state, version: this.config.version };
   }
 
   /** Degraded, not down, when a part of the start work failed: the rest can serve. */

@@ -3,8 +3,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
-import { securityHeaders } from '../rest/security-headers.js';
-import { problemBody } from '../rest/problem.filter.js';
+import { problemBody, securityHeaders } from '../rest/problem.filter.js';
 
 declare module 'node:net' {
   interface Socket {

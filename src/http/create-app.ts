@@ -1,6 +1,13 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyError, FastifyReply, FastifyRequest, FastifyHttpOptions } from 'fastify';
+import type {
+  FastifyError,
+  FastifyHttpOptions,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onSendHookHandler,
+} from 'fastify';
 import { Logger } from 'nestjs-pino';
 import type { Server } from 'node:http';
 import { AppModule } from '../app.module.js';
@@ -9,10 +16,10 @@ import { ProblemFilter } from '../rest/problem.filter.js';
 import { acceptBodies } from '../rest/raw-body.js';
 import { DtoPipe } from '../rest/dto.pipe.js';
 import type { AppConfig } from '../config/app-config.js';
-import { compressAnswers } from './compression.js';
 import { limitConnections, refuseBytes } from './connections.js';
 import { setUpDocs } from './docs.js';
 import { registerRequestHooks } from './request-hooks.js';
+import { gzip } from 'node:zlib';
 
 /** The server as `main` and the tests build it; it does not listen yet. */
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {
@@ -67,3 +74,23 @@ function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: Fa
     .headers({ ...headers, 'x-request-id': id })
     .send(body);
 }
+
+/** Shorter answers fit into a few packets as they are. */
+const minChars = 4_096;
+const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
+
+/** Compresses long answers of GET routes, in a thread of zlib. Calls of tools are POST: they get no hook. */
+export function compressAnswers(fastify: FastifyInstance): void {
+  fastify.addHook('onRoute', (route) => {
+    if (route.method === 'GET') route.onSend = [...[route.onSend ?? []].flat(), compressed];
+  });
+}
+
+/** Streams and buffers pass as they are. */
+const compressed: onSendHookHandler = (request, reply, payload, done) => {
+  if (typeof payload !== 'string' || payload.length < minChars) return done(null, payload);
+  void reply.header('vary', 'accept-encoding');
+  if (!acceptsGzip.test(String(request.headers['accept-encoding'] ?? ''))) return done(null, payload);
+  void reply.header('content-encoding', 'gzip').removeHeader('content-length');
+  gzip(payload, done);
+};

@@ -9,10 +9,9 @@ import { Cancellation } from '../common/cancellation.js';
 import { Problem } from '../common/errors.js';
 import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
-import { ProblemFilter } from '../rest/problem.filter.js';
-import { securityHeaders } from '../rest/security-headers.js';
+import { ProblemFilter, securityHeaders } from '../rest/problem.filter.js';
 import { requestBegan, requestEnded } from './connections.js';
-import { RequestContext } from '../observability/request-context.js';
+import { RequestContext } from '../observability/request-log.js';
 import { RequestLog } from '../observability/request-log.js';
 
 declare module 'fastify' {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { calibrated } from './calibration.js';
+import { calibrated } from './lexical-search.js';
 
 const scale = { floor: 0.2, cut: 0.5 };
 

@@ -1,6 +1,5 @@
-import { inverseFrequency, LexicalIndex } from './lexical-index.js';
+import { inverseFrequency, LexicalIndex, PhraseIndex } from './lexical-index.js';
 import { LexicalSearch } from './lexical-search.js';
-import { PhraseIndex } from './phrase-index.js';
 import { everyday, rememberingTerms } from './vocabulary.js';
 
 interface Item {

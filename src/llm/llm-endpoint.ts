@@ -1,8 +1,14 @@
 import { type AnswerHeaders, HttpClient, type HttpRequest } from '../outbound/http-client.js';
 import { isObject, type JsonObject } from '../common/json.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
-import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../outbound/model-endpoint.js';
-import { type RetrySettings, UpstreamCalls } from '../outbound/upstream-calls.js';
+import {
+  endpointBreaker,
+  endpointUrl,
+  keyHeader,
+  type ModelAddress,
+  type RetrySettings,
+  UpstreamCalls,
+} from '../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../outbound/upstream-failure.js';
 
 /** The body of a chat completion as OpenAI has it; `model` is the configured one where it is absent. */

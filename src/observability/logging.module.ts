@@ -2,8 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import { APP_CONFIG } from '../config/app-config.js';
 import { loggingParams } from './logging.options.js';
-import { RequestContext } from './request-context.js';
-import { RequestLog } from './request-log.js';
+import { RequestContext, RequestLog } from './request-log.js';
 import { ToolLog } from './tool-log.js';
 
 @Module({ providers: [RequestContext], exports: [RequestContext] })

@@ -1,7 +1,7 @@
 import type { Params } from 'nestjs-pino';
 import pino from 'pino';
 import type { AppConfig } from '../config/app-config.js';
-import type { RequestContext } from './request-context.js';
+import type { RequestContext } from './request-log.js';
 
 const secretPaths = [
   'authorization',

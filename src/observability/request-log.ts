@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { PinoLogger } from 'nestjs-pino';
 
 type RequestLevel = 'debug' | 'info' | 'error';
@@ -44,4 +45,18 @@ export function levelOfStatus(statusCode: number): RequestLevel {
 function pathOf(url: string): string {
   const query = url.indexOf('?');
   return query < 0 ? url : url.slice(0, query);
+}
+
+/** Which HTTP request the running code belongs to: every log line it writes carries the id. */
+@Injectable()
+export class RequestContext {
+  private readonly storage = new AsyncLocalStorage<string>();
+
+  run<T>(requestId: string, work: () => T): T {
+    return this.storage.run(requestId, work);
+  }
+
+  requestId(): string | undefined {
+    return this.storage.getStore();
+  }
 }

@@ -1,11 +1,10 @@
-import { TaskCancelledError, TimeoutStrategy, timeout } from 'cockatiel';
-import { type LookupAddress, lookup as lookUp } from 'node:dns';
+import { TaskCancelledError, timeout, TimeoutStrategy } from 'cockatiel';
+import { lookup as lookUp, type LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { parse } from 'secure-json-parse';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { forbidden, isForbidden } from './addresses.js';
-import { readAtMost } from './read-at-most.js';
 import { SingleFlight } from '../common/single-flight.js';
 import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
 
@@ -204,9 +203,7 @@ export function checkedConnector(
 function sharedLookup(): LookupFunction {
   const lookups = new SingleFlight<LookupAddress | LookupAddress[]>();
   return (hostname, options, callback) => {
-    const found = lookups.join(`${hostname} ${JSON.stringify(options)}`, undefined, () =>
-      lookup(hostname, options),
-    );
+    const found = lookups.join(`${hostname} ${JSON.stringify(options)}`, () => lookup(hostname, options));
     found.then(
       (address) =>
         Array.isArray(address) ? callback(null, address) : callback(null, address.address, address.family),
@@ -225,4 +222,30 @@ function drop({ body }: Dispatcher.ResponseData): void {
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return [code, message].filter(Boolean).join(': ') || String(error);
+}
+
+const firstBytes = 16_384;
+
+/**
+ * The beginning of a stream, in one piece. What comes is copied together at once: a server may send each byte by itself,
+ * and a list of them would take a hundred times as much.
+ * @returns `whole`: it had no more than `maxBytes`; a stream that has more is ended
+ */
+export async function readAtMost(
+  stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<{ readonly body: Buffer; readonly whole: boolean }> {
+  let kept = Buffer.alloc(firstBytes);
+  let size = 0;
+  for await (const bytes of stream) {
+    if (size + bytes.length > maxBytes) {
+      const rest = bytes.subarray(0, maxBytes - size);
+      return { body: Buffer.concat([kept.subarray(0, size), rest]), whole: false };
+    }
+    if (size + bytes.length > kept.length)
+      kept = Buffer.concat([kept], Math.max(2 * kept.length, size + bytes.length));
+    kept.set(bytes, size);
+    size += bytes.length;
+  }
+  return { body: kept.subarray(0, size), whole: true };
 }

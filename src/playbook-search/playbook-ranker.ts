@@ -10,8 +10,6 @@ export interface RankRequest {
   readonly threshold: number;
   /** Playbooks that will be shown at most; a ranker may leave out the rest, but not with `explain`. */
   readonly limit: number;
-  /** What the caller's situation demands, by which the candidates were filtered. */
-  readonly labels: Readonly<Record<string, string>>;
   /** Each ranked playbook says how its confidence came about. */
   readonly explain?: boolean;
   /** Aborts when nobody waits for the answer any more. */
@@ -49,10 +47,7 @@ export interface Ranked {
 
 /** One state of the catalogue, ready to be searched. */
 export interface PlaybookRanking {
-  /**
-   * @param candidates ids of the playbooks that passed the label filter. Equal labels give the very same set for as
-   * long as the catalogue stays, so that a ranker may remember what it made of it (in a WeakMap).
-   */
+  /** @param candidates ids of the playbooks that passed the label filter */
   rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked>;
 }
 
@@ -68,5 +63,3 @@ export interface PlaybookRanker {
 
 /** What a confidence reads as: two decimals. Thresholds compare with this, so that none shown is below them. */
 export const shownConfidence = (confidence: number): number => Math.round(confidence * 100) / 100;
-
-export const PLAYBOOK_RANKER = Symbol('PlaybookRanker');

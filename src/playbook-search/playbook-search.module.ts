@@ -8,24 +8,19 @@ import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
-import { CatalogueFollower } from './catalogue/catalogue-follower.js';
-import { PlaybookIndex } from './catalogue/playbook-index.js';
+import { CatalogueFollower, PlaybookIndex } from './catalogue/playbook-index.js';
 import { DataStorageClient } from './data-storage/data-storage-client.js';
-import { dataStorageMetrics } from './data-storage/data-storage.metrics.js';
-import { dataStorageProviders } from './data-storage/data-storage.providers.js';
+import { dataStorageMetrics, dataStorageProviders } from './data-storage/data-storage.providers.js';
 import { getContext } from './data-storage/get-context.tool.js';
 import { embeddingMetrics } from './embeddings/embedding.metrics.js';
 import { EmbeddingsRepository } from './embeddings/embeddings.repository.js';
 import { PlaybookEmbeddings } from './embeddings/playbook-embeddings.js';
 import { getPlaybooks } from './get-playbooks.tool.js';
-import { PlaybookCalls } from './playbook-calls.js';
-import { playbookMetrics } from './playbook.metrics.js';
-import { PLAYBOOK_RANKER } from './playbook-ranker.js';
+import { PlaybookCalls, playbookMetrics } from './playbook-calls.js';
 import { PLAYBOOK_SOURCE, type PlaybookSource } from './playbook-source.js';
 import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookSearchController } from './rest/playbook-search.controller.js';
-import { SEMANTIC_SEARCH } from './semantic-search.js';
 
 /** How playbooks are found: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
 @Module({})
@@ -65,11 +60,9 @@ export class PlaybookSearchModule {
         ...dataStorageMetrics,
         EmbeddingsRepository,
         PlaybookEmbeddings,
-        { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
         ...embeddingMetrics,
         LexicalRanker,
         BlendedRanker,
-        { provide: PLAYBOOK_RANKER, useExisting: BlendedRanker },
         ...found,
       ],
     };

@@ -1,19 +1,8 @@
 import type { ExecutionNotes } from '../tool-contract/tool.js';
-
-/** One playbook as an LLM reads it: these four fields and no other. */
-export interface PlaybookHit {
-  readonly playbook_id: string;
-  readonly version: string;
-  readonly description: string;
-  /** 0 to 1, two decimals. */
-  readonly confidence: number;
-}
+import type { PlaybookAnswerView } from './rest/playbook-search.dto.js';
 
 /** The answer of a search, by confidence descending. */
-export interface PlaybookAnswer {
-  readonly playbooks: readonly PlaybookHit[];
-  readonly total_results: number;
-}
+export type PlaybookAnswer = Omit<PlaybookAnswerView, 'explanation'>;
 
 export interface PlaybookSearch {
   readonly query: string;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { PlaybookUsage } from './playbook-usage.js';
+import { PlaybookUsage } from './playbook-calls.js';
 
 const hour = 3_600_000;
 

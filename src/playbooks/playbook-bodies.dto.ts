@@ -1,9 +1,12 @@
-import type { NewPlaybook, PlaybookLabels } from './playbook.types.js';
+import type { PlaybookLabels } from './playbook.types.js';
 import { Content, Labels, Phrases, PlaybookId, Version } from './playbook.validators.js';
 import { Cursor, Flag, OptionalFlag, OptionalInt, OptionalNum, OptionalText, Text } from '../rest/dto.js';
 
-/** A new version of a playbook; files of the sample catalogue have the same fields. */
-export class CreatePlaybookBody implements NewPlaybook {
+/**
+ * A new version of a playbook as its author writes it, also in files of the sample catalogue. Field names are those of
+ * kubernaut's catalogue.
+ */
+export class CreatePlaybookBody {
   @PlaybookId({ example: 'api-latency-shed-load', maxLength: 128 }) readonly playbook_id!: string;
   @Version({
     example: '1.0.0',
@@ -44,7 +47,7 @@ export class CreatePlaybookBody implements NewPlaybook {
     description: 'Words that an incident shows',
     example: ['HighRequestLatency'],
   })
-  readonly signals?: string[];
+  readonly signals?: readonly string[];
   @Phrases({
     type: [String],
     required: false,
@@ -52,7 +55,7 @@ export class CreatePlaybookBody implements NewPlaybook {
     description: 'Other words for the same',
     example: ['slow api', 'overload'],
   })
-  readonly aliases?: string[];
+  readonly aliases?: readonly string[];
   @OptionalText(2_000, { nullable: true, example: 'The queue grows and optional features are known.' })
   readonly when_to_use?: string;
   @OptionalText(2_000, { nullable: true, example: 'A dependency is down.' })

@@ -3,88 +3,52 @@ import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type FieldProblem, Problem } from '../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../rest/page.js';
 import { TypedEvents } from '../common/typed-events.js';
-import type { NewPlaybook } from './playbook.types.js';
+import type { CreatePlaybookBody } from './playbook-bodies.dto.js';
+import {
+  allows,
+  planVersions,
+  type StatusChange,
+  transitions,
+  type VersionPlan,
+} from './playbook-versions.js';
 import type {
-  CreatedRow,
+  JsonChangeView,
+  ListedPlaybookView,
+  PlaybookCreatedView,
+  PlaybookDiffView,
+  PlaybookImportView,
+  PlaybookOutcomeView,
   PlaybookRow,
-  PlaybookSummary,
-  StatisticsRow,
-  StatusRow,
-  VersionRow,
-} from './playbook.rows.js';
-import { isPlaybookId } from './playbook.validators.js';
-import { type Outcome, PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
-import { PlaybooksRepository } from './playbooks.repository.js';
-import { compareVersions } from './semver.js';
-import { allows, type StatusChange, transitions } from './status-transitions.js';
-import { planVersions, type VersionPlan } from './version-plan.js';
+  PlaybookVersionsView,
+} from './playbook-views.dto.js';
+import { compareVersions, isPlaybookId } from './playbook.validators.js';
+import {
+  type Outcome,
+  PlaybooksRepository,
+  type StatusRow,
+  type VersionKey,
+} from './playbooks.repository.js';
 import { jsonDifferences } from '../common/json-differences.js';
-
-/** One place where two JSON values differ. */
-interface JsonChange {
-  /** JSON pointer into both values. */
-  readonly pointer: string;
-  readonly change: 'added' | 'removed' | 'changed';
-  /** Absent where it was added. */
-  readonly from?: unknown;
-  /** Absent where it was removed. */
-  readonly to?: unknown;
-}
 
 /**
  * Every place where two JSON values differ, as deep as possible; list members are compared by their position.
  * The order of an object's keys is no difference; absent and undefined are the same.
  */
-export const jsonDiff = (from: unknown, to: unknown): JsonChange[] =>
-  jsonDifferences<JsonChange>(from, to, {
-    isSame: Object.is,
-    namesIn: (before, after) =>
-      isContainer(before) && isContainer(after) && Array.isArray(before) === Array.isArray(after)
-        ? new Set([...Object.keys(before), ...Object.keys(after)])
-        : undefined,
-    tell: (pointer, before, after) => {
+export const jsonDiff = (from: unknown, to: unknown): JsonChangeView[] =>
+  jsonDifferences(from, to, (value) => (typeof value === 'object' && value !== null ? value : undefined)).map(
+    ({ path: pointer, before, after }) => {
       if (before === undefined) return { pointer, change: 'added', to: after };
       if (after === undefined) return { pointer, change: 'removed', from: before };
       return { pointer, change: 'changed', from: before, to: after };
     },
-  });
-
-const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
-/** Every version of one playbook. */
-interface PlaybookVersions {
-  readonly playbook_id: string;
-  /** Newest first. */
-  readonly versions: readonly Omit<VersionRow, 'deprecation_notice'>[];
-  readonly total_versions: number;
-}
-
-interface PlaybookDiff {
-  readonly playbook_id: string;
-  readonly from: string;
-  readonly to: string;
-  /** What the author changed; pointers are into a version as it is answered. */
-  readonly changes: readonly JsonChange[];
-}
-
-interface RecordedOutcome extends StatisticsRow {
-  /** False: this execution had been counted before. */
-  readonly counted: boolean;
-}
+  );
 
 /** One of several playbooks in a request. */
 export interface ImportItem {
-  readonly playbook: NewPlaybook;
+  readonly playbook: CreatePlaybookBody;
   /** JSON pointer to it. */
   readonly pointer: string;
 }
-
-export interface ImportResult {
-  readonly imported: readonly CreatedRow[];
-  readonly unchanged: readonly VersionKeyRow[];
-}
-
-type VersionKeyRow = Pick<PlaybookRow, 'playbook_id' | 'version'>;
 
 /** Versioned playbooks: versions are immutable and only grow; what is not active is not found. */
 @Injectable()
@@ -93,17 +57,14 @@ export class PlaybookCatalogueService {
   /** After each change of what search may show that was made here; those of other replicas are the database's to tell. */
   readonly changed = new TypedEvents<void>((error) => this.logger.error(error));
 
-  constructor(
-    private readonly repository: PlaybooksRepository,
-    private readonly changes: PlaybookChangesRepository,
-  ) {}
+  constructor(private readonly repository: PlaybooksRepository) {}
 
   /**
    * Stores a new version, which becomes the latest.
    * @param createdBy who stores it, where that is known
    * @throws Problem `conflict` when the version exists, `invalid_request` when it is not greater than the latest
    */
-  async create(playbook: NewPlaybook, createdBy: string | null = null): Promise<CreatedRow> {
+  async create(playbook: CreatePlaybookBody, createdBy: string | null = null): Promise<PlaybookCreatedView> {
     const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
       const again = plan.unchanged.map(({ playbook_id: id, version }) => ({
         pointer: '/version',
@@ -120,7 +81,7 @@ export class PlaybookCatalogueService {
    * Stores several versions, all of them or none. Those that are stored already with the same content are left alone.
    * @throws Problem as `create` does, with an entry for each version that cannot be stored
    */
-  async import(items: readonly ImportItem[], createdBy: string | null = null): Promise<ImportResult> {
+  async import(items: readonly ImportItem[], createdBy: string | null = null): Promise<PlaybookImportView> {
     const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
       refuse(taken, notGreater),
     );
@@ -129,14 +90,14 @@ export class PlaybookCatalogueService {
   }
 
   /** Latest versions by id. */
-  async list(limit: number, cursor: string | undefined): Promise<Page<PlaybookSummary>> {
+  async list(limit: number, cursor: string | undefined): Promise<Page<ListedPlaybookView>> {
     const after = keyIn(cursor, (id) => (isPlaybookId(id) ? id : undefined));
     const rows = await this.repository.listLatest(after, limit + 1);
     return pageFrom(rows, ({ playbook_id }) => playbook_id, limit);
   }
 
   /** @throws Problem `not_found` when the id has no version at all */
-  async versions(id: string, includeDisabled: boolean): Promise<PlaybookVersions> {
+  async versions(id: string, includeDisabled: boolean): Promise<PlaybookVersionsView> {
     const rows = await this.repository.versions(id);
     if (rows.length === 0) throw new Problem('not_found', `There is no playbook ${id}`);
     const versions = rows
@@ -156,7 +117,7 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws Problem `not_found` */
-  async diff(id: string, from: string, to: string): Promise<PlaybookDiff> {
+  async diff(id: string, from: string, to: string): Promise<PlaybookDiffView> {
     const [before, after] = await Promise.all([
       this.get({ id, version: from }),
       this.get({ id, version: to }),
@@ -166,7 +127,7 @@ export class PlaybookCatalogueService {
 
   /** @throws Problem `not_found`, or `conflict` when the version's status does not allow it */
   async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
-    const row = await this.changes.setStatus(key, change, (status) => {
+    const row = await this.repository.setStatus(key, change, (status) => {
       if (status === undefined) throw missing(key);
       if (allows(change.transition, status)) return;
       const { to } = transitions[change.transition];
@@ -178,39 +139,34 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws Problem `not_found`, or `conflict` when the execution was reported with the other outcome before */
-  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<RecordedOutcome> {
-    const counted = await this.changes.addOutcome(key, outcome);
+  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<PlaybookOutcomeView> {
+    const counted = await this.repository.addOutcome(key, outcome);
     if (counted) return { ...counted, counted: true };
     const row = await this.get(key);
     const { executionId, success } = outcome;
-    const before = executionId === undefined ? undefined : await this.changes.findOutcome(key, executionId);
+    const before =
+      executionId === undefined ? undefined : await this.repository.findOutcome(key, executionId);
     if (before && before.success !== success) {
       const said = before.success ? 'a success' : 'a failure';
       throw new Problem('conflict', `Execution ${executionId} was reported as ${said} before`);
     }
     const { playbook_id, version, total_executions, successful_executions, actual_success_rate } = row;
-    return {
-      playbook_id,
-      version,
-      total_executions,
-      successful_executions,
-      actual_success_rate,
-      counted: false,
-    };
+    const statistics = { total_executions, successful_executions, actual_success_rate };
+    return { playbook_id, version, ...statistics, counted: false };
   }
 
   private async store(
     items: readonly ImportItem[],
     createdBy: string | null,
     admit: (plan: VersionPlan) => void,
-  ): Promise<{ readonly created: readonly CreatedRow[]; readonly plan: VersionPlan }> {
+  ): Promise<{ readonly created: PlaybookCreatedView[]; readonly plan: VersionPlan }> {
     const proposed = items.map(({ playbook, pointer }) => ({
       playbook,
       pointer,
       contentHash: contentHash(playbook),
     }));
     const ids = items.map(({ playbook }) => playbook.playbook_id);
-    const stored = await this.changes.store(ids, createdBy, (known) => {
+    const stored = await this.repository.store(ids, createdBy, (known) => {
       const plan = planVersions(proposed, known);
       admit(plan);
       return plan;
@@ -220,8 +176,8 @@ export class PlaybookCatalogueService {
   }
 }
 
-/** Everything that the author wrote, so that a changed description is a change as well. */
-export const contentHash = (playbook: NewPlaybook): string => sha256(canonicalJson(playbook));
+/** Covers everything that the author wrote: a changed description is a change as well. */
+const contentHash = (playbook: CreatePlaybookBody): string => sha256(canonicalJson(playbook));
 
 /** @throws Problem with every entry; `conflict` where all that is wrong is that versions are taken */
 function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {

@@ -1,8 +1,18 @@
-import { Body, Controller, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  applyDecorators,
+  type Type,
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Patch,
+  Post,
+  Query,
+} from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, type ApiOperationOptions, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
-import type { StatusRow } from './playbook.rows.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import {
   PlaybookArchivedView,
@@ -25,8 +35,22 @@ import {
   VersionQuery,
   VersionsQuery,
 } from './playbook-bodies.dto.js';
-import { PlaybooksRepository } from './playbooks.repository.js';
+import { PlaybooksRepository, type StatusRow } from './playbooks.repository.js';
+import type { transitions } from './playbook-versions.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
+
+/** A route that changes the status of a version. */
+const Transition = (
+  name: keyof typeof transitions,
+  type: Type,
+  about: ApiOperationOptions,
+): MethodDecorator =>
+  applyDecorators(
+    Patch(`:id/:version/${name}`),
+    ApiOperation(about),
+    ApiOkResponse({ type }),
+    ApiProblems('conflict'),
+  );
 
 /** Routes of one playbook, with the field names of kubernaut's catalogue. */
 @ApiTags('playbooks')
@@ -101,68 +125,52 @@ export class PlaybookVersionsController {
     return this.catalogue.recordOutcome(key, { success, executionId });
   }
 
-  @Patch(':id/:version/disable')
-  @ApiOperation({
+  @Transition('disable', PlaybookStatusView, {
     summary: 'Take an active version out of search, saying who and why',
     description: 'No older version takes its place. It can be enabled again.',
   })
-  @ApiOkResponse({ type: PlaybookStatusView })
-  @ApiProblems('conflict')
   async disablePlaybook(
     @Param() key: PlaybookVersionParams,
-    @Body() body: DisablePlaybookBody,
+    @Body() { disabled_by: by, disabled_reason: reason }: DisablePlaybookBody,
   ): Promise<object> {
-    const { disabled_by: by, disabled_reason: reason } = body;
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'disable', by, reason }));
   }
 
-  @Patch(':id/:version/enable')
-  @ApiOperation({
+  @Transition('enable', PlaybookStatusView, {
     summary: 'Bring a disabled version back into search',
     description: 'Clears `disabled_*`; the status history keeps them.',
   })
-  @ApiOkResponse({ type: PlaybookStatusView })
-  @ApiProblems('conflict')
   async enablePlaybook(
     @Param() key: PlaybookVersionParams,
-    @Body() body: EnablePlaybookBody,
+    @Body() { enabled_by: by, enabled_reason: reason }: EnablePlaybookBody,
   ): Promise<object> {
-    const { enabled_by: by, enabled_reason: reason } = body;
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'enable', by, reason }));
   }
 
-  @Patch(':id/:version/deprecate')
-  @ApiOperation({
+  @Transition('deprecate', PlaybookDeprecatedView, {
     summary: 'Take an active version out of search for good, with a notice for those who use it',
     description: 'It stays readable and can only be archived afterwards.',
   })
-  @ApiOkResponse({ type: PlaybookDeprecatedView })
-  @ApiProblems('conflict')
   async deprecatePlaybook(
     @Param() key: PlaybookVersionParams,
     @Body() body: DeprecatePlaybookBody,
   ): Promise<object> {
-    const { deprecated_by, deprecation_notice } = body;
-    const change = { transition: 'deprecate', by: deprecated_by, reason: deprecation_notice } as const;
-    const { playbook_id, version, status, updated_at } = await this.catalogue.setStatus(key, change);
-    return { playbook_id, version, status, deprecated_at: updated_at, deprecated_by, deprecation_notice };
+    const { deprecated_by: by, deprecation_notice: reason } = body;
+    const row = await this.catalogue.setStatus(key, { transition: 'deprecate', by, reason });
+    return { ...identity(row), deprecated_at: row.updated_at, ...body };
   }
 
-  @Patch(':id/:version/archive')
-  @ApiOperation({
+  @Transition('archive', PlaybookArchivedView, {
     summary: 'Archive an active or deprecated version',
     description: 'The end of a version: it stays readable, and no status follows.',
   })
-  @ApiOkResponse({ type: PlaybookArchivedView })
-  @ApiProblems('conflict')
   async archivePlaybook(
     @Param() key: PlaybookVersionParams,
     @Body() body: ArchivePlaybookBody,
   ): Promise<object> {
-    const { archived_by, archived_reason } = body;
-    const change = { transition: 'archive', by: archived_by, reason: archived_reason } as const;
-    const { playbook_id, version, status, updated_at } = await this.catalogue.setStatus(key, change);
-    return { playbook_id, version, status, archived_at: updated_at, archived_by, archived_reason };
+    const { archived_by: by, archived_reason: reason } = body;
+    const row = await this.catalogue.setStatus(key, { transition: 'archive', by, reason });
+    return { ...identity(row), archived_at: row.updated_at, ...body };
   }
 
   private async shownTo(investigation_id: string, { id, version }: PlaybookVersionParams): Promise<object> {
@@ -174,4 +182,5 @@ export class PlaybookVersionsController {
   }
 }
 
+const identity = ({ playbook_id, version, status }: StatusRow) => ({ playbook_id, version, status });
 const statusAnswer = ({ deprecation_notice: _, updated_at: __, ...answer }: StatusRow): object => answer;

@@ -41,7 +41,7 @@ export class PlaybookVersionSummaryView {
   @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
   @ApiProperty({ type: Number, nullable: true, example: 0.83 }) readonly actual_success_rate!: number | null;
   @ApiProperty({ example: 12 }) readonly total_executions!: number;
-  @ApiProperty({ example: time }) readonly created_at!: string;
+  @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
   @ApiPropertyOptional({ example: 'Use 2.0.0' }) readonly deprecation_notice?: string;
 }
 
@@ -75,8 +75,8 @@ export class PlaybookSummaryView {
   })
   readonly actual_success_rate!: number | null;
   @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
-  @ApiProperty({ example: time }) readonly created_at!: string;
-  @ApiProperty({ example: time }) readonly updated_at!: string;
+  @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
+  @ApiProperty({ type: String, example: time }) readonly updated_at!: Date;
 }
 
 export class ListedPlaybookView extends PlaybookSummaryView {
@@ -91,13 +91,13 @@ export class PlaybookPageView extends PageOf(ListedPlaybookView, {
 export class StatusChangeView {
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
-  @ApiProperty({ example: time }) readonly changed_at!: string;
+  @ApiProperty({ type: String, example: time }) readonly changed_at!: Date;
   @ApiProperty({ example: 'dora@example.com' }) readonly changed_by!: string;
   @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
   readonly reason!: string | null;
 }
 
-/** One version with everything its author wrote. */
+/** One version with everything its author wrote, as it is stored and shown. */
 @SentBackBy(DisablePlaybookBody)
 @SentBackBy(EnablePlaybookBody)
 @SentBackBy(DeprecatePlaybookBody)
@@ -114,13 +114,14 @@ export class PlaybookView extends PlaybookSummaryView {
     example: 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
   })
   readonly content_hash!: string;
-  @ApiProperty({ type: [String], example: ['no such host', 'SERVFAIL'] }) readonly signals!: string[];
-  @ApiProperty({ type: [String], example: ['slow DNS lookups'] }) readonly aliases!: string[];
+  @ApiProperty({ type: [String], example: ['no such host', 'SERVFAIL'] })
+  readonly signals!: readonly string[];
+  @ApiProperty({ type: [String], example: ['slow DNS lookups'] }) readonly aliases!: readonly string[];
   @ApiProperty({ type: String, nullable: true, example: 'nslookup from a pod fails.' })
   readonly when_to_use!: string | null;
   @ApiProperty({ type: String, nullable: true, example: 'Connections by IP address fail as well.' })
   readonly when_not_to_use!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_at!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_at!: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_by!: string | null;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_reason!: string | null;
   @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
@@ -148,7 +149,7 @@ export class PlaybookCreatedView {
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
   @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
-  @ApiProperty({ example: time }) readonly created_at!: string;
+  @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
 }
 
 export class PlaybookVersionKeyView {
@@ -166,7 +167,7 @@ export class PlaybookStatusView {
   @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ type: String, nullable: true, example: time }) readonly disabled_at!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: time }) readonly disabled_at!: Date | null;
   @ApiProperty({ type: String, nullable: true, example: who }) readonly disabled_by!: string | null;
   @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
   readonly disabled_reason!: string | null;
@@ -176,7 +177,7 @@ export class PlaybookDeprecatedView {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'deprecated' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ example: time }) readonly deprecated_at!: string;
+  @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
   @ApiProperty({ example: who }) readonly deprecated_by!: string;
   @ApiProperty({ example: 'Use cluster-dns-cache instead' }) readonly deprecation_notice!: string;
 }
@@ -185,7 +186,7 @@ export class PlaybookArchivedView {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'archived' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ example: time }) readonly archived_at!: string;
+  @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;
   @ApiProperty({ example: who }) readonly archived_by!: string;
   @ApiProperty({ example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
 }
@@ -214,7 +215,8 @@ const anyJson = {
 export class JsonChangeView {
   @ApiProperty({ example: '/content/steps/1/action', description: 'JSON pointer into a version' })
   readonly pointer!: string;
-  @ApiProperty({ enum: ['added', 'removed', 'changed'], example: 'changed' }) readonly change!: string;
+  @ApiProperty({ enum: ['added', 'removed', 'changed'], example: 'changed' }) readonly change!:
+    'added' | 'removed' | 'changed';
   @ApiPropertyOptional({ ...anyJson, description: 'Absent where it was added', example: 'RestartPod' })
   readonly from?: unknown;
   @ApiPropertyOptional({
@@ -232,3 +234,6 @@ export class PlaybookDiffView {
   @ApiProperty({ type: [JsonChangeView], description: 'Empty: the same but for the version' })
   readonly changes!: JsonChangeView[];
 }
+
+/** A stored version. */
+export type PlaybookRow = Omit<PlaybookView, 'status_history' | 'shown_to_investigation'>;

@@ -12,8 +12,7 @@ import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { PlaybookImportService } from './import/playbook-import.service.js';
-import { yamlTypes } from './import/yaml-body.js';
+import { PlaybookImportService, yamlTypes } from './import/playbook-import.service.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import {
   PlaybookCreatedView,

@@ -2,8 +2,6 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { PlaybookChangesRepository } from './playbook-changes.repository.js';
-import { PlaybookImporter } from './playbook-importer.js';
 import { PlaybookVersionsController } from './playbook-versions.controller.js';
 import { PlaybooksController } from './playbooks.controller.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
@@ -14,14 +12,7 @@ import { ShownPlaybooks } from './shown/shown-playbooks.js';
   // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
   imports: [TypeOrmModule.forFeature([])],
   controllers: [PlaybooksController, PlaybookVersionsController],
-  providers: [
-    PlaybooksRepository,
-    PlaybookChangesRepository,
-    PlaybookCatalogueService,
-    PlaybookImportService,
-    PlaybookImporter,
-    ShownPlaybooks,
-  ],
+  providers: [PlaybooksRepository, PlaybookCatalogueService, PlaybookImportService, ShownPlaybooks],
   exports: [PlaybooksRepository, PlaybookCatalogueService, ShownPlaybooks],
 })
 export class PlaybooksModule {}

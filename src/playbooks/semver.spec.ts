@@ -1,4 +1,4 @@
-import { compareVersions, isVersion } from './semver.js';
+import { compareVersions, isVersion } from './playbook.validators.js';
 
 describe('semver', () => {
   it.each(['1', 'v1', '1.2', 'v1.2', '1.2.3', 'v1.2.3-rc.1', '0.0.1', '1.0.0-alpha-2', '1-0'])(

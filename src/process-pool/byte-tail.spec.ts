@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ByteTail } from './byte-tail.js';
+import { ByteTail } from './output-reader.js';
 
 describe('ByteTail', () => {
   it('keeps the last bytes, however they come', () => {

@@ -130,3 +130,52 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
     expect(conversation.givenUp).toBeUndefined();
   });
 });
+
+describe('a message', () => {
+  const error = { code: -32001, message: 'no' };
+  const rpc = { jsonrpc: '2.0' };
+
+  /** What becomes of it while request 7 is open: the kind of message, and what the request is told. */
+  const receive = (message: object) => {
+    const told: unknown[] = [];
+    const conversation = new Conversation(
+      () => undefined,
+      undefined,
+      () => told.push('heard'),
+    );
+    conversation.add('7', { answered: (reply) => told.push(reply), failed: (reason) => told.push(reason) });
+    return [conversation.receive(message as never, 1), ...told];
+  };
+
+  it.each([
+    ['a result', { ...rpc, id: '7', result: { a: 1 } }, ['answer', { result: { a: 1 } }]],
+    ['a null result', { ...rpc, id: '7', result: null }, ['answer', { result: null }]],
+    ['the id as a number', { ...rpc, id: 7, result: 1 }, ['answer', { result: 1 }]],
+    ['an error', { ...rpc, id: '7', error }, ['answer', { error }]],
+    [
+      'an error with data beside a null result',
+      { ...rpc, id: '7', error: { ...error, data: [1] }, result: null },
+      ['answer', { error: { ...error, data: [1] } }],
+    ],
+    ['a null error', { ...rpc, id: '7', error: null, result: 2 }, ['answer', { result: 2 }]],
+    ['a late answer', { ...rpc, id: '6', result: 1 }, ['aside']],
+    ['neither result nor error', { ...rpc, id: '7' }, ['answer', 'protocol_error']],
+    ['a null error alone', { ...rpc, id: '7', error: null }, ['answer', 'protocol_error']],
+    ['an error that is a string', { ...rpc, id: '7', error: 'boom' }, ['answer', 'protocol_error']],
+    ['an error without a code', { ...rpc, id: '7', error: { message: 'x' } }, ['answer', 'protocol_error']],
+    ['an error without a message', { ...rpc, id: '7', error: { code: 1 } }, ['answer', 'protocol_error']],
+    ['no version', { id: '7', result: 1 }, ['answer', 'protocol_error']],
+    ['an error for a null id', { ...rpc, id: null, error }, ['answer', { error }]],
+    ['an error for an empty id', { ...rpc, id: '', error }, ['answer', { error }]],
+    ['an error without an id', { ...rpc, error }, ['answer', { error }]],
+    ['a notification', { ...rpc, method: 'progress', params: { progress: 1 } }, ['aside']],
+    ['a notification with a null id', { ...rpc, id: null, method: 'log', params: {} }, ['stray']],
+    ['a request', { ...rpc, id: '7', method: 'sample' }, ['aside', 'heard']],
+    ['a log record', { level: 'info', msg: 'x' }, ['stray']],
+    ['a log record with our id', { id: '7', msg: 'x' }, ['stray']],
+    ['a log record with a result', { id: '99', result: 1 }, ['stray']],
+    ['a log record with a method', { method: 'GET', path: '/' }, ['stray']],
+    ['a result for no id', { ...rpc, id: null, result: 1 }, ['stray']],
+    ['an id of another type', { ...rpc, id: {}, result: 1 }, ['stray']],
+  ])('%s', (_what, message, expected) => expect(receive(message)).toEqual(expected));
+});

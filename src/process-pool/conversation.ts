@@ -1,9 +1,10 @@
 import type { JsonObject } from '../common/json.js';
 import { quotedChars } from './failure-messages.js';
 import type { NoticeListener } from '../common/tool-notice.js';
-import { classify, freshId } from './json-rpc.js';
-import { type AddressedNotice, readNotice as readOwnNotice } from './notices.js';
+import { errorReply, freshId, idOf, replyIn } from './json-rpc.js';
+import { readNotice as readOwnNotice } from './own-dialect.js';
 import type {
+  AddressedNotice,
   Dialect,
   Ending,
   PoolFailureReason,
@@ -83,26 +84,25 @@ export class Conversation {
   }
 
   receive(message: JsonObject, bytes: number, text?: string): Heard {
-    const incoming = classify(message, this.open);
-    switch (incoming.kind) {
-      case 'reply':
-        this.take(incoming.id)?.answered(incoming.reply, bytes, text);
-        return 'answer';
-      case 'malformed':
-        this.take(incoming.id)?.failed('protocol_error', `The tool broke the protocol: ${incoming.problem}`);
-        return 'answer';
-      case 'unaddressed':
-        return this.unaddressed(incoming.reply, bytes);
-      case 'notification':
-        return this.notified(message);
-      case 'noise':
-        return 'stray';
-      case 'request':
-        this.hear(message);
-        return 'aside';
-      case 'ignored':
-        return 'aside';
+    const isRpc = message.jsonrpc === '2.0';
+    const isAnswer = 'result' in message || 'error' in message;
+    const id = idOf(message.id);
+    if (!isAnswer && 'method' in message) {
+      if (!isRpc) return 'stray';
+      if (id === undefined) return this.notified(message);
+      this.hear(message);
+      return 'aside';
     }
+    if (id === undefined) return isRpc ? this.unaddressed(message.error, bytes) : 'stray';
+    // An answer that nobody waits for any more, or no message of this protocol, such as a log record in JSON.
+    if (!this.open.has(id)) return isRpc ? 'aside' : 'stray';
+    if (!isRpc && !isAnswer) return 'stray';
+    const reply = replyIn(message);
+    const exchange = this.take(id);
+    if (typeof reply === 'string')
+      exchange?.failed('protocol_error', `The tool broke the protocol: ${reply}`);
+    else exchange?.answered(reply, bytes, text);
+    return 'answer';
   }
 
   /**
@@ -130,9 +130,10 @@ export class Conversation {
   }
 
   /** The tool could not read a request; with one open there is no doubt which. */
-  private unaddressed(reply: Reply, bytes: number): Heard {
+  private unaddressed(error: unknown, bytes: number): Heard {
+    const reply = errorReply(error);
     const only = this.only();
-    if (only === undefined) return 'stray';
+    if (only === undefined || !reply) return 'stray';
     this.take(only)?.answered(reply, bytes);
     return 'answer';
   }

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../common/json.js';
 import type { Reply } from './pool.types.js';
+import process from 'node:process';
+import type { Writable } from 'node:stream';
 
 /**
  * One request on its line; ids are strings, as shell tools send them back most easily. U+2028 and U+2029 may stand raw
@@ -40,68 +42,60 @@ export function freshId(open: { has(id: string): boolean }): string {
   }
 }
 
-/** The meanings of a JSON object on a tool's output. */
-export type Incoming =
-  | { readonly kind: 'reply'; readonly id: string; readonly reply: Reply }
-  /** An answer to an open request that breaks JSON-RPC. */
-  | { readonly kind: 'malformed'; readonly id: string; readonly problem: string }
-  /** An error without an id: the tool could not read a request. */
-  | { readonly kind: 'unaddressed'; readonly reply: Reply }
-  | { readonly kind: 'notification' }
-  | { readonly kind: 'request' }
-  /** An answer that nobody waits for any more. */
-  | { readonly kind: 'ignored' }
-  /** No message of this protocol, such as a log record in JSON. */
-  | { readonly kind: 'noise' };
-
-const ignored: Incoming = { kind: 'ignored' };
-const notification: Incoming = { kind: 'notification' };
-const request: Incoming = { kind: 'request' };
-const noise: Incoming = { kind: 'noise' };
-
-/** @param open the ids that wait for an answer */
-export function classify(message: JsonObject, open: { has(id: string): boolean }): Incoming {
-  const isRpc = message.jsonrpc === '2.0';
-  const isAnswer = 'result' in message || 'error' in message;
-  const id = idOf(message.id);
-  if (!isAnswer && 'method' in message) {
-    if (!isRpc) return noise;
-    return id === undefined ? notification : request;
-  }
-  if (id === undefined) return isRpc ? unaddressed(message) : noise;
-  if (!open.has(id)) return isRpc ? ignored : noise;
-  if (!isRpc)
-    return isAnswer ? { kind: 'malformed', id, problem: 'its answer lacks "jsonrpc": "2.0"' } : noise;
-  return answer(id, message);
-}
-
 /** Python and Node tools echo the string; some turn it into a number. */
-function idOf(id: unknown): string | undefined {
+export function idOf(id: unknown): string | undefined {
   if (typeof id === 'string' && id !== '') return id;
   return typeof id === 'number' ? String(id) : undefined;
 }
 
-function answer(id: string, message: JsonObject): Incoming {
+/** @returns the reply that a message holds, or the rule of JSON-RPC that it breaks */
+export function replyIn(message: JsonObject): Reply | string {
+  if (message.jsonrpc !== '2.0') return 'its answer lacks "jsonrpc": "2.0"';
   // JSON-RPC 1 style answers carry both members, one of them null.
-  if (message.error === undefined || message.error === null) {
-    return 'result' in message
-      ? { kind: 'reply', id, reply: { result: message.result } }
-      : { kind: 'malformed', id, problem: 'its answer has neither a result nor an error' };
-  }
-  const reply = errorReply(message.error);
-  return reply
-    ? { kind: 'reply', id, reply }
-    : { kind: 'malformed', id, problem: 'its error is not {"code": integer, "message": string}' };
+  if (message.error === undefined || message.error === null)
+    return 'result' in message ? { result: message.result } : 'its answer has neither a result nor an error';
+  return errorReply(message.error) ?? 'its error is not {"code": integer, "message": string}';
 }
 
-function unaddressed(message: JsonObject): Incoming {
-  const reply = errorReply(message.error);
-  return reply ? { kind: 'unaddressed', reply } : noise;
-}
-
-function errorReply(error: unknown): Reply | undefined {
+export function errorReply(error: unknown): Reply | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { code, message, data } = error as Record<string, unknown>;
   if (!Number.isInteger(code) || typeof message !== 'string') return undefined;
   return { error: { code: code as number, message, ...(data === undefined ? {} : { data }) } };
+}
+
+/** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
+const gatheredChars = 16_384;
+
+/** Writes lines to a process: those that come together, as those of all calls whose starts were recorded at once do, share one system call. */
+export class LineWriter {
+  /** Lines to be written when those who bring more of them have had their turn. */
+  private outgoing = '';
+  /** A write filled the pipe: nothing more should be written until it drains. */
+  congested = false;
+
+  constructor(private readonly stdin: () => Writable | undefined) {}
+
+  /** Bytes, or characters, that wait to be read. */
+  get waiting(): number {
+    return (this.stdin()?.writableLength ?? 0) + this.outgoing.length;
+  }
+
+  write(line: string): void {
+    if (this.outgoing === '') process.nextTick(() => this.flush());
+    this.outgoing += line;
+    if (this.outgoing.length >= gatheredChars) this.flush();
+  }
+
+  /** Writes what is left; nothing may follow. */
+  end(): void {
+    this.flush();
+    this.stdin()?.end();
+  }
+
+  private flush(): void {
+    const lines = this.outgoing;
+    this.outgoing = '';
+    if (lines !== '' && this.stdin()?.write(lines) === false) this.congested = true;
+  }
 }

@@ -1,5 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { EventEmitter } from 'node:events';
+import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { ProcessSpec } from './pool.types.js';
 
@@ -34,49 +33,21 @@ export interface LaunchedProcess {
 export type Launcher = (spec: ProcessSpec) => LaunchedProcess;
 
 /** Starts an executable from this very process, whose event loop stands still for the time of a fork. */
-export const launch: Launcher = (spec) => new DirectProcess(spec);
-
-class DirectProcess extends EventEmitter<LaunchEvents> implements LaunchedProcess {
-  private readonly child: ChildProcessWithoutNullStreams;
-  private ended = false;
-
-  constructor({ command, args, cwd, env }: ProcessSpec) {
-    super();
-    this.child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-    this.child.on('spawn', () => this.emit('spawn'));
-    this.child.on('error', (error) => {
-      if (this.pid === undefined) this.emit('error', error);
-    });
-    this.child.on('exit', (code, signal) => {
-      this.kill('SIGKILL');
-      this.ended = true;
-      this.emit('exit', code, signal);
-    });
-  }
-
-  get pid(): number | undefined {
-    return this.child.pid;
-  }
-
-  get stdin(): Writable {
-    return this.child.stdin;
-  }
-
-  get stdout(): Readable {
-    return this.child.stdout;
-  }
-
-  get stderr(): Readable {
-    return this.child.stderr;
-  }
-
-  /** A group that is gone, or runs as another user, is no error: the caller can do no more. */
-  kill(signal: NodeJS.Signals): void {
-    if (this.pid === undefined || this.ended) return;
+export const launch: Launcher = ({ command, args, cwd, env }) => {
+  const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const { pid } = child;
+  let ended = pid === undefined;
+  const kill = (signal: NodeJS.Signals): boolean => {
     try {
-      process.kill(-this.pid, signal);
+      return !ended && process.kill(-(pid ?? NaN), signal);
     } catch {
-      // ESRCH or EPERM
+      // ESRCH or EPERM: a group that is gone, or runs as another user, is no error. The caller can do no more.
+      return false;
     }
-  }
-}
+  };
+  child.on('exit', () => {
+    kill('SIGKILL');
+    ended = true;
+  });
+  return Object.assign(child, { kill }) as LaunchedProcess;
+};

@@ -1,7 +1,7 @@
 import { call, PoolLab } from '../../test/fixtures/tools/pool-lab.js';
 import { Gate } from '../../test/fixtures/tools/gate.js';
 import type { ToolNotice } from '../common/tool-notice.js';
-import { readNotice } from './notices.js';
+import { readNotice } from './own-dialect.js';
 
 describe('readNotice', () => {
   it.each([

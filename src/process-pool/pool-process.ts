@@ -1,10 +1,9 @@
 import type { JsonObject } from '../common/json.js';
 import { Conversation, type Exchange } from './conversation.js';
-import { ownDialect, whyNotStarted } from './handshake.js';
-import { encodeNotification, encodeReply, encodeRequest } from './json-rpc.js';
+import { ownDialect, whyNotStarted } from './own-dialect.js';
+import { encodeNotification, encodeReply, encodeRequest, LineWriter } from './json-rpc.js';
 import { lateStart } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
-import { LineWriter } from './line-writer.js';
 import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,
@@ -21,9 +20,10 @@ import {
   type Talk,
   type TerminationReason,
 } from './pool.types.js';
-import { whenItRunsOn } from './process-end.js';
 
 const tailBytes = 2_048;
+/** A process that closed a pipe gets this long to exit by itself, on a busy machine too. */
+const exitGraceMs = 5_000;
 const endedThen = 'It ended right after its answer to "initialize"';
 const unread = (bytes: number, most: number): string =>
   `${bytes} bytes would wait in the tool's input, over ${most}`;
@@ -264,8 +264,7 @@ export class PoolProcess {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     this.state = { name: 'broken', wasReady: this.wasReady };
     const message = 'The tool closed its input or its output and went on running';
-    const abort = (): void => this.abort('protocol', 'protocol_error', message);
-    whenItRunsOn(this.pid, (ms, act) => this.after(ms, act), abort);
+    this.after(exitGraceMs, () => this.abort('protocol', 'protocol_error', message));
   }
 
   private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {

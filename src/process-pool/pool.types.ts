@@ -1,8 +1,7 @@
 import type { Cancellation } from '../common/cancellation.js';
 import type { Deadline } from '../common/deadline.js';
 import type { JsonObject } from '../common/json.js';
-import type { LogNotice, NoticeListener } from '../common/tool-notice.js';
-import type { AddressedNotice } from './notices.js';
+import type { LogNotice, NoticeListener, ToolNotice } from '../common/tool-notice.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {
@@ -20,7 +19,7 @@ export interface ProcessLimits {
   readonly maxLineBytes: number;
   /**
    * Lines that it may write in a second beside its answers, a KiB counting as one; while no request is open a tenth of
-   * it, and its stderr counts, too. Over it the process is not read; one that is over it for 10 s is ended.
+   * it, and its stderr counts, too. A process that has written 10 s' worth more than that is ended.
    */
   readonly linesPerSecond: number;
   /** Bytes that may wait in the pipe to a process that does not read. */
@@ -81,6 +80,13 @@ export interface Handshake {
 export interface Capabilities {
   readonly cancel?: true;
   readonly shutdown?: true;
+}
+
+/** A notice and the call it names, if it names one. */
+export interface AddressedNotice {
+  readonly notice: ToolNotice;
+  readonly id?: string;
+  readonly executionId?: string;
 }
 
 /** What a dialect says to a process. */

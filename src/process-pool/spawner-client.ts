@@ -1,17 +1,21 @@
+import { EventEmitter } from 'node:events';
 import { accessSync, constants as fsConstants } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { TypedEvents } from '../common/typed-events.js';
 import type { ProcessSpec } from './pool.types.js';
-import { type LaunchedProcess, type Launcher, launch } from './launcher.js';
-import { openPipes, type Pipes, SpawnedProcess } from './spawned-process.js';
+import { type LaunchedProcess, type Launcher, type LaunchEvents, launch } from './launcher.js';
 import { Spawner, type SpawnerOptions } from './spawner.js';
-import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
-
-export interface SpawnerClientOptions extends SpawnerOptions {
-  /** Starts that the spawner is asked for at a time; further ones wait. Default 4. */
-  readonly maxUnderWay?: number;
-}
+import {
+  encodeRelease,
+  encodeSignal,
+  encodeSpawn,
+  openPipes,
+  type Pipes,
+  systemError,
+  type ToolReply,
+} from './spawner-protocol.js';
 
 export interface SpawnerStats {
   /** false: processes are started directly. */
@@ -19,8 +23,8 @@ export interface SpawnerStats {
   readonly pid: number | undefined;
   /** Spawners that took the place of one that died. */
   readonly restarts: number;
-  readonly queued: number;
-  readonly underWay: number;
+  /** Starts that it has not answered. */
+  readonly waiting: number;
   readonly running: number;
 }
 
@@ -66,17 +70,13 @@ export class SpawnerClient {
   readonly launch: Launcher = (spec) => this.begin(spec);
   private readonly spawner: Spawner;
   private readonly processes = new Map<number, SpawnedProcess>();
-  private readonly queue: SpawnedProcess[] = [];
-  private readonly maxUnderWay: number;
   /** Reading is synchronous: one serves all processes. */
   private readonly readBuffer = new Uint8Array(readBufferBytes);
   private lastId = 0;
-  private underWay = 0;
   private closed = false;
   private unusable = false;
 
-  constructor({ maxUnderWay = 4, ...options }: SpawnerClientOptions) {
-    this.maxUnderWay = maxUnderWay;
+  constructor(options: SpawnerOptions) {
     this.spawner = new Spawner(options, {
       ready: () => this.advance(),
       reply: (reply) => this.reply(reply),
@@ -95,16 +95,15 @@ export class SpawnerClient {
       usable: !this.unusable,
       pid: this.spawner.pid,
       restarts: this.spawner.restarts,
-      queued: this.queue.length,
-      underWay: this.underWay,
-      running: this.processes.size - this.queue.length - this.underWay,
+      waiting: this.processes.size - this.at('running').length,
+      running: this.at('running').length,
     };
   }
 
   /** Ends every process that it started, and the spawner; resolves when they are gone. Nothing is started afterwards. */
   async close(): Promise<void> {
     this.closed = true;
-    for (const process of this.queue.splice(0)) this.fail(process, stopped());
+    for (const process of this.at('queued')) this.fail(process, stopped());
     await this.spawner.close();
   }
 
@@ -116,30 +115,29 @@ export class SpawnerClient {
       this.signal(process, signal),
     );
     this.processes.set(id, process);
-    this.queue.push(process);
     this.spawner.start();
     this.advance();
     return process;
   }
 
-  /** Asks for the starts that may be under way now. */
+  private at(stage: Stage): SpawnedProcess[] {
+    return [...this.processes.values()].filter((process) => process.stage === stage);
+  }
+
+  /** Asks for all starts that wait for a spawner. */
   private advance(): void {
-    while (this.spawner.ready && this.underWay < this.maxUnderWay) {
-      const process = this.queue.shift();
-      if (!process) break;
-      process.stage = 'asked';
-      process.attempts++;
-      this.underWay++;
-      this.spawner.send(process.request);
-    }
-    this.spawner.owes(this.underWay > 0);
+    if (this.spawner.ready)
+      for (const process of this.at('queued')) {
+        process.stage = 'asked';
+        process.attempts++;
+        this.spawner.send(process.request);
+      }
+    this.spawner.owes(this.at('asked').length > 0);
   }
 
   private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
     if (process.stage !== 'queued') return this.spawner.send(encodeSignal(process.id, signal));
-    const at = this.queue.indexOf(process);
-    if (at < 0) return;
-    this.queue.splice(at, 1);
+    if (!this.processes.delete(process.id)) return;
     // Said later, as every other end is.
     setImmediate(() => this.fail(process, cancelled(process)));
   }
@@ -168,8 +166,8 @@ export class SpawnerClient {
       return this.notOpened(process, error as NodeJS.ErrnoException);
     }
     this.spawner.send(encodeRelease(id));
-    this.answered();
     process.started(pid, pipes);
+    this.advance();
   }
 
   private notOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
@@ -182,29 +180,19 @@ export class SpawnerClient {
   }
 
   private fail(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
-    const asked = process.stage === 'asked';
     this.processes.delete(process.id);
-    if (asked) this.answered();
     process.failed(error);
-  }
-
-  private answered(): void {
-    this.underWay--;
     this.advance();
   }
 
   private lost(pid: number | undefined, why: string): void {
-    const all = [...this.processes.values()];
-    const running = all.filter(({ stage }) => stage === 'running');
-    const owed = all.filter(({ stage }) => stage === 'asked');
+    const running = this.at('running');
+    const owed = this.at('asked');
     if (!this.closed) this.events.emit({ type: 'died', pid, why, running: running.length });
-    this.underWay = 0;
-    for (const process of owed) process.stage = 'queued';
-    const again = owed.filter(({ cancelled, attempts }) => !cancelled && attempts < mostAttempts);
-    if (!this.closed) this.queue.unshift(...again);
     for (const process of owed) {
-      if (this.queue.includes(process)) continue;
-      this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
+      const again = !this.closed && !process.cancelled && process.attempts < mostAttempts;
+      if (again) process.stage = 'queued';
+      else this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
     }
     for (const process of running) {
       this.processes.delete(process.id);
@@ -217,7 +205,7 @@ export class SpawnerClient {
     if (this.unusable) return;
     this.unusable = true;
     this.events.emit({ type: 'unusable', why });
-    for (const process of this.queue.splice(0)) this.fail(process, new Error(`the spawner ${why}`));
+    for (const process of this.at('queued')) this.fail(process, new Error(`the spawner ${why}`));
   }
 }
 
@@ -226,3 +214,72 @@ type Started = Extract<ToolReply, { kind: 'started' }>;
 const stopped = (): Error => new Error('the server is stopping');
 
 const cancelled = ({ command }: SpawnedProcess): Error => systemError(-constants.errno.ECANCELED, command);
+
+/**
+ * queued: not asked for yet · asked: the spawner has not answered · running · ended: also when it never ran.
+ */
+type Stage = 'queued' | 'asked' | 'running' | 'ended';
+
+/** A process that the spawner starts, from the wish to the end. */
+class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProcess {
+  /** Changed by the owner, and by `started`, `failed` and `exited`. */
+  stage: Stage = 'queued';
+  /** How often a spawner was asked to start it. */
+  attempts = 0;
+  /** It was told to end before it ran. */
+  cancelled = false;
+  private running: (Pipes & { readonly pid: number }) | undefined;
+
+  constructor(
+    readonly id: number,
+    readonly command: string,
+    /** The frame that asks for it. */
+    readonly request: Buffer,
+    private readonly signal: (signal: NodeJS.Signals) => void,
+  ) {
+    super();
+  }
+
+  get pid(): number | undefined {
+    return this.running?.pid;
+  }
+
+  get stdin(): Writable {
+    return this.pipes.stdin;
+  }
+
+  get stdout(): Readable {
+    return this.pipes.stdout;
+  }
+
+  get stderr(): Readable {
+    return this.pipes.stderr;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    if (this.stage === 'ended') return;
+    if (this.stage !== 'running') this.cancelled = true;
+    this.signal(signal);
+  }
+
+  started(pid: number, pipes: Pipes): void {
+    this.stage = 'running';
+    this.running = { pid, ...pipes };
+    this.emit('spawn');
+  }
+
+  failed(error: NodeJS.ErrnoException): void {
+    this.stage = 'ended';
+    this.emit('error', error);
+  }
+
+  exited(code: number | null, signal: NodeJS.Signals | null): void {
+    this.stage = 'ended';
+    this.emit('exit', code, signal);
+  }
+
+  private get pipes(): Pipes {
+    if (!this.running) throw new Error('The process has no streams before "spawn"');
+    return this.running;
+  }
+}

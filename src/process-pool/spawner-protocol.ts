@@ -1,4 +1,7 @@
+import { closeSync, constants as fsConstants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 import type { ProcessSpec } from './pool.types.js';
 
@@ -115,4 +118,49 @@ function signalName(number: number): NodeJS.Signals {
   const names = Object.entries(constants.signals) as [NodeJS.Signals, number][];
   // Real-time signals have no name; such an end is a kill all the same.
   return names.find(([, each]) => each === number)?.[0] ?? 'SIGKILL';
+}
+
+export interface Pipes {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/**
+ * Opens the gateway's ends of a tool's pipes at the spawner. Each end is open for itself (O_NONBLOCK concerns
+ * nobody else) and independent of what the spawner closes afterwards. Three system calls of a few microseconds: handing
+ * them to Node's thread pool would take longer.
+ * @param buffer everything is read into it: a chunk is good until its listeners return, and who keeps it copies it. A
+ * buffer for each read costs half of what reading does, and a flood of them more memory than the flood itself.
+ * @throws a system error; then nothing is left open
+ */
+export function openPipes(
+  spawnerPid: number,
+  fds: readonly [number, number, number],
+  buffer: Uint8Array<ArrayBuffer>,
+): Pipes {
+  const opened: number[] = [];
+  try {
+    const modes = [fsConstants.O_WRONLY, fsConstants.O_RDONLY, fsConstants.O_RDONLY];
+    for (const [n, fd] of fds.entries()) {
+      opened.push(openSync(`/proc/${spawnerPid}/fd/${fd}`, (modes[n] ?? 0) | fsConstants.O_NONBLOCK));
+    }
+  } catch (error) {
+    for (const fd of opened) closeSync(fd);
+    throw error;
+  }
+  const [stdin, stdout, stderr] = opened as [number, number, number];
+  const input = (fd: number): Readable => {
+    const callback = (bytes: number, { buffer }: Uint8Array): boolean => {
+      socket.emit('data', Buffer.from(buffer, 0, bytes));
+      return true;
+    };
+    const socket: Socket = new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } });
+    return socket;
+  };
+  return {
+    stdin: new Socket({ fd: stdin, readable: false, writable: true }),
+    stdout: input(stdout),
+    stderr: input(stderr),
+  };
 }

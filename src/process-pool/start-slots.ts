@@ -41,9 +41,8 @@ const turnMs = 1_000;
  */
 export class StartSlots {
   private readonly waiters: Waiter[] = [];
-  /** Processes of each user that has any. */
-  private readonly held = new Map<SlotUser, number>();
-  private processes = 0;
+  /** The user of each process that lives. */
+  private readonly held: SlotUser[] = [];
   private starts = 0;
   /** Processes that are about to end in favour of a request. */
   private promised = 0;
@@ -55,7 +54,7 @@ export class StartSlots {
 
   /** Processes that live. */
   get inUse(): number {
-    return this.processes;
+    return this.held.length;
   }
 
   get starting(): number {
@@ -96,9 +95,9 @@ export class StartSlots {
    * only after its turn, and for a user that has no process: else whatever is never idle would starve it.
    */
   claims(idle: boolean, servedMs = 0): boolean {
-    if (this.processes < this.maxProcesses) return false;
+    if (this.held.length < this.maxProcesses) return false;
     const isServed = ({ user, urgent }: Waiter): boolean =>
-      urgent && (idle || (servedMs >= turnMs && !this.held.has(user)));
+      urgent && (idle || (servedMs >= turnMs && !this.held.includes(user)));
     if (this.waiters.filter(isServed).length <= this.promised) return false;
     this.promised++;
     return true;
@@ -130,7 +129,7 @@ export class StartSlots {
   }
 
   private lack(): keyof typeof reasons | undefined {
-    if (this.processes >= this.maxProcesses) return 'processes';
+    if (this.held.length >= this.maxProcesses) return 'processes';
     return this.starts >= this.maxStarts ? 'starts' : undefined;
   }
 
@@ -143,16 +142,15 @@ export class StartSlots {
 
   private askForIdle(): void {
     let longest: SlotUser | undefined;
-    for (const user of this.held.keys()) {
+    for (const user of this.held) {
       if (user.idleSince < (longest?.idleSince ?? Infinity)) longest = user;
     }
     if (longest && this.claims(true)) longest.yieldIdle();
   }
 
   private slotFor(user: SlotUser): Slot {
-    this.processes++;
+    this.held.push(user);
     this.starts++;
-    this.held.set(user, (this.held.get(user) ?? 0) + 1);
     const started = once(() => {
       clearTimeout(timer);
       this.starts--;
@@ -160,11 +158,8 @@ export class StartSlots {
     });
     const timer = setTimeout(started, longestStartMs).unref();
     const release = once(() => {
-      this.processes--;
+      this.held.splice(this.held.indexOf(user), 1);
       this.promised = Math.max(0, this.promised - 1);
-      const left = (this.held.get(user) ?? 1) - 1;
-      if (left > 0) this.held.set(user, left);
-      else this.held.delete(user);
       started();
       this.admit();
     });

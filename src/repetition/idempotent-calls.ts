@@ -5,7 +5,7 @@ import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { Deadline } from '../common/deadline.js';
 import { isDatabaseUnavailable, Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
-import type { InFlight } from '../common/in-flight.js';
+import type { InFlight } from '../common/lifecycle.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ClaimKeeper } from './claim-keeper.js';

@@ -1,8 +1,15 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
-import { securityHeaders } from './security-headers.js';
 import { errorTable, isDatabaseUnavailable, Problem, type ProblemCode } from '../common/errors.js';
+
+/** Headers of every answer: none is a page, unless its route says so with a policy of its own. */
+export const securityHeaders = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+} as const;
 
 declare module 'fastify' {
   interface FastifyContextConfig {

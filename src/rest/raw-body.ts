@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
-import { alteredNumber } from '../common/exact-numbers.js';
+import { alteredNumber } from './exact-numbers.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 
 /** A route that takes its body as it comes, so that a thread reads it and not the event loop. */

@@ -19,15 +19,13 @@ import {
   mayLeadTo,
   nameOf,
 } from '../outbound/addresses.js';
-import { makePrivateFolder } from './private-folders.js';
+import { makePrivateFolder } from './tool-user.js';
 
 export interface ProxyLimits {
   readonly maxConnections: number;
   readonly maxHeaderBytes: number;
   /** A request's head must have arrived by then. */
   readonly headTimeoutMs: number;
-  /** Bytes one way through one connection. */
-  readonly maxBytes: number;
   /** A connection on which nothing moves is closed. */
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -37,7 +35,6 @@ const defaults: ProxyLimits = {
   maxConnections: 64,
   maxHeaderBytes: 16_384,
   headTimeoutMs: 10_000,
-  maxBytes: 268_435_456,
   idleTimeoutMs: 60_000,
   connectTimeoutMs: 10_000,
 };
@@ -50,7 +47,7 @@ interface Target {
 /** A request that is not passed on: what the tool reads. */
 class Denied extends Error {
   constructor(
-    readonly status: 400 | 403 | 413 | 502 | 504,
+    readonly status: 400 | 403 | 502 | 504,
     message: string,
   ) {
     super(message);
@@ -134,13 +131,7 @@ export class AllowListProxy {
       upstream.destroy();
     };
     upstream.setTimeout(this.limits.idleTimeoutMs, end);
-    for (const socket of [client, upstream]) {
-      let bytes = 0;
-      socket.on('data', (chunk: Buffer) => {
-        if ((bytes += chunk.length) > this.limits.maxBytes) end();
-      });
-      socket.once('close', end).on('error', end);
-    }
+    for (const socket of [client, upstream]) socket.once('close', end).on('error', end);
     if (head.length > 0) upstream.write(head);
     client.pipe(upstream).pipe(client);
   }
@@ -150,8 +141,6 @@ export class AllowListProxy {
       const url = incoming.url ?? '';
       if (!url.startsWith('http://'))
         throw new Denied(400, 'This is a proxy: it takes absolute http:// addresses');
-      if (Number(incoming.headers['content-length'] ?? 0) > this.limits.maxBytes)
-        throw new Denied(413, `The body is over ${this.limits.maxBytes} bytes`);
       const upstream = await this.reach(targetOf(url, 80));
       await this.forward(incoming, response, new URL(url), upstream);
     } catch (error) {
@@ -167,7 +156,6 @@ export class AllowListProxy {
     url: URL,
     upstream: Socket,
   ): Promise<void> {
-    const { maxBytes, idleTimeoutMs } = this.limits;
     return new Promise((resolve, reject) => {
       const outgoing = request(
         {
@@ -188,7 +176,6 @@ export class AllowListProxy {
             outgoing.destroy(new Denied(502, `The host's answer cannot be passed on: ${String(error)}`));
             return;
           }
-          bounded(answer, maxBytes, () => upstream.destroy());
           // An answer that is cut off must not look like one that is whole.
           answer.once('close', () => {
             if (!answer.complete) response.destroy();
@@ -196,9 +183,8 @@ export class AllowListProxy {
           answer.pipe(response);
         },
       );
-      outgoing.setTimeout(idleTimeoutMs, () => outgoing.destroy(new Denied(504, 'The host does not answer')));
-      bounded(incoming, maxBytes, () =>
-        outgoing.destroy(new Denied(413, `The body is over ${maxBytes} bytes`)),
+      outgoing.setTimeout(this.limits.idleTimeoutMs, () =>
+        outgoing.destroy(new Denied(504, 'The host does not answer')),
       );
       outgoing.once('error', reject).once('close', resolve);
       response.once('close', () => upstream.destroy());
@@ -253,13 +239,6 @@ const hopByHop = [
 
 const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name)));
-
-function bounded(stream: IncomingMessage, maxBytes: number, tooMuch: () => void): void {
-  let bytes = 0;
-  stream.on('data', (chunk: Buffer) => {
-    if ((bytes += chunk.length) > maxBytes) tooMuch();
-  });
-}
 
 function asDenied(error: unknown): Denied {
   return error instanceof Denied ? error : new Denied(502, `The host cannot be reached: ${String(error)}`);

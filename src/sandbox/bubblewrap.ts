@@ -1,4 +1,3 @@
-import type { Variables } from './loader-variables.js';
 import { covers, type Place, type Places } from './places.js';
 
 interface BubblewrapSettings {
@@ -15,6 +14,9 @@ interface BubblewrapSettings {
 
 /** Where files of ours stand: a directory that can be made even where `/` is the host's. */
 export const ownFiles = '/dev/toolkeeper';
+
+/** The name of our launcher in there. */
+export const launcherInside = 'launcher';
 
 /** Where the sandbox has its private directory; HOME and TMPDIR of its tool. */
 export const privateDirectory = '/tmp';
@@ -107,3 +109,66 @@ function mount({ path, access }: Place): string[] {
       return access satisfies never;
   }
 }
+
+/** Environment variables; their names are checked where a tool is registered, their values may hold anything. */
+export type Variables = readonly (readonly [name: string, value: string])[];
+
+/**
+ * Variables by which a program runs other code before its own begins (those that the C library ignores where a program
+ * has more rights than its caller). A tool may set them for itself, never for the programs that put it into its sandbox.
+ */
+const ofTheLoader = /^(LD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*)$/;
+
+/** @returns what every program may see, and what only the tool may */
+export function apartFromLoader(env: Readonly<Record<string, string>>): {
+  readonly harmless: Record<string, string>;
+  readonly forTheTool: Variables;
+} {
+  const all = Object.entries(env);
+  return {
+    harmless: Object.fromEntries(all.filter(([name]) => !ofTheLoader.test(name))),
+    forTheTool: all.filter(([name]) => ofTheLoader.test(name)),
+  };
+}
+
+/** Inside the sandbox: the way from an ordinary proxy address to the gateway's proxy, whose unix socket stands here. */
+export const relaySocket = 'proxy.sock';
+const relayPort = 3128;
+const shell = 'sh';
+const socatInside = 'socat';
+/** As /proc/net/tcp writes 127.0.0.1 and the port. */
+const listening = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
+
+/** Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. */
+const script = `
+"${ownFiles}/${socatInside}" TCP-LISTEN:${relayPort},bind=127.0.0.1,fork,reuseaddr,backlog=64 UNIX-CONNECT:${ownFiles}/${relaySocket} </dev/null >/dev/null 2>&1 &
+tries=0
+while [ $tries -lt 20000 ]; do
+  while read -r _ local remote state rest <&3; do
+    if [ "$local $state" = "${listening} 0A" ]; then tries=30000; fi
+  done 3</proc/net/tcp
+  tries=$((tries + 1))
+done
+[ $tries -gt 30000 ] || { echo "the relay to the allow-list proxy did not start" >&2; exit 125; }
+exec 3<&-
+exec "$@"`;
+
+/** The part of the command line that stands before the tool's own. */
+export const relayCommand = (): string[] => [`${ownFiles}/${shell}`, '-c', script, 'toolkeeper-relay'];
+
+/** Programs that stand in the sandbox for the relay, by their name there. */
+export const relayFiles = (socat: string): Readonly<Record<string, string>> => ({
+  [socatInside]: socat,
+  [shell]: '/bin/sh',
+});
+
+const address = `http://127.0.0.1:${relayPort}`;
+
+/** Names as curl, Python, Go and Node look for them; Node only asks with the last. */
+export const proxyVariables: Readonly<Record<string, string>> = {
+  http_proxy: address,
+  https_proxy: address,
+  HTTP_PROXY: address,
+  HTTPS_PROXY: address,
+  NODE_USE_ENV_PROXY: '1',
+};

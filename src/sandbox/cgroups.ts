@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identityOf, lives } from '../common/process-identity.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
-import type { Variables } from './loader-variables.js';
+import type { Variables } from './bubblewrap.js';
 
 /** The limits of one process's leaf group; an absent one is no limit. */
 interface CgroupLimits {

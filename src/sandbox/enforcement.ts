@@ -7,6 +7,7 @@ import {
   sandboxFields,
   type Tier,
 } from './sandbox.types.js';
+import { constants } from 'node:os';
 
 /** `true`: holds; text: holds, but only so far; `{not}`: does not hold, and why. */
 type Verdict = true | string | { readonly not: string };
@@ -44,7 +45,7 @@ export function effectiveSandbox(policy: SandboxPolicy, abilities: HostAbilities
   const notEnforced: SandboxField[] = [];
   for (const field of sandboxFields) {
     if (!policy.restricts.has(field)) continue;
-    const verdict = verdictOn(field, policy, abilities);
+    const verdict = verdicts[field](abilities, policy);
     if (typeof verdict === 'object') {
       notEnforced.push(field);
       notes[field] = verdict.not;
@@ -77,51 +78,41 @@ export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSand
   };
 }
 
-function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbilities): Verdict {
-  switch (field) {
-    case 'maxExecutionMs':
-    case 'allowedEnvironmentVars':
-      return true;
-    case 'allowedPaths':
-      return either(host, host.launcher === undefined ? linksAreFollowed : true, true);
-    case 'canReadFiles':
-    case 'canWriteFiles': {
-      const verdict = policy.opensNothing.has(field) ? opensNothing : true;
-      return either(host, verdict, verdict);
-    }
-    case 'canExecuteCommands':
-      return either(host, loaderReads, loaderReads);
-    case 'allowNetwork':
-    case 'canNetwork':
-      return either(host, true, true);
-    case 'allowedHosts':
-      return hostsOnly(policy, host);
-    case 'dataDirectory':
-      return dataDirectory(host);
-    case 'maxMemoryMB':
-      return memory(host);
-    case 'maxCpuPercent':
-      return host.cgroups.cpu ? true : { not: `needs a cgroup: ${host.missing.cgroup}` };
-    case 'processes':
-      return processes(host);
-    case 'temporaryDirectory':
-      return either(host, true, 'its files are bounded one by one, not together');
-    case 'writableNotExecutable':
-      return withLauncher(host, loaderReads);
-    case 'systemCalls':
-      return withLauncher(host, true);
-    case 'otherProcesses':
-      return either(
-        host,
-        true,
-        'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
-      );
-    case 'grandchildren':
-      return either(host, true, 'none may leave its process group, which is ended as a whole');
-    default:
-      return field satisfies never;
-  }
-}
+type Judge = (host: HostAbilities, policy: SandboxPolicy) => Verdict;
+
+const paths =
+  (field: SandboxField): Judge =>
+  (host, policy) => {
+    const verdict = policy.opensNothing.has(field) ? opensNothing : true;
+    return either(host, verdict, verdict);
+  };
+
+const verdicts: Readonly<Record<SandboxField, Judge>> = {
+  maxExecutionMs: () => true,
+  allowedEnvironmentVars: () => true,
+  allowedPaths: (host) => either(host, host.launcher === undefined ? linksAreFollowed : true, true),
+  canReadFiles: paths('canReadFiles'),
+  canWriteFiles: paths('canWriteFiles'),
+  canExecuteCommands: (host) => either(host, loaderReads, loaderReads),
+  allowNetwork: (host) => either(host, true, true),
+  canNetwork: (host) => either(host, true, true),
+  allowedHosts: hostsOnly,
+  dataDirectory,
+  maxMemoryMB: memory,
+  maxCpuPercent: ({ cgroups, missing }) =>
+    cgroups.cpu ? true : { not: `needs a cgroup: ${missing.cgroup}` },
+  processes,
+  temporaryDirectory: (host) => either(host, true, 'its files are bounded one by one, not together'),
+  writableNotExecutable: (host) => withLauncher(host, loaderReads),
+  systemCalls: (host) => withLauncher(host, true),
+  otherProcesses: (host) =>
+    either(
+      host,
+      true,
+      'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
+    ),
+  grandchildren: (host) => either(host, true, 'none may leave its process group, which is ended as a whole'),
+};
 
 /** Bubblewrap puts an empty folder in its place, landlock only leaves it out of what is given. */
 function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
@@ -149,7 +140,7 @@ function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict,
   };
 }
 
-function hostsOnly({ network }: SandboxPolicy, host: HostAbilities): Verdict {
+function hostsOnly(host: HostAbilities, { network }: SandboxPolicy): Verdict {
   const { bubblewrap, socat, missing } = host;
   const none = 'there is no network at all';
   if (network === 'none') return either(host, none, none);
@@ -171,3 +162,50 @@ function processes({ cgroups, bubblewrap, launcher, countsProcesses, missing }: 
     not: `needs a cgroup, or the launcher in a sandbox of an ordinary user: ${missing.cgroup}`,
   };
 }
+
+/** How a process ended. */
+export interface ProcessEnd {
+  readonly exitCode?: number | null | undefined;
+  readonly signal?: string | null | undefined;
+}
+
+/** Signals by which the kernel ends a process that breaks a rule of its sandbox; other rules answer it with an error. */
+const rules = [
+  { signal: 'SIGSYS', broken: 'it made a system call of another architecture' },
+  { signal: 'SIGXFSZ', broken: 'it wrote a larger file than its temporary space allows' },
+] as const;
+
+/**
+ * @param wrapped a program around the tool (bubblewrap) tells its signal as an exit code, as shells do
+ * @returns which rule a sandboxed process was ended for; undefined: it ended for another reason
+ */
+export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): string | undefined {
+  const told = (rule: (typeof rules)[number]): boolean =>
+    signal === rule.signal || (wrapped && exitCode === 128 + constants.signals[rule.signal]);
+  return rules.find(told)?.broken;
+}
+
+type Missing = (policy: SandboxPolicy) => boolean;
+
+/** Errors that a program in a sandbox reports, and the grant that is missing then. */
+const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
+  [
+    /EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
+    ({ network }) => network === 'none',
+    'This tool has no network: sandbox.allowNetwork or sandbox.allowedHosts gives it one',
+  ],
+  [
+    /not among the tool's allowedHosts/,
+    ({ network }) => network === 'hosts',
+    'This tool reaches only its sandbox.allowedHosts',
+  ],
+  [
+    /EACCES|EROFS|Permission denied|PermissionError|Read-only file system/i,
+    () => true,
+    'This tool may read its own folder and write TMPDIR: sandbox.allowedPaths, with permissions.canWriteFiles, grants more',
+  ],
+];
+
+/** @returns the grant that may be missing where a tool reports this; undefined: none that is known */
+export const hintFor = (error: string, policy: SandboxPolicy): string | undefined =>
+  hints.find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy))?.[2];

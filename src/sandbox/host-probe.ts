@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { bubblewrapCommand, ownFiles } from './bubblewrap.js';
+import { bubblewrapCommand, launcherInside, ownFiles } from './bubblewrap.js';
 import { findCgroups } from './cgroup-discovery.js';
 import { onPath, systemFiles } from './launch-files.js';
 import { holding, launcherCommand } from './launcher-command.js';
-import { covers, type Places } from './places.js';
-import { makePrivateFolder } from './private-folders.js';
+import { covers, noPlaces, placed, type Places } from './places.js';
+import { makePrivateFolder } from './tool-user.js';
 import type { AbilityName, HostAbilities } from './sandbox.types.js';
 
 const run = promisify(execFile);
@@ -28,10 +28,9 @@ interface ProbeSettings {
 export async function probeHost(settings: ProbeSettings): Promise<HostAbilities> {
   const system = await systemFiles(true, false);
   const places: Places = {
-    places: [
-      ...system.read.map((path) => ({ path, access: 'ro' }) as const),
-      ...system.run.map((path) => ({ path, access: 'rx' }) as const),
-    ].sort((a, b) => (a.path < b.path ? -1 : 1)),
+    places: [...placed('ro', system.read), ...placed('rx', system.run)].sort((a, b) =>
+      a.path < b.path ? -1 : 1,
+    ),
     links: new Map(
       Object.entries(system.links).filter(([at]) => !system.run.some((path) => covers(path, at))),
     ),
@@ -80,7 +79,7 @@ function probeSandbox(program: string, places: Places, extra: Record<string, str
 
 /** It must keep a program from a file that it may not read, and let it read one that it may. */
 async function workingLauncher(program: string, places: Places): Promise<string> {
-  const settings = { program, places, read: [], write: ['/dev/null'], run: [], limits: {} };
+  const settings = { program, places, more: placed('rw', ['/dev/null']), limits: {} };
   const [command = '', ...args] = launcherCommand({
     ...settings,
     network: false,
@@ -132,10 +131,8 @@ async function runsAsAnother([command = '', ...args]: readonly string[]): Promis
 async function countsProcesses(bubblewrap: string, launcher: string, places: Places): Promise<boolean> {
   const inner = launcherCommand({
     program: `${ownFiles}/${launcherInside}`,
-    places: { places: [], links: new Map() },
-    read: [],
-    write: [],
-    run: [],
+    places: noPlaces,
+    more: [],
     network: true,
     limits: { nproc: 1 },
     alone: false,
@@ -153,9 +150,6 @@ async function countsProcesses(bubblewrap: string, launcher: string, places: Pla
     () => true,
   );
 }
-
-/** Where the launcher stands inside of bubblewrap. */
-export const launcherInside = 'launcher';
 
 /** The first line of what a program said, else why it could not be run. */
 function reasonOf(error: unknown): string {

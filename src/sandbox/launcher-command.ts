@@ -1,13 +1,12 @@
 import { privateDirectory } from './bubblewrap.js';
-import type { Place, Places } from './places.js';
+import { type Place, placed, type Places } from './places.js';
+import { existsSync } from 'node:fs';
 
 interface LauncherSettings {
   readonly program: string;
   readonly places: Places;
   /** Beyond the places: what a process namespace or a private directory adds. */
-  readonly read: readonly string[];
-  readonly write: readonly string[];
-  readonly run: readonly string[];
+  readonly more: readonly Place[];
   /** Inside of a network namespace that says so by itself, this changes nothing. */
   readonly network: boolean;
   /** Bytes and counts; what is absent is not limited. */
@@ -24,18 +23,15 @@ const option = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 
 /** The part of the command line that stands before what is run under landlock, seccomp and rlimits. */
 export function launcherCommand(settings: LauncherSettings): string[] {
-  const { program, places, read, write, run, network, limits, alone, keepModes, uid } = settings;
-  const granted = alone ? shown(places) : mountedFromOutside(places);
+  const { program, places, more, network, limits, alone, keepModes, uid } = settings;
+  const granted = alone ? shown(places.places) : mountedFromOutside(places);
   return [
     program,
     '--seccomp',
     ...(alone ? standingIn(network) : ['--held', String(granted.length)]),
     ...(uid === undefined ? [] : becoming(uid)),
     ...(keepModes ? ['--no-chmod'] : []),
-    ...granted.flatMap(({ path, access }) => [option[access], path]),
-    ...read.flatMap((path) => ['--ro', path]),
-    ...run.flatMap((path) => ['--rx', path]),
-    ...write.flatMap((path) => ['--rw', path]),
+    ...[...granted, ...shown(more)].flatMap(({ path, access }) => [option[access], path]),
     ...Object.entries({ ...limits, core: 0 }).flatMap(([name, value]) => ['--rlimit', `${name}=${value}`]),
     '--',
   ];
@@ -56,12 +52,12 @@ export const holding = (program: string, places: Places, uid?: number): string[]
 
 type ShownPlace = Place & { readonly access: keyof typeof option };
 
-const shown = ({ places }: Places): ShownPlace[] =>
+const shown = (places: readonly Place[]): ShownPlace[] =>
   places.filter((place): place is ShownPlace => place.access !== 'masked');
 
 /** The host's directory of that name is never the one inside. */
 const mountedFromOutside = (places: Places): ShownPlace[] =>
-  shown(places).filter(({ path }) => path !== privateDirectory);
+  shown(places.places).filter(({ path }) => path !== privateDirectory);
 
 /**
  * Stands in for namespaces. The process ends with its parent, and none of its children leaves its group, which is
@@ -79,3 +75,32 @@ const standingIn = (network: boolean): string[] => [
 ];
 
 const becoming = (uid: number): string[] => ['--user', `${uid}:${uid}`];
+
+/**
+ * Without a process namespace /proc shows everybody: a tool gets what interpreters read of itself, and what says
+ * nothing of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
+ */
+const ofItself = (
+  'stat statm status maps smaps smaps_rollup cmdline comm environ auxv limits ' +
+  'fd fdinfo io cgroup oom_score oom_score_adj'
+)
+  .split(' ')
+  .map((name) => `/proc/self/${name}`);
+const ofEverybody = ['meminfo', 'cpuinfo', 'stat', 'loadavg', 'filesystems'].map((name) => `/proc/${name}`);
+/** A kernel may be built without some of them. */
+const ofProcesses = [...ofItself, ...ofEverybody].filter((path) => existsSync(path));
+
+/** Not zero: a shared mapping of it that may be written is memory that no limit counts. */
+const writableDevices = ['/dev/null', '/dev/full'];
+
+/** The granted parts of /proc and /dev where a tool has namespaces of its own. */
+export const ownNamespace = [
+  ...placed('ro', ['/proc', '/dev']),
+  ...placed('rw', [...writableDevices, '/dev/tty', '/dev/pts', '/dev/shm']),
+];
+
+/** The granted parts of the host's /proc and /dev. */
+export const ownProcess = [
+  ...placed('ro', [...ofProcesses, '/dev/zero', '/dev/random', '/dev/urandom']),
+  ...placed('rw', writableDevices),
+];

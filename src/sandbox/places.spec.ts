@@ -127,7 +127,7 @@ describe('command lines', () => {
   });
 
   it('launcher: alone it stands in for namespaces; inside of them it leaves sockets and modes to them', () => {
-    const common = { program: 'l', places, read: [], write: [], run: [], limits: { data: 7 } };
+    const common = { program: 'l', places, more: [], limits: { data: 7 } };
     const settings = { ...common, keepModes: true };
     expect(launcherCommand({ ...settings, network: false, alone: true }).join(' ')).toBe(
       'l --seccomp --pdeathsig --no-detach --no-net --no-chmod --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
@@ -152,7 +152,7 @@ describe('command lines', () => {
     const paths = ['/data', '/etc/ssl/certs', '/tmp/deeper', '/tmp/tool', '/usr'];
     expect(held).toEqual(['l', ...paths.flatMap((path) => ['--hold', path]), '--']);
     const inside = launcherCommand({
-      ...{ program: 'l', places: given, read: [], write: [], run: [], limits: {} },
+      ...{ program: 'l', places: given, more: [], limits: {} },
       ...{ network: false, alone: false, keepModes: false },
     });
     const granted = inside.filter((_word, at) => /^--r[owx]$/.test(inside[at - 1] ?? ''));

@@ -18,6 +18,10 @@ export interface Places {
   readonly links: ReadonlyMap<string, string>;
 }
 
+/** Each of the paths with the same access. */
+export const placed = (access: Place['access'], paths: readonly string[]): Place[] =>
+  paths.map((path) => ({ path, access }));
+
 export const noPlaces: Places = { places: [], links: new Map() };
 
 /** Sockets of the host's services live here: a tool that reads all of `/` need not reach them. */
@@ -38,19 +42,16 @@ export function placesOf(
 ): Places {
   // Those in an allowed path come with it: where it is writable, a tool could put a link in such a file's place.
   const manifests = files.manifests.filter((path) => !files.allowed.some((place) => covers(place, path)));
-  const granted: Place[] = [
-    ...system.read.map((path) => ({ path, access: 'ro' }) as const),
-    ...system.run.map((path) => ({ path, access: 'rx' }) as const),
-    ...files.own.map((path) => ({ path, access: 'rx' }) as const),
-    ...files.run.map((path) => ({ path, access: 'rx' }) as const),
-    ...files.read.map((path) => ({ path, access: policy.execute ? 'rx' : 'ro' }) as const),
-    ...manifests.map((path) => ({ path, access: 'ro' }) as const),
-    ...files.allowed.map((path) => ({ path, access: policy.write ? 'rw' : 'ro' }) as const),
+  const granted = [
+    ...placed('ro', [...system.read, ...manifests]),
+    ...placed('rx', [...system.run, ...files.own, ...files.run]),
+    ...placed(policy.execute ? 'rx' : 'ro', files.read),
+    ...placed(policy.write ? 'rw' : 'ro', files.allowed),
   ];
-  const masked = [...secrets, serviceSockets]
-    .filter((secret) => granted.some(({ path }) => path !== secret && covers(path, secret)))
-    .map((path) => ({ path, access: 'masked' }) as const);
-  const places = strongest([...masked, ...granted]);
+  const masked = [...secrets, serviceSockets].filter((secret) =>
+    granted.some(({ path }) => path !== secret && covers(path, secret)),
+  );
+  const places = strongest([...placed('masked', masked), ...granted]);
   return { places, links: uncovered({ ...system.links, ...files.links }, places) };
 }
 

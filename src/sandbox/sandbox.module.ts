@@ -9,9 +9,8 @@ import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
 import { systemFiles } from './launch-files.js';
 import { covers } from './places.js';
-import { makePrivateFolder, removeDeadPrivateFolders } from './private-folders.js';
+import { makePrivateFolder, obstacleFor, removeDeadPrivateFolders } from './tool-user.js';
 import { Sandbox } from './sandbox.js';
-import { obstacleFor } from './tool-user.js';
 
 /** The sandbox of this host: its abilities are found out once, before anything is started. */
 @Module({
@@ -82,7 +81,7 @@ async function sandboxOfHost(config: AppConfig): Promise<Sandbox> {
  */
 async function copyForTools(launcher: string, firstUid: number): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  if ((await obstacleFor(firstUid, [{ path: launcher, use: 'run' }])) === undefined) return undefined;
+  if ((await obstacleFor(firstUid, { path: launcher, use: 'run' })) === undefined) return undefined;
   const folder = await makePrivateFolder();
   await chmod(folder, 0o711);
   const copy = join(folder, basename(launcher));

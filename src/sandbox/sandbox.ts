@@ -1,18 +1,25 @@
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
-import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
+import {
+  apartFromLoader,
+  bubblewrapCommand,
+  launcherInside,
+  ownFiles,
+  privateDirectory,
+  proxyVariables,
+  relayCommand,
+  relayFiles,
+  relaySocket,
+  type Variables,
+} from './bubblewrap.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
-import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
+import { brokenRule, effectiveSandbox, hintFor, noSandbox, type ProcessEnd, tierOf } from './enforcement.js';
 import { checkOwn, grantedPaths, type GrantRules, SandboxRefusal } from './granted-paths.js';
-import { brokenRule, hintFor, type ProcessEnd } from './violation.js';
-import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
-import { holding, launcherCommand } from './launcher-command.js';
-import { noPlaces, type Places, placesOf } from './places.js';
-import { makePrivateFolder } from './private-folders.js';
-import { ownNamespace, ownProcess } from './process-places.js';
-import { proxyVariables, relayCommand, relayFiles, relaySocket } from './proxy-relay.js';
+import { holding, launcherCommand, ownNamespace, ownProcess } from './launcher-command.js';
+import { noPlaces, placed, type Places, placesOf } from './places.js';
+import { makePrivateFolder, obstacleFor, refuseObstacles } from './tool-user.js';
 import {
   type PolicyDefaults,
   resolvePolicy,
@@ -20,8 +27,6 @@ import {
   type SandboxPolicy,
 } from './sandbox-policy.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
-import { obstacleFor, refuseObstacles } from './tool-user.js';
-import { apartFromLoader, type Variables } from './loader-variables.js';
 
 export { SandboxRefusal };
 
@@ -114,7 +119,7 @@ export class Sandbox {
     const asking = { cwd: command.cwd, own, write: policy.write };
     const allowed = await grantedPaths(policy.paths, asking, this.options);
     const mayRun = async (path: string): Promise<boolean> =>
-      uid === undefined || (await obstacleFor(uid, [{ path, use: 'run' }])) === undefined;
+      uid === undefined || (await obstacleFor(uid, { path, use: 'run' })) === undefined;
     const files = await launchFiles(command, own, allowed, mayRun);
     await checkOwn(this.options, [...files.own, ...files.run, ...files.read]);
     if (enabled) this.refuse(policy, effective);
@@ -133,7 +138,7 @@ export class Sandbox {
    */
   async whyNotRun(userNumber: number, program: string): Promise<string | undefined> {
     const { toolUsers } = this.options.abilities;
-    return toolUsers && obstacleFor(toolUsers.firstUid + userNumber, [{ path: program, use: 'run' }]);
+    return toolUsers && obstacleFor(toolUsers.firstUid + userNumber, { path: program, use: 'run' });
   }
 
   /** @throws SandboxRefusal for a path that the operator has not listed */
@@ -186,14 +191,7 @@ export class Sandbox {
     const [program = start.command, ...args] = [...become, start.command, ...start.args];
     const command = { ...start, command: program, args };
     const none = (): undefined => undefined;
-    return {
-      command,
-      effective,
-      ended: none,
-      brokenRule: none,
-      hint: none,
-      dispose: () => Promise.resolve(),
-    };
+    return { command, effective, ended: none, brokenRule: none, hint: none, dispose: async () => {} };
   }
 
   private async open(
@@ -278,14 +276,15 @@ export class Sandbox {
       ...(!cgroups.pids && !alone && (countsProcesses || uid !== undefined) && { nproc: policy.processes }),
       ...(alone && !policy.write && { fsize: policy.temporaryMB * megabyte }),
     };
-    const own = alone ? ownProcess : ownNamespace;
     const folder = alone ? temporary : privateDirectory;
     return launcherCommand({
       program: alone ? launcher : `${ownFiles}/${launcherInside}`,
       places,
-      read: own.read,
-      write: [...own.write, ...(folder === undefined ? [] : [folder])],
-      run: proxy ? [ownFiles] : [],
+      more: [
+        ...(alone ? ownProcess : ownNamespace),
+        ...placed('rx', proxy ? [ownFiles] : []),
+        ...placed('rw', folder === undefined ? [] : [folder]),
+      ],
       network: policy.network !== 'none',
       limits,
       alone,

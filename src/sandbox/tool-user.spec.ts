@@ -38,19 +38,19 @@ it.each([
 ] as const)('may another user %s a %s of mode %i: %s', async (use, what, mode, may) => {
   const path = what === 'file' ? file : inner;
   chmodSync(path, mode);
-  const obstacle = await obstacleFor(uid, [{ path, use }]);
+  const obstacle = await obstacleFor(uid, { path, use });
   expect(obstacle === undefined).toBe(may);
   if (may) return;
   expect(obstacle?.startsWith(`${path} `)).toBe(true);
   // What the message says opens the path.
   const [, chmod = ''] = /to allow it: (chmod .*)$/.exec(obstacle ?? '') ?? [];
   execSync(chmod);
-  await expect(obstacleFor(uid, [{ path, use }])).resolves.toBeUndefined();
+  await expect(obstacleFor(uid, { path, use })).resolves.toBeUndefined();
 });
 
 it('names the outermost folder in the way, and what lies below it', async () => {
   for (const path of [folder, inner]) chmodSync(path, 0o700);
-  await expect(obstacleFor(uid, [{ path: file, use: 'read' }])).resolves.toBe(
+  await expect(obstacleFor(uid, { path: file, use: 'read' })).resolves.toBe(
     `${folder} is closed to user ${uid}, which the tool runs as, and ${file} lies below it; to allow it: chmod o+x ${folder}`,
   );
 });
@@ -59,12 +59,12 @@ it('takes a folder behind a link as it is', async () => {
   chmodSync(inner, 0o700);
   const link = join(folder, 'link');
   symlinkSync(inner, link);
-  await expect(obstacleFor(uid, [{ path: join(link, 'file'), use: 'read' }])).resolves.toContain(link);
+  await expect(obstacleFor(uid, { path: join(link, 'file'), use: 'read' })).resolves.toContain(link);
   rmSync(link);
 });
 
 it('has nothing against what is not there', async () => {
-  await expect(obstacleFor(uid, [{ path: join(inner, 'missing'), use: 'run' }])).resolves.toBeUndefined();
+  await expect(obstacleFor(uid, { path: join(inner, 'missing'), use: 'run' })).resolves.toBeUndefined();
 });
 
 it('leaves a user what is its own, or its group’s', async () => {
@@ -72,10 +72,10 @@ it('leaves a user what is its own, or its group’s', async () => {
   const [owner, group] = asRoot ? [uid, uid + 1] : [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
   if (asRoot) chownSync(file, owner, group);
   chmodSync(file, 0o600);
-  await expect(obstacleFor(owner, [{ path: file, use: 'write' }])).resolves.toBeUndefined();
+  await expect(obstacleFor(owner, { path: file, use: 'write' })).resolves.toBeUndefined();
   if (!asRoot) return;
-  await expect(obstacleFor(group, [{ path: file, use: 'read' }])).resolves.toContain(file);
+  await expect(obstacleFor(group, { path: file, use: 'read' })).resolves.toContain(file);
   chmodSync(file, 0o060);
-  await expect(obstacleFor(group, [{ path: file, use: 'write' }])).resolves.toBeUndefined();
-  await expect(obstacleFor(owner, [{ path: file, use: 'read' }])).resolves.toContain(file);
+  await expect(obstacleFor(group, { path: file, use: 'write' })).resolves.toBeUndefined();
+  await expect(obstacleFor(owner, { path: file, use: 'read' })).resolves.toContain(file);
 });

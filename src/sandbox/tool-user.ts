@@ -1,17 +1,17 @@
 import type { Stats } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { chown, lstat, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { SandboxRefusal } from './granted-paths.js';
 import type { LaunchFiles } from './launch-files.js';
 import { covers } from './places.js';
 import type { Command, HostAbilities } from './sandbox.types.js';
+import { identityOf, lives } from '../common/process-identity.js';
 
 /** Number of users that tools can have; a check of the database bounds their numbers by it. */
 const users = 65_536;
 
-export const isToolUid = (uid: number, firstUid: number): boolean =>
-  uid >= firstUid && uid < firstUid + users;
+const isToolUid = (uid: number, firstUid: number): boolean => uid >= firstUid && uid < firstUid + users;
 
 /** The access that a user must have to a path, links resolved or not. */
 interface Need {
@@ -61,30 +61,22 @@ export async function refuseObstacles(
     ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
   ];
   for (const need of needs) {
-    const obstacle = await obstacleFor(uid, [need]);
+    const obstacle = await obstacleFor(uid, need);
     if (obstacle === undefined) continue;
     throw new SandboxRefusal(need.index === undefined ? 'own' : 'allowedPaths', obstacle, need.index);
   }
 }
 
 /**
- * Looks at the mode bits of every path and of the folders above it; what is below a folder is not looked at.
+ * Looks at the mode bits of a path and of the folders above it; what is below a folder is not looked at.
  * @returns the path that stands in a user's way, why, and how to open it; undefined: nothing does
  */
-export async function obstacleFor(uid: number, needs: readonly Need[]): Promise<string | undefined> {
-  const seen = new Map<string, Promise<Stats | undefined>>();
-  const look = (path: string): Promise<Stats | undefined> => {
-    const known = seen.get(path) ?? stat(path).catch(() => undefined);
-    seen.set(path, known);
-    return known;
-  };
-  for (const need of needs) {
-    for (const { path, use } of stepsTo(need)) {
-      const about = await look(path);
-      if (!about || allows(about, uid, use)) continue;
-      const below = path === need.path ? '' : `, and ${need.path} lies below it`;
-      return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
-    }
+export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
+  for (const { path, use } of stepsTo(need)) {
+    const about = await stat(path).catch(() => undefined);
+    if (!about || allows(about, uid, use)) continue;
+    const below = path === need.path ? '' : `, and ${need.path} lies below it`;
+    return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
   }
   return undefined;
 }
@@ -112,4 +104,35 @@ function modeFor(about: Stats, uid: number, use: Need['use']): string {
 function stepsTo({ path, use }: Need): Need[] {
   const folder = dirname(path);
   return folder === path ? [{ path, use }] : [...stepsTo({ path: folder, use: 'enter' }), { path, use }];
+}
+
+/** The name tells which gateway made a folder. */
+const prefix = 'toolkeeper-private-';
+const makerOfFolder = /^toolkeeper-private-(\d+-\d+)-/;
+
+/** A new folder of mode 0700 among the temporary files. @param owner a tool's own user; absent: the gateway's */
+export async function makePrivateFolder(owner?: number): Promise<string> {
+  const maker = identityOf(process.pid) ?? `${process.pid}-0`;
+  const folder = await mkdtemp(join(await realpath(tmpdir()), `${prefix}${maker}-`));
+  if (owner !== undefined) await chown(folder, owner, owner);
+  return folder;
+}
+
+/** Removes the folders of gateways that were killed. A stranger's folder of such a name stays. */
+export async function removeDeadPrivateFolders(firstUid: number): Promise<void> {
+  const isLeftBehind = (name: string): boolean => {
+    const maker = makerOfFolder.exec(name)?.[1];
+    return maker !== undefined && !lives(maker);
+  };
+  const found = (await readdir(tmpdir())).filter(isLeftBehind).map((name) => join(tmpdir(), name));
+  await Promise.all(found.map((folder) => removeOurs(folder, firstUid)));
+}
+
+async function removeOurs(folder: string, firstUid: number): Promise<void> {
+  const about = await lstat(folder).catch(() => undefined);
+  if (!about?.isDirectory()) return;
+  const gateway = process.getuid?.();
+  if (about.uid !== gateway && !(gateway === 0 && isToolUid(about.uid, firstUid))) return;
+  // Another gateway that starts may be removing it as well.
+  await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
 }

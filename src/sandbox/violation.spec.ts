@@ -1,4 +1,4 @@
-import { brokenRule } from './violation.js';
+import { brokenRule } from './enforcement.js';
 
 it.each([
   ['SIGSYS', 159, /system call/],

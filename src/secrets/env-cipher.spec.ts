@@ -3,11 +3,16 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { secretKeysIn } from '../config/setting.js';
-import { changedEnv, sealedEnv } from './env-changes.js';
+import {
+  changedEnv,
+  sealedEnv,
+  type SealedValue,
+  type StoredEnv,
+  EnvCipher,
+  SecretUnreadable,
+} from './env-cipher.js';
 import { KeyFileError } from '../config/key-file.js';
 import { KeyRing } from './key-ring.js';
-import type { SealedValue, StoredEnv } from './stored-env.js';
-import { EnvCipher, SecretUnreadable } from './env-cipher.js';
 
 // real: AES-256-GCM of Node, key files; mock: nothing
 

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { identityOf, type SealedValue, type StoredEnv } from './stored-env.js';
 import type { KeyRing } from './key-ring.js';
+import { wrong } from '../rest/wrong-field.js';
+import { KeyFileError } from '../config/key-file.js';
 
 export type PlainEnv = Readonly<Record<string, string>>;
 
@@ -114,4 +115,84 @@ function mapValues<A, B>(
   map: (value: A, name: string) => B,
 ): Record<string, B> {
   return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, map(value, name)]));
+}
+
+/** A value under AES-256-GCM as it stands in the database: base64, the tag at the end of `data`. */
+export interface SealedValue {
+  readonly alg: 'A256GCM';
+  /** Stays when the same value comes under another key: equal configurations compare equal. */
+  readonly id: string;
+  /** Id of the key that opens it. */
+  readonly key: string;
+  readonly nonce: string;
+  readonly data: string;
+}
+
+/** A tool's environment as it is stored, by variable. Text is a value from before there was encryption. */
+export type StoredEnv = Readonly<Record<string, SealedValue | string>>;
+
+/** What answers show instead of a value. Sent back it means: as it is. */
+export const hiddenValue = '***';
+
+/** Values of environment variables are write-only: an answer shows their names. */
+export function withoutValues(env: StoredEnv): Record<string, string> {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
+}
+
+/** What tells one value of an environment from another without telling anything of either. */
+export function identityOf(stored: SealedValue | string): string | undefined {
+  return typeof stored === 'string' ? undefined : stored.id;
+}
+
+/** An address without the values of its query: tokens stand there. */
+export const shownUrl = (url: string): string => url.replaceAll(/([?&][^=&#]*=)[^&#]+/g, `$1${hiddenValue}`);
+
+/** A change of a tool's environment: text sets a variable, null removes it, what is not named stays (RFC 7396). */
+export type EnvChanges = Readonly<Record<string, string | null>>;
+
+/**
+ * The environment of a registration, sealed.
+ * @param before what is stored already: a value that stays the same keeps its ciphertext
+ * @throws Problem `invalid_request` naming the variable
+ */
+export function sealedEnv(box: EnvCipher, toolId: string, env: PlainEnv, before: StoredEnv = {}): StoredEnv {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === hiddenValue) throw notTheValue(name);
+  }
+  return keyed(() => box.sealLike(toolId, env, before));
+}
+
+/**
+ * A stored environment with changes. Values that stay are not opened, so that those under a lost key can be replaced
+ * one by one.
+ * @throws Problem `invalid_request` naming the variable
+ */
+export function changedEnv(
+  box: EnvCipher,
+  toolId: string,
+  stored: StoredEnv,
+  changes: EnvChanges,
+): StoredEnv {
+  const set: [name: string, value: string][] = [];
+  const gone = new Set<string>();
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) gone.add(name);
+    else if (value !== hiddenValue) set.push([name, value]);
+    else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
+  }
+  const kept = Object.entries(stored).filter(([name]) => !gone.has(name));
+  const sealed = keyed(() => box.sealLike(toolId, Object.fromEntries(set), stored));
+  return { ...Object.fromEntries(kept), ...sealed };
+}
+
+const notTheValue = (name: string) =>
+  wrong(`/env/${name}`, `must be the value itself: ${hiddenValue} only stands for one that is set`);
+
+function keyed<T>(seal: () => T): T {
+  try {
+    return seal();
+  } catch (error) {
+    if (error instanceof KeyFileError) throw wrong('/env', `cannot be kept: ${error.message}`);
+    throw error;
+  }
 }

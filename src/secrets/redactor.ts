@@ -1,6 +1,6 @@
 import type { ToolNotice } from '../common/tool-notice.js';
 import { quotedChars } from '../process-pool/failure-messages.js';
-import { maxNoticeChars } from '../process-pool/notices.js';
+import { maxNoticeChars } from '../process-pool/own-dialect.js';
 import type { PoolEvent } from '../process-pool/pool.types.js';
 import type { PlainEnv } from './env-cipher.js';
 

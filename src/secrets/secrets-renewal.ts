@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { KeyFileError } from '../config/key-file.js';
-import type { StoredEnv } from './stored-env.js';
-import { EnvCipher, SecretUnreadable } from './env-cipher.js';
+import { type StoredEnv, EnvCipher, SecretUnreadable } from './env-cipher.js';
 
 /** Tables with a column `env` of sealed values, and what tells their rows apart. */
 const sealed = [

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { EventRing } from './event-ring.js';
-import { sseComment, sseHeartbeat } from './sse.js';
-import { type Following, type Reading, SseStream } from './sse-stream.js';
+import { type Following, type Reading, sseComment, sseHeartbeat, SseStream } from './sse.js';
 
 interface Entry {
   readonly message: string;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { rounded } from '../common/rounding.js';
+import { rounded } from '../records/executions/queries/rounding.js';
 import { defaultThresholds } from '../tool-contract/tool.js';
 import { grade, type HealthReason } from './grading.js';
 

@@ -1,4 +1,4 @@
-import { fixed, rounded } from '../common/rounding.js';
+import { fixed, rounded } from '../records/executions/queries/rounding.js';
 import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool.js';
 
 /** How a tool is doing. */

@@ -9,7 +9,7 @@ import type {
 } from './tool-health.dto.js';
 import type { ToolStatsView } from '../records/executions/tool-metrics.dto.js';
 import type { ToolThresholds } from '../tool-contract/tool.js';
-import { rounded } from '../common/rounding.js';
+import { rounded } from '../records/executions/queries/rounding.js';
 import type { Grade, HealthStatus } from './grading.js';
 
 const messagesFrom = 5;

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { keyNeededFor } from '../auth/access-policy.js';
 import { CallRates } from '../auth/call-rates.js';
-import { foreignProject } from '../auth/project.decorator.js';
+import { foreignProject } from '../auth/principal.decorator.js';
 import { type FieldProblem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Tool } from '../tool-contract/tool.js';

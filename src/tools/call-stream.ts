@@ -4,8 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { problemBody, toldProblem } from '../rest/problem.filter.js';
-import { type ServerSentEvent, sseComment, sseHeaders } from '../streams/sse.js';
-import { SseStream } from '../streams/sse-stream.js';
+import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../streams/sse.js';
 import type { ToolNotice } from '../common/tool-notice.js';
 
 const replayed = { 'Idempotent-Replayed': 'true' };

@@ -1,16 +1,16 @@
-import { runOf, groupOf } from '../records/spans/reads/trace-reads.service.js';
 import { groupingOf, groupsOf, spansOf } from '../records/spans/reads/trace-filters.js';
+import {
+  type LabelsQuery,
+  type ListGroupsQuery,
+  type ListRunsQuery,
+  type ListSpansQuery,
+  periods,
+} from '../records/spans/reads/trace-queries.dto.js';
 import type { TraceReads } from '../records/spans/reads/trace-reads.js';
-import { type Period, periods } from '../records/spans/reads/trace-queries.dto.js';
-import type { Listed, SpanRead } from '../records/spans/reads/reads.types.js';
+import type { Listed, SpanView } from '../records/spans/reads/trace-views.dto.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';
-import { type Ids, ids, listOf, misuse, mostBytes, traceTool } from './trace-tool.js';
-
-interface Paged {
-  readonly limit: number;
-  readonly offset: number;
-}
+import { ids, misuse, mostBytes, traceTool } from './trace-tool.js';
 
 const paging = (usual: number) => ({
   limit: {
@@ -29,31 +29,23 @@ const labels = ids('Labels of spans');
 const modelName = { type: 'string', maxLength: 512, description: 'Only with calls of this model' };
 
 /** The page, as much of it as an answer may hold, and how to go on. @param what in the plural @param most bytes */
-function paged<T, R>(
+function paged<T extends object>(
   what: string,
   { data, pagination }: Listed<T>,
-  form: (item: T, share: number) => R,
+  form: (item: T, share: number) => object = (item) => item,
   most = mostBytes,
-): object {
+) {
   const make = (share: number) => ({ data: data.map((item) => form(item, share)), pagination });
   const answer = fitted([1, 0.25, 0.05], make, most - 256);
   const { offset, total } = pagination;
-  const shown = answer.data.length;
-  if (offset + shown >= total) return answer;
-  const next = offset + shown;
-  const note = `Showing ${shown} of ${total} ${what}. Use limit/offset for more: the next offset is ${next}.`;
+  const next = offset + answer.data.length;
+  if (next >= total) return answer;
+  const note = `Showing ${answer.data.length} of ${total} ${what}. Use limit/offset for more: the next offset is ${next}.`;
   return { ...answer, _note: note };
 }
 
-interface FetchRuns extends Paged {
-  readonly threadIds?: Ids;
-  readonly runIds?: Ids;
-  readonly modelName?: string;
-  readonly period?: Period;
-}
-
-export const fetchRuns = (reads: TraceReads): Tool =>
-  traceTool<FetchRuns>({
+const fetchRuns = (reads: TraceReads): Tool =>
+  traceTool<ListRunsQuery>({
     name: 'fetch_runs',
     description:
       'Fetch runs with their figures: calls of models, cost, tokens, duration, errors. The newest come first.',
@@ -64,28 +56,11 @@ export const fetchRuns = (reads: TraceReads): Tool =>
       ...paging(50),
       period: { type: 'string', enum: [...periods], description: 'Runs of this period, which ends now' },
     },
-    answer: async (input, project) => {
-      const { limit, offset, period } = input;
-      const query = {
-        period,
-        thread_ids: mutable(input.threadIds),
-        run_ids: mutable(input.runIds),
-        model_name: input.modelName,
-      };
-      const found = await reads.groups({ by: 'run' }, groupsOf(project, query), { limit, offset });
-      return paged('runs', found, runOf);
-    },
+    answer: async (query, project) => paged('runs', await reads.runs(groupsOf(project, query), query)),
   });
 
-interface FetchGroups extends Paged {
-  readonly groupBy: 'time' | 'thread' | 'run';
-  readonly threadIds?: Ids;
-  readonly modelName?: string;
-  readonly bucketSize: number;
-}
-
-export const fetchGroups = (reads: TraceReads): Tool =>
-  traceTool<FetchGroups>({
+const fetchGroups = (reads: TraceReads): Tool =>
+  traceTool<ListGroupsQuery>({
     name: 'fetch_groups',
     description: 'Fetch figures of spans by span of time, thread or run. The newest groups come first.',
     properties: {
@@ -106,26 +81,14 @@ export const fetchGroups = (reads: TraceReads): Tool =>
       },
       ...paging(100),
     },
-    answer: async (input, project) => {
-      const { limit, offset, groupBy, bucketSize } = input;
-      const query = { thread_ids: mutable(input.threadIds), model_name: input.modelName };
-      const grouping = groupingOf(groupBy, bucketSize);
-      const found = await reads.groups(grouping, groupsOf(project, query), { limit, offset });
-      return paged('groups', found, (row) => groupOf(groupBy, row));
+    answer: async (query, project) => {
+      const grouping = groupingOf(query.group_by, query.bucket_size);
+      return paged('groups', await reads.groups(grouping, groupsOf(project, query), query));
     },
   });
 
-interface FetchSpans extends Paged {
-  readonly spanIds?: Ids;
-  readonly threadIds?: Ids;
-  readonly runIds?: Ids;
-  readonly operationNames?: Ids;
-  readonly parentSpanIds?: Ids;
-  readonly labels?: Ids;
-}
-
-export const fetchSpans = (reads: TraceReads): Tool =>
-  traceTool<FetchSpans>({
+const fetchSpans = (reads: TraceReads): Tool =>
+  traceTool<ListSpansQuery>({
     name: 'fetch_spans',
     description:
       'Fetch spans with what they carried, by start. Long contents are cut: get_span_content shows more of single spans.',
@@ -138,16 +101,7 @@ export const fetchSpans = (reads: TraceReads): Tool =>
       labels,
       ...paging(10),
     },
-    answer: async (input, project) => {
-      const { limit, offset } = input;
-      const query = {
-        span_ids: mutable(input.spanIds),
-        thread_ids: mutable(input.threadIds),
-        run_ids: mutable(input.runIds),
-        operation_names: mutable(input.operationNames),
-        parent_span_ids: mutable(input.parentSpanIds),
-        labels: mutable(input.labels),
-      };
+    answer: async ({ limit, offset, ...query }, project) => {
       const found = await reads.spans(spansOf(project, query), { limit, offset });
       return paged('spans', found, ({ attribute = {}, ...span }, share) => ({
         ...span,
@@ -160,33 +114,32 @@ const spansOfRun = 100;
 /** The run and its spans are one answer, so that nobody has to ask again for an ordinary run. */
 const mostBytesOfRun = 65_536;
 
-export const getRunDetails = (reads: TraceReads): Tool =>
-  traceTool<{ readonly runId?: string }>({
+const getRunDetails = (reads: TraceReads): Tool =>
+  traceTool<{ readonly run_id: string }>({
     name: 'get_run_details',
     description: 'Get one run with its figures and its spans by start, without what they carried.',
     properties: { runId: { type: 'string', maxLength: 512, description: 'The run' } },
     required: ['runId'],
-    answer: async ({ runId = '' }, project) => {
-      if (runId.trim() === '') throw misuse('runId is required');
-      const filter = { project, runIds: [runId] };
-      const { data } = await reads.groups({ by: 'run' }, { spans: filter }, { limit: 1, offset: 0 });
-      if (!data[0]) throw misuse(`Run ${runId} not found`);
-      const found = await reads.spans(filter, { limit: spansOfRun, offset: 0 }, false);
-      const run = withinBytes({ ...runOf(data[0]) }, mostBytesOfRun / 8);
+    answer: async ({ run_id: id }, project) => {
+      const spans = { project, runIds: [id] };
+      const { data } = await reads.runs({ spans }, { limit: 1, offset: 0 });
+      if (!data[0]) throw misuse(`Run ${id} not found`);
+      const found = await reads.spans(spans, { limit: spansOfRun, offset: 0 }, false);
       const shared = sharedIds(found.data);
-      const form = (span: SpanRead, share: number): object => briefly(span, Object.keys(shared), share);
-      const { data: spans, ...rest } = paged('spans', found, form, mostBytesOfRun * 0.875) as {
-        data: object[];
+      const form = (span: SpanView, share: number): object => briefly(span, Object.keys(shared), share);
+      const page = paged('spans', found, form, mostBytesOfRun * 0.875);
+      return {
+        data: withinBytes(data[0], mostBytesOfRun / 8),
+        of_all_spans: shared,
+        spans: page.data,
+        total_spans: found.pagination.total,
+        ...('_note' in page && { _note: `${page._note} fetch_spans with this runId goes on there.` }),
       };
-      const more = '_note' in rest && {
-        _note: `${String(rest._note)} fetch_spans with this runId goes on there.`,
-      };
-      return { data: run, of_all_spans: shared, spans, total_spans: found.pagination.total, ...more };
     },
   });
 
 /** Ids that all spans of a run have in common. */
-function sharedIds([first, ...others]: readonly SpanRead[]): Partial<SpanRead> {
+function sharedIds([first, ...others]: readonly SpanView[]): Partial<SpanView> {
   const names = (['trace_id', 'thread_id', 'run_id', 'key_id'] as const).filter(
     (name) => first && first[name] !== null && others.every((span) => span[name] === first[name]),
   );
@@ -194,21 +147,21 @@ function sharedIds([first, ...others]: readonly SpanRead[]): Partial<SpanRead> {
 }
 
 /** A span without the members that say nothing, or what all of its run say. */
-function briefly(span: SpanRead, shared: readonly string[], share: number): object {
+function briefly(span: SpanView, shared: readonly string[], share: number): object {
   const members = Object.entries(span).filter(([name, value]) => value !== null && !shared.includes(name));
   return excerptsOf(Object.fromEntries(members), share);
 }
 
-export const listLabels = (reads: TraceReads): Tool =>
-  traceTool<{ readonly threadId?: string; readonly limit: number }>({
+const listLabels = (reads: TraceReads): Tool =>
+  traceTool<LabelsQuery>({
     name: 'list_labels',
     description: 'List the labels that spans have, the commonest first.',
     properties: {
       threadId: { type: 'string', maxLength: 512, description: 'Only of this thread' },
       limit: paging(100).limit,
     },
-    answer: async ({ threadId, limit }, project) => {
-      const filter = { project, ...(threadId !== undefined && { threadIds: [threadId] }) };
+    answer: async ({ thread_id: thread, limit }, project) => {
+      const filter = { project, ...(thread !== undefined && { threadIds: [thread] }) };
       const { labels: data, total } = await reads.labels(filter, limit);
       const note =
         total > data.length
@@ -218,7 +171,4 @@ export const listLabels = (reads: TraceReads): Tool =>
     },
   });
 
-function mutable(given: Ids | undefined): string[] | undefined {
-  const list = listOf(given);
-  return list && [...list];
-}
+export const listTools = [fetchRuns, fetchSpans, getRunDetails, fetchGroups, listLabels];

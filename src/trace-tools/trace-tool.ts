@@ -1,4 +1,4 @@
-import { foreignProject } from '../auth/project.decorator.js';
+import { foreignProject } from '../auth/principal.decorator.js';
 import { errorTable } from '../common/errors.js';
 import { type BuiltinRun, defineTool } from '../tool-contract/define-tool.js';
 import type { Tool } from '../tool-contract/tool.js';
@@ -8,18 +8,12 @@ import { ToolFailure } from '../tool-contract/tool-outcome.js';
 /** The most bytes of a data tool's answer, as JSON. */
 export const mostBytes = 32_768;
 
-/** One id or several: as a list, or as text with commas between them. */
-export type Ids = string | readonly string[];
-
-interface Common {
-  readonly projectId?: string;
-}
-
-interface TraceToolSpec<Input> {
+interface TraceToolSpec<Query> {
   readonly name: string;
   readonly description: string;
   /** The properties of its input, as published; `projectId` comes to them. */
   readonly properties: Readonly<Record<string, JsonSchema>>;
+  /** Properties without which the answer says that they are required. */
   readonly required?: readonly string[];
   readonly timeoutMs?: number;
   readonly cacheTtlMs?: number;
@@ -27,8 +21,11 @@ interface TraceToolSpec<Input> {
   /** It asks others than the store of spans, which `upstream` names. */
   readonly openWorld?: boolean;
   readonly upstream?: string;
-  /** @returns the members of its answer beside `success` */
-  readonly answer: (input: Input, project: string, run: BuiltinRun) => Promise<object>;
+  /**
+   * @param query the input by the names that REST has for it (`thread_ids` for `threadIds`), without empty lists
+   * @returns the members of its answer beside `success`
+   */
+  readonly answer: (query: Query, project: string, run: BuiltinRun) => Promise<object>;
 }
 
 const projectId = {
@@ -46,10 +43,10 @@ export const ids = (description: string): JsonSchema => ({
 });
 
 /** A tool that reads spans of one project and answers `{success: true, …}`, or `{success: false, error}`. */
-export function traceTool<Input extends object>(spec: TraceToolSpec<Input>): Tool {
+export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
   const { answer, required = [], openWorld = false, ...said } = spec;
   const properties = { ...spec.properties, projectId };
-  return defineTool<Input & Common>({
+  return defineTool<Readonly<Record<string, unknown>> & { readonly projectId?: string }>({
     upstream: 'The store of spans',
     ...said,
     published: { type: 'object', properties, required },
@@ -64,9 +61,19 @@ export function traceTool<Input extends object>(spec: TraceToolSpec<Input>): Too
       !caller.scopes.has('traces:read')
         ? 'Reading spans needs the scope traces:read'
         : project && foreignProject(caller, project),
-    run: async (input, run) => {
-      const project = input.projectId ?? run.context.projectId;
-      return { success: true, ...(await answer(input, project, run)) };
+    run: async ({ projectId, ...input }, run) => {
+      const given = Object.entries(input).map(([name, value]) => {
+        const isList = spec.properties[name]?.['type'] === 'array';
+        return [name, isList ? listOf(value as Ids) : value] as const;
+      });
+      const said = given.filter(([, value]) => typeof value !== 'string' || value.trim() !== '');
+      const missing = required.find(
+        (name) => !said.some(([each, value]) => each === name && value !== undefined),
+      );
+      if (missing !== undefined) throw misuse(`${missing} is required`);
+      const query = given.map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]);
+      const project = projectId ?? run.context.projectId;
+      return { success: true, ...(await answer(Object.fromEntries(query) as Query, project, run)) };
     },
   });
 }
@@ -83,11 +90,21 @@ function loosened(properties: Readonly<Record<string, JsonSchema>>): Record<stri
   );
 }
 
+/** One id or several: as a list, or as text with commas between them. */
+type Ids = string | readonly string[];
+
 /** @returns undefined where none is given */
-export function listOf(given: Ids | undefined): readonly string[] | undefined {
-  const list = typeof given === 'string' ? given.split(',') : (given ?? []);
+function listOf(given: Ids): readonly string[] | undefined {
+  const list = typeof given === 'string' ? given.split(',') : given;
   const named = list.map((id) => id.trim()).filter((id) => id !== '');
   return named.length > 0 ? named : undefined;
+}
+
+/** The spans that are asked for, each once. @throws ToolFailure for more than `most` */
+export function someSpans(ids: readonly string[], most: number, done: string): string[] {
+  const wanted = [...new Set(ids)];
+  if (wanted.length <= most) return wanted;
+  throw misuse(`Maximum ${most} spans can be ${done} at once. Please reduce the number of span_ids.`);
 }
 
 /** The caller asked for what cannot be: no fault of the tool. */

@@ -43,8 +43,7 @@ export async function benchPlaybooks() {
 function asking(ranking, candidates) {
   const queries = realQueries();
   let next = 0;
-  return () =>
-    ranking.rank({ query: queries[next++ % queries.length], threshold, limit: 5, labels: {} }, candidates);
+  return () => ranking.rank({ query: queries[next++ % queries.length], threshold, limit: 5 }, candidates);
 }
 
 const answer = (cosines) => ({ calibration: { floor: 0.18, cut: 0.4 }, cosines, degraded: undefined });
@@ -56,7 +55,7 @@ function knownMeaning() {
     revision: '',
     follow: () => undefined,
     scores: async (_query, keys) => {
-      cosines ??= new Map(keys.map((key) => [key, Math.random() * 0.45]));
+      cosines ??= new Map([...keys].map((key) => [key, Math.random() * 0.45]));
       return answer(cosines);
     },
   };
@@ -65,14 +64,15 @@ function knownMeaning() {
 /** The product's own store, with vectors of length 1 by chance. */
 async function madeUpMeaning(catalogue) {
   const { VectorStore } = await import('../../dist/src/playbook-search/embeddings/vector-store.js');
-  const { playbookKey } = await import('../../dist/src/playbook-search/semantic-search.js');
   const store = new VectorStore();
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
     const length = Math.hypot(...vector);
     return vector.map((part) => part / length);
   };
-  store.put(catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })));
+  store.put(
+    catalogue.map(({ playbook_id, version }) => ({ playbook_id, version, hash: '', vector: byChance() })),
+  );
   const query = byChance();
   return {
     revision: '',

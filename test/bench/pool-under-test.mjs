@@ -8,7 +8,7 @@ import { StartSlots } from '../../dist/src/process-pool/start-slots.js';
 
 const { customTools, toolInput, root } = loadConfig({});
 const binary = findSpawner(root);
-const spawner = binary && new SpawnerClient({ binary, maxUnderWay: customTools.maxConcurrentStarts });
+const spawner = binary && new SpawnerClient({ binary });
 spawner?.start();
 
 /** Starts processes as the server does. */

@@ -75,7 +75,7 @@ async function load(db, thread, count) {
     const spans = Array.from({ length: Math.min(batch, count - first) }, (_, at) =>
       span(thread, first + at, start),
     );
-    const rows = spansOfVllora(spans).map((read) => normaliseSpan(read(), scope));
+    const rows = spansOfVllora(spans).spans.map((read) => normaliseSpan(read(), scope));
     await makeSpanDays(db, new Set(rows.map(startDayOf)));
     await insertSpans(db, rows);
   }

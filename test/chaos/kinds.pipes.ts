@@ -21,8 +21,12 @@ export const pipeKinds: readonly Kind[] = [
     make: (random) =>
       random.chance(0.5)
         ? tooLarge()
-        : // Short lines are noise: nothing but the deadline ends them.
-          { ...timedOut([{ do: 'flood', text: 'chatter\n' }], 400), beside: ['timeout', 'output_too_large'] },
+        : // Short lines are noise: the deadline ends them, or that there are too many.
+          {
+            ...timedOut([{ do: 'flood', text: 'chatter\n' }], 400),
+            endings: spoiled,
+            beside: [...spoiled, 'output_too_large'],
+          },
   },
   {
     name: 'stderr_of_1_gib',

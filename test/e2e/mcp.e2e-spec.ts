@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { manifest } from '../../src/common/project.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { postForEvents } from '../support/sse.js';
 import { until } from '../support/wait.js';
@@ -38,7 +39,7 @@ const spoken = `${JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { id: 
 
 describe('an MCP client', () => {
   it('learns who answers, and which tools there are', async () => {
-    expect(client.getServerVersion()).toMatchObject({ name: 'toolkeeper' });
+    expect(client.getServerVersion()).toMatchObject({ name: 'toolkeeper', version: manifest().version });
     expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: true }, logging: {} });
     const { tools } = await client.listTools();
     expect(tools).toContainEqual(

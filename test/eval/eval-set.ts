@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { projectRoot } from '../../src/common/project.js';
-import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
+import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
 
 export interface EvalQuery {
   readonly id: string;
@@ -18,11 +18,11 @@ const read = <T>(...path: string[]): T => parse(readFileSync(join(projectRoot(),
 export const evalQueries = (): EvalQuery[] => read('test', 'eval', 'queries.yaml');
 
 /** The sample catalogue as its files have it. */
-export const samplePlaybooks = (): NewPlaybook[] =>
+export const samplePlaybooks = (): CreatePlaybookBody[] =>
   readdirSync(join(projectRoot(), 'playbooks')).map((file) => read('playbooks', file));
 
 /** Playbooks with a name and a description alone, and questions whose author has not seen them. */
-export const plainSet = (): { queries: EvalQuery[]; playbooks: NewPlaybook[] } => ({
+export const plainSet = (): { queries: EvalQuery[]; playbooks: CreatePlaybookBody[] } => ({
   queries: read('test', 'eval', 'plain', 'queries.yaml'),
   playbooks: read('test', 'eval', 'plain', 'playbooks.yaml'),
 });

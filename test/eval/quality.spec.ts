@@ -1,6 +1,6 @@
 import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
 import type { PlaybookRanking } from '../../src/playbook-search/playbook-ranker.js';
-import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
+import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
 import { type EvalQuery, evalQueries, plainSet, samplePlaybooks } from './eval-set.js';
 
 /** What `npm run eval:playbooks` shows of words alone may not get worse unnoticed. */
@@ -35,7 +35,7 @@ describe.each(sets)(
         queries
           .filter((query) => query.half === half && query.kind === kind)
           .map(async ({ text, relevant }) => {
-            const found = await ranking.rank({ query: text, threshold, limit: 5, labels: {} }, everything);
+            const found = await ranking.rank({ query: text, threshold, limit: 5 }, everything);
             const ids = found.playbooks.slice(0, 5).map(({ playbookId }) => playbookId);
             return { ids, right: relevant.some((id) => ids.includes(id)) };
           }),
@@ -59,7 +59,7 @@ describe.each(sets)(
   },
 );
 
-const withEveryField = (playbook: NewPlaybook) => ({
+const withEveryField = (playbook: CreatePlaybookBody) => ({
   labels: {},
   signals: [],
   aliases: [],

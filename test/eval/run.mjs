@@ -10,10 +10,9 @@ import { loadConfig } from '../../dist/src/config/app-config.js';
 import { EmbeddingsEndpoint } from '../../dist/src/playbook-search/embeddings/embeddings-endpoint.js';
 import { calibrationAt } from '../../dist/src/playbook-search/embeddings/playbook-embeddings.js';
 import { BlendedRanker } from '../../dist/src/playbook-search/ranking/blended.ranker.js';
-import { calibrated } from '../../dist/src/lexical-search/calibration.js';
+import { calibrated } from '../../dist/src/lexical-search/lexical-search.js';
 import { LexicalRanker } from '../../dist/src/playbook-search/ranking/lexical.ranker.js';
-import { middleOf, passagesOf } from '../../dist/src/playbook-search/ranking/passages.js';
-import { playbookKey } from '../../dist/src/playbook-search/semantic-search.js';
+import { middleOf, passagesOf } from '../../dist/src/playbook-search/embeddings/vector-store.js';
 import { measured } from './measures.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -44,7 +43,7 @@ async function evaluate(name, files, all) {
   const report = async (title, ranking) => {
     const rankings = [];
     for (const query of queries) {
-      const request = { query: query.text, threshold: 0, limit: 10, labels: {}, explain: true };
+      const request = { query: query.text, threshold: 0, limit: 10, explain: true };
       rankings.push((await ranking.rank(request, candidates)).playbooks);
     }
     process.stdout.write(`\n${name}, ${title}\n`);
@@ -62,7 +61,7 @@ async function evaluate(name, files, all) {
 async function semanticsOf(playbooks, calibration) {
   const vectors = new Map();
   for (const playbook of playbooks) {
-    vectors.set(playbookKey(playbook), middleOf(await endpoint.embed(passagesOf(playbook), 'document')));
+    vectors.set(playbook.playbook_id, middleOf(await endpoint.embed(passagesOf(playbook), 'document')));
   }
   const asked = new Map();
   return {
@@ -71,19 +70,19 @@ async function semanticsOf(playbooks, calibration) {
     scores: async (query, candidates) => {
       if (!asked.has(query)) asked.set(query, (await endpoint.embed([query], 'document'))[0]);
       const vector = asked.get(query);
-      const cosines = new Map(candidates.map((key) => [key, dot(vector, vectors.get(key))]));
+      const cosines = new Map([...candidates].map((id) => [id, dot(vector, vectors.get(id))]));
       return { calibration, cosines, degraded: undefined };
     },
   };
 }
 
 function vectorsAlone(playbooks, meaning) {
-  const ids = new Map(playbooks.map((playbook) => [playbookKey(playbook), playbook.playbook_id]));
+  const ids = new Set(playbooks.map((playbook) => playbook.playbook_id));
   return {
     rank: async ({ query }) => {
-      const { cosines, calibration } = await meaning.scores(query, [...ids.keys()]);
-      const ranked = [...cosines].map(([key, cosine]) => ({
-        playbookId: ids.get(key),
+      const { cosines, calibration } = await meaning.scores(query, ids);
+      const ranked = [...cosines].map(([playbookId, cosine]) => ({
+        playbookId,
         confidence: calibrated(cosine, calibration),
         cosine,
       }));

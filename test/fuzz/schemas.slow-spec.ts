@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mapLimit } from '../../src/common/map-limit.js';
+import { mapLimit } from '../support/map-limit.js';
 import { commandLineOf } from '../../src/common/process-identity.js';
 import { childrenOf } from '../support/processes.js';
 import { until } from '../support/wait.js';

@@ -44,7 +44,8 @@ describe(`batches of spans that were made to cost much (FUZZ_SEED=${seed})`, () 
   it('hold up nobody, and take no more memory than their bytes', async () => {
     const all = spanCases(new Random(seed), cases);
     // The threads, the pools and V8's heaps grow to what ordinary batches take.
-    const ordinary = all.filter(({ what }) => /^\w+: spans 1000, attributes \d{1,3}$/.test(what));
+    const ordinary = all.filter(({ what }) => /^\w+: spans 1000$/.test(what));
+    expect(ordinary).not.toEqual([]);
     for (const each of ordinary) await tryOne(each);
     const before = residentMb(lab.gateway.pid);
     let peak = before;

@@ -9,7 +9,7 @@ import { ApplicationDataSource } from '../../src/database/application-data-sourc
 import { DatabaseHealth } from '../../src/database/database-health.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { DatabaseUnavailable } from '../../src/common/errors.js';
-import { EmbeddedPostgresError } from '../../src/database/embedded/embedded-postgres.error.js';
+import { EmbeddedPostgresError } from '../../src/database/embedded/server-process.js';
 import { identityOf } from '../../src/common/process-identity.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { type ConfigChanges, configWith } from '../support/config.js';

@@ -1,3 +1,4 @@
+import { manifest } from '../../src/common/project.js';
 import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Lifecycle } from '../../src/common/lifecycle.js';
@@ -118,7 +119,7 @@ describe('a server that runs', () => {
   it('is ready and names its parts', async () => {
     await ready(tk);
     expect((await ask(tk, 'readyz')).body.details).toEqual({
-      server: { status: 'up', state: 'ready' },
+      server: { status: 'up', state: 'ready', version: manifest().version },
       database: { status: 'up', responseTime: expect.any(Number) },
       embeddings: { status: 'up', provider: 'lexical', vectors: 0 },
       tools: { status: 'up', registered: expect.any(Number) },

@@ -1,7 +1,7 @@
 import { Cancellation } from '../../src/common/cancellation.js';
 import { Deadline } from '../../src/common/deadline.js';
 import { Refusal } from '../../src/common/errors.js';
-import { InFlight } from '../../src/common/in-flight.js';
+import { InFlight } from '../../src/common/lifecycle.js';
 import { newId } from '../../src/common/ids.js';
 import { ClaimKeeper } from '../../src/repetition/claim-keeper.js';
 import { type Claim, IdempotencyRepository } from '../../src/repetition/idempotency.repository.js';

@@ -10,9 +10,9 @@ import { ProblemFilter } from '../../src/rest/problem.filter.js';
 import { APP_CONFIG, ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { registerRequestHooks } from '../../src/http/request-hooks.js';
 import { LoggingModule } from '../../src/observability/logging.module.js';
+import { RequestContext } from '../../src/observability/request-log.js';
 import { loggingParams } from '../../src/observability/logging.options.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { RequestContext } from '../../src/observability/request-context.js';
 import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
 import { supertest as request } from '../support/http.js';
 

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +7,10 @@ import { Problem } from '../../src/common/errors.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import type { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
-import { PlaybookImporter } from '../../src/playbooks/playbook-importer.js';
-import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
+import { PlaybookImportService } from '../../src/playbooks/import/playbook-import.service.js';
+import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
 import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
-import { compareVersions } from '../../src/playbooks/semver.js';
+import { compareVersions } from '../../src/playbooks/playbook.validators.js';
 import type { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { catalogueOn } from '../support/playbooks.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -35,14 +36,14 @@ afterEach(async () => {
 });
 
 const importer = (dir: string) =>
-  new PlaybookImporter(
-    { ...config, playbooks: { ...config.playbooks, dir } },
-    repository,
+  new PlaybookImportService(
+    { playbooks: { ...config.playbooks, dir } },
     catalogue,
+    new HttpAdapterHost(),
     new StartupWork(),
   );
 
-const playbook = (version: string, over: Partial<NewPlaybook> = {}): NewPlaybook => ({
+const playbook = (version: string, over: Partial<CreatePlaybookBody> = {}): CreatePlaybookBody => ({
   playbook_id: 'billing-restart',
   version,
   name: 'Restart the billing worker',
@@ -72,20 +73,20 @@ const wholeTable = () => db.dataSource.query('SELECT * FROM playbook_catalog ORD
 
 describe('import of a folder', () => {
   it('stores the sample catalogue once', async () => {
-    const first = await importer(config.playbooks.dir).importAll();
+    const first = await importer(config.playbooks.dir).importFolder();
     expect(first.failed).toEqual([]);
     expect(first.imported.length).toBeGreaterThanOrEqual(36);
     const before = await wholeTable();
     expect(before).toHaveLength(first.imported.length);
 
-    const second = await importer(config.playbooks.dir).importAll();
+    const second = await importer(config.playbooks.dir).importFolder();
     expect(second).toEqual({ imported: [], unchanged: first.imported, failed: [] });
     expect(await wholeTable()).toEqual(before);
     expect(await idsFor('postgres: too many clients already')).toContain('postgres-connections-exhausted');
   });
 
   it('does so once also when two servers start at the same time', async () => {
-    const reports = await Promise.all([1, 2, 3].map(() => importer(config.playbooks.dir).importAll()));
+    const reports = await Promise.all([1, 2, 3].map(() => importer(config.playbooks.dir).importFolder()));
     expect(reports.flatMap(({ failed }) => failed)).toEqual([]);
     expect(await wholeTable()).toHaveLength(
       reports[0] ? reports[0].imported.length + reports[0].unchanged.length : 0,
@@ -97,16 +98,16 @@ describe('import of a folder', () => {
     const yaml = (version: string, name: string) =>
       `playbook_id: a\nversion: ${version}\nname: ${name}\ndescription: d\ncontent: { kind: x }\n`;
     await writeFile(file, yaml('1.0.0', 'first'));
-    await importer(folder).importAll();
+    await importer(folder).importFolder();
 
     await writeFile(file, yaml('1.0.0', 'changed'));
-    expect((await importer(folder).importAll()).failed).toEqual([
+    expect((await importer(folder).importFolder()).failed).toEqual([
       { file: 'a.yaml', reason: expect.stringContaining('immutable') },
     ]);
     await writeFile(file, yaml('1.1.0', 'changed'));
-    expect((await importer(folder).importAll()).imported).toEqual(['a.yaml']);
+    expect((await importer(folder).importFolder()).imported).toEqual(['a.yaml']);
     await writeFile(file, yaml('1.0.5', 'older'));
-    expect((await importer(folder).importAll()).failed).toEqual([
+    expect((await importer(folder).importFolder()).failed).toEqual([
       { file: 'a.yaml', reason: expect.stringContaining('greater than the latest one, 1.1.0') },
     ]);
     expect(await repository.find('a', '1.1.0')).toMatchObject({ name: 'changed', previous_version: '1.0.0' });
@@ -124,7 +125,7 @@ describe('import of a folder', () => {
     };
     for (const [name, text] of Object.entries(bad)) await writeFile(join(folder, name), text);
     await cp(join(config.playbooks.dir, 'cluster-dns-repair.yaml'), join(folder, 'good.yaml'));
-    const { imported, failed } = await importer(folder).importAll();
+    const { imported, failed } = await importer(folder).importFolder();
     expect(imported).toEqual(['good.yaml']);
     expect(failed.map(({ file }) => file)).toEqual(Object.keys(bad));
     expect(Object.fromEntries(failed.map(({ file, reason }) => [file, reason]))).toMatchObject({
@@ -135,7 +136,7 @@ describe('import of a folder', () => {
   });
 
   it('is content without a folder', async () => {
-    expect(await importer(join(folder, 'absent')).importAll()).toEqual({
+    expect(await importer(join(folder, 'absent')).importFolder()).toEqual({
       imported: [],
       unchanged: [],
       failed: [],
@@ -143,10 +144,10 @@ describe('import of a folder', () => {
   });
 
   it('leaves a playbook disabled that an operator disabled', async () => {
-    await importer(config.playbooks.dir).importAll();
+    await importer(config.playbooks.dir).importFolder();
     const found = await repository.versions('cluster-dns-repair');
     await disable('cluster-dns-repair', found[0]?.version ?? '', 'dora', 'wrong for us');
-    await importer(config.playbooks.dir).importAll();
+    await importer(config.playbooks.dir).importFolder();
     expect((await repository.versions('cluster-dns-repair'))[0]?.status).toBe('disabled');
   });
 });
@@ -258,7 +259,7 @@ describe('what search finds', () => {
   });
 
   it('is filtered by labels before it is ranked', async () => {
-    await importer(config.playbooks.dir).importAll();
+    await importer(config.playbooks.dir).importFolder();
     const oom = 'container OOMKilled with exit code 137';
     expect(await idsFor(oom)).toEqual(
       expect.arrayContaining(['oomkill-increase-memory', 'oomkill-reduce-footprint']),

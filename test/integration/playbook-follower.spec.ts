@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { CatalogueFollower } from '../../src/playbook-search/catalogue/catalogue-follower.js';
+import { CatalogueFollower } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { catalogueOn } from '../support/playbooks.js';

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import type { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
-import type { NewPlaybook, PlaybookLabels } from '../../src/playbooks/playbook.types.js';
+import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
+import type { PlaybookLabels } from '../../src/playbooks/playbook.types.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { catalogueOn } from '../support/playbooks.js';
@@ -86,7 +87,7 @@ function isMeantFor(own: PlaybookLabels, asked: Record<string, string>): boolean
   return true;
 }
 
-const playbookOf = (each: Version, id: number, at: number): NewPlaybook => ({
+const playbookOf = (each: Version, id: number, at: number): CreatePlaybookBody => ({
   playbook_id: `p${id}`,
   version: `1.${at}.0`,
   name: each.text,

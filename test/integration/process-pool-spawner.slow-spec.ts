@@ -26,7 +26,7 @@ beforeAll(() => {
 });
 afterAll(async () => {
   PoolLab.launcher = launch;
-  expect(spawner.stats()).toMatchObject({ restarts: 0, queued: 0, underWay: 0, running: 0 });
+  expect(spawner.stats()).toMatchObject({ restarts: 0, waiting: 0, running: 0 });
   await spawner.close();
 });
 

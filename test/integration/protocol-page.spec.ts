@@ -2,9 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/app-config.js';
 import { errorTable } from '../../src/common/errors.js';
-import { classify, encodeNotification, encodeRequest } from '../../src/process-pool/json-rpc.js';
-import { readNotice } from '../../src/process-pool/notices.js';
-import { initializeParams, protocolVersions, readHandshake } from '../../src/process-pool/handshake.js';
+import { Conversation } from '../../src/process-pool/conversation.js';
+import { encodeNotification, encodeRequest } from '../../src/process-pool/json-rpc.js';
+import {
+  initializeParams,
+  protocolVersions,
+  readHandshake,
+  readNotice,
+} from '../../src/process-pool/own-dialect.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 import type { Json } from '../support/json.js';
@@ -45,9 +50,12 @@ describe('docs/tools/protocol.md', () => {
   });
 
   it('shows answers and notifications that we understand', () => {
-    const open = new Set(toTool.flatMap(({ id }) => id ?? []));
-    const kinds = fromTool.map((message) => classify(message, open).kind);
-    expect(new Set(kinds)).toEqual(new Set(['reply', 'notification']));
+    const nobody = { answered: () => undefined, failed: () => undefined };
+    for (const message of fromTool) {
+      const conversation = new Conversation(() => undefined);
+      for (const { id } of toTool) if (id !== undefined) conversation.add(id, nobody);
+      expect(conversation.receive(message, 1)).toBe(message.id === undefined ? 'aside' : 'answer');
+    }
     for (const { method, params } of fromTool.filter(({ id }) => id === undefined))
       expect(readNotice(method, params)).toMatchObject({ notice: { type: method }, id: '1' });
     expect(readHandshake({ result: fromTool[0].result })).toEqual(fromTool[0].result);

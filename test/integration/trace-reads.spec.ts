@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import type { Grouping } from '../../src/records/spans/reads/groups.sql.js';
 import { selectSummary } from '../../src/records/spans/reads/summary.sql.js';
+import type { GroupView } from '../../src/records/spans/reads/trace-views.dto.js';
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import type { Attributes } from '../../src/records/spans/ingest/attribute-lookup.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
@@ -106,9 +107,7 @@ describe('against a reference that reads what was sent', () => {
           if (grouping.by !== 'run') continue;
           const some = data.map(({ cost }) => cost)[Math.floor(data.length / 2)] ?? 0;
           const dear = await reads.groups(grouping, { spans: { project }, groups: { minCost: some } }, all);
-          expect(dear.data.map(({ key }) => key)).toEqual(
-            data.filter(({ cost }) => cost >= some).map(({ key }) => key),
-          );
+          expect(dear.data.map(keyOfGroup)).toEqual(data.filter(({ cost }) => cost >= some).map(keyOfGroup));
         }
       }),
       { numRuns: 60 },
@@ -169,17 +168,21 @@ const groupings: readonly {
   },
 ];
 
-function figuresByKey(rows: readonly { readonly key: string }[]): Record<string, unknown> {
+const keyOfGroup = ({ group_key: { time_bucket, thread_id, run_id } }: GroupView): string =>
+  String(time_bucket ?? thread_id ?? run_id);
+
+function figuresByKey(rows: readonly GroupView[]): Record<string, unknown> {
   return Object.fromEntries(
     rows.map((row) => {
       const {
-        key,
-        run_ids: _,
-        request_models: __,
-        used_tools: ___,
+        group_by: _,
+        group_key: __,
+        run_ids: ___,
+        request_models: ____,
+        used_tools: _____,
         ...figures
-      } = row as never as Record<string, unknown>;
-      return [String(key), { ...figures, root_span_ids: figures['root_span_ids'] ?? [] }];
+      } = row;
+      return [keyOfGroup(row), figures];
     }),
   );
 }

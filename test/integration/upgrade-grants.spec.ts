@@ -77,7 +77,7 @@ it('what is refused has the status error, the rule and the line that allows it; 
     for (const name of ['plain', 'packed']) await works(tk, name);
     const { body } = await tk.call('notes__echo', { text: 'still here' }).expect(200);
     expect(body).toMatchObject({ status: 'success' });
-    expect((await get(tk, 'notes')).status).toBe('active');
+    expect(await get(tk, 'notes')).toMatchObject({ status: 'active', isolation: 'shared' });
 
     const cli = new CommandLine(
       { TOOLKEEPER_URL: tk.url, TOOLKEEPER_KEY: tk.key.authorization.slice('Bearer '.length) },
@@ -92,6 +92,10 @@ it('what is refused has the status error, the rule and the line that allows it; 
       'CUSTOM_TOOLS_ALLOWED_ENV=AWS_PROFILE',
       'SANDBOX_GRANTABLE_PATHS=/etc,/var/log',
     ]);
+    expect(findings.find(({ what }) => what === 'MCP server notes')).toMatchObject({
+      state: 'note',
+      mend: 'PATCH /api/v1/custom-tools/notes {"isolation": "project"}',
+    });
     expect(findings.find(({ what }) => what === 'sandbox')?.found).toContain('may be granted: nothing else');
   } finally {
     await tk.close();

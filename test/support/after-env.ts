@@ -1,11 +1,7 @@
-import { join } from 'node:path';
 import { addEventHandler } from 'jest-circus';
 import { commandLineOf } from '../../src/common/process-identity.js';
 import { childrenOf } from './processes.js';
 import { until } from './wait.js';
-
-// Processes of the sources' own workers run TypeScript, too.
-process.execArgv = ['--import', join(__dirname, 'typescript.mjs')];
 
 // Tools of a server that is root run as users of their own: what tests make is open to them.
 if (process.getuid?.() === 0) process.umask(0);

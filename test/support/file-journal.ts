@@ -18,7 +18,7 @@ export const openFileJournal = (
       batchSize: 100,
       flushIntervalMs: 5,
       drain: drainThread(
-        new URL('../fixtures/workers/file-drain.worker.js', import.meta.url),
+        new URL('../fixtures/workers/file-drain.worker.mjs', import.meta.url),
         recordsIn(folder),
       ),
     },

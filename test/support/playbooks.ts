@@ -1,7 +1,6 @@
 import { noTracer } from '../../src/observability/tracing/tracer.js';
 import type { DataSource } from 'typeorm';
 import { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
-import { PlaybookChangesRepository } from '../../src/playbooks/playbook-changes.repository.js';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
 import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
@@ -12,7 +11,7 @@ export function catalogueOn(dataSource: DataSource): {
   index: PlaybookIndex;
 } {
   const repository = new PlaybooksRepository(dataSource);
-  const catalogue = new PlaybookCatalogueService(repository, new PlaybookChangesRepository(dataSource));
+  const catalogue = new PlaybookCatalogueService(repository);
   const index = new PlaybookIndex(repository, new LexicalRanker(), noTracer);
   catalogue.changed.subscribe(() => index.invalidate());
   return { catalogue, index };

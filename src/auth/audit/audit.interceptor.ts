@@ -1,13 +1,28 @@
-import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  SetMetadata,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
 import { sanitisedText } from '../../common/pg-text.js';
 import { statusOfProblem } from '../../rest/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
-import { AUDITED, AUDITED_READ } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength } from './audit.dto.js';
+
+export const AUDITED = 'toolkeeper:audited';
+
+export const AUDITED_READ = 'toolkeeper:audited-read';
+
+/** This route shows what tools and models were given and answered: each read by an operator leaves an audit entry. */
+export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
+
+/** Audit entries of what these routes make name it by this member of the answer. */
+export const Audited = (member: string): ClassDecorator => SetMetadata(AUDITED, member);
 
 /** The parameters of a route's path. */
 type PathParams = Readonly<Record<string, string>>;

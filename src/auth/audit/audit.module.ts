@@ -1,7 +1,30 @@
-import { Global, Module } from '@nestjs/common';
+import { Controller, Get, Global, Module, Query } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AuditController } from './audit.controller.js';
 import { AuditLog } from './audit-log.js';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import type { Page } from '../../rest/page.js';
+import { Scopes } from '../scopes.decorator.js';
+import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';
+
+@ApiTags('keys')
+@Scopes('admin')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/audit')
+export class AuditController {
+  constructor(private readonly log: AuditLog) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'List what was done with the rights of an administrator, newest first',
+    description:
+      'One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed; and for each read of captured payloads and of what spans carried by a key with `tools:admin`. One that was refused for want of the scope did nothing, and has none.',
+  })
+  @ApiOkResponse({ type: AuditPageView })
+  listAuditEntries(@Query() query: AuditQuery): Promise<Page<AuditEntryView>> {
+    return this.log.list(query);
+  }
+}
 
 /** The record of administrative acts. Global: `@Scopes` binds its interceptor to routes of all rooms. */
 @Global()

@@ -10,7 +10,7 @@ import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
 import { PageQuery } from '../../rest/dto.js';
 import { ReasonQuery } from '../audit/audit.dto.js';
-import { Audited } from '../audit/audited.decorator.js';
+import { Audited } from '../audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from '../principal.decorator.js';
 import { Scopes } from '../scopes.decorator.js';
 import { CreateKeyBody, KeyPageView, KeyParams, KeyView, NewKeyView, UpdateKeyBody } from './keys.dto.js';

@@ -104,11 +104,11 @@ export class KeyView {
   readonly tools!: readonly string[] | null;
   @ApiProperty({ type: CallRateBody, nullable: true }) readonly rate!: CallRate | null;
   @ApiProperty({ enum: keyStatuses, example: 'active' }) readonly status!: (typeof keyStatuses)[number];
-  @Moment({ example: '2026-01-15T09:30:00.000Z' }) readonly createdAt!: string;
+  @Moment({ example: '2026-01-15T09:30:00.000Z' }) readonly createdAt!: Date;
   @ApiProperty({ example: 'admin' }) readonly createdBy!: string;
-  @LaterMoment() readonly expiresAt!: string | null;
-  @LaterMoment() readonly lastUsedAt!: string | null;
-  @LaterMoment() readonly revokedAt!: string | null;
+  @LaterMoment() readonly expiresAt!: Date | null;
+  @LaterMoment() readonly lastUsedAt!: Date | null;
+  @LaterMoment() readonly revokedAt!: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly revokedBy!: string | null;
 }
 
@@ -121,3 +121,6 @@ export class NewKeyView extends KeyView {
   })
   readonly key!: string;
 }
+
+/** A row of `api_keys`. */
+export type StoredKey = Omit<KeyView, 'status'> & { readonly hash: Buffer };

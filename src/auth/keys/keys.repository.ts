@@ -1,29 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { CallRate, Scope } from '../../tool-contract/principal.js';
-
-/** A row of `api_keys`. */
-export interface StoredKey {
-  readonly id: string;
-  readonly hash: Buffer;
-  readonly name: string;
-  readonly owner: string;
-  readonly scopes: readonly Scope[];
-  /** null: all. */
-  readonly projects: readonly string[] | null;
-  readonly tools: readonly string[] | null;
-  readonly rate: CallRate | null;
-  readonly createdAt: Date;
-  readonly createdBy: string;
-  readonly expiresAt: Date | null;
-  readonly revokedAt: Date | null;
-  readonly revokedBy: string | null;
-  readonly lastUsedAt: Date | null;
-}
+import type { StoredKey } from './keys.dto.js';
 
 type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
 
-/** What may be changed of a key; what is left out stays. */
+/** Members of a key that may be changed; those left out stay. */
 export type KeyChanges = Partial<Pick<StoredKey, 'name' | 'projects' | 'tools' | 'rate' | 'expiresAt'>>;
 
 const columns = `
@@ -39,7 +20,7 @@ const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
   expiresAt: 'expires_at',
 };
 
-/** What reads and writes the table `api_keys`. */
+/** Data access for the table `api_keys`. */
 @Injectable()
 export class KeysRepository {
   constructor(private readonly dataSource: DataSource) {}

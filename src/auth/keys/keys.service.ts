@@ -1,26 +1,58 @@
-import { Inject, Injectable } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import { KeyedMutex } from '../../common/keyed-mutex.js';
+import { TableFollower } from '../../database/table-follower.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { PageQuery } from '../../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { Scope } from '../../tool-contract/principal.js';
 import { hashOfKey, newKey } from '../api-key.js';
-import { allScopesOf } from '../known-keys.js';
-import { KeyFollower } from './key-follower.js';
-import { type KeyChanges, KeysRepository, type StoredKey } from './keys.repository.js';
-import type { CreateKeyBody, KeyView, NewKeyView, UpdateKeyBody } from './keys.dto.js';
+import { allScopesOf, KnownKeys } from '../known-keys.js';
+import { type KeyChanges, KeysRepository } from './keys.repository.js';
+import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } from './keys.dto.js';
 
 /** Scopes over what belongs to no project: a list of projects would hold nobody who has one of them. */
 const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
 
-/** Makes, changes and revokes API keys. */
+/** When a key was used last is worth no statement for each request. */
+const usesEveryMs = 10_000;
+
+/**
+ * Makes, changes and revokes API keys. The keys in memory follow the table, whichever replica changes it, and the table
+ * learns when keys were used. While the database is away the keys that were good stay so, until their own time is over.
+ */
 @Injectable()
-export class KeysService {
+export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(KeysService.name);
+  /** One look after another: an older answer must not bring a revoked key back. */
+  private readonly oneAtATime = new KeyedMutex();
+  private readonly follower: TableFollower;
+  private readonly uses: IntervalLoop;
+  private revision: string | undefined;
+
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
+    { options }: DataSource,
     private readonly repository: KeysRepository,
-    private readonly follower: KeyFollower,
-  ) {}
+    private readonly known: KnownKeys,
+  ) {
+    const followed = { what: 'the API keys', channel: 'api_keys', intervalMs: config.auth.keysRefreshMs };
+    this.follower = new TableFollower(options, followed, () => this.look());
+    this.uses = new IntervalLoop(
+      () => this.writeUses(),
+      usesEveryMs,
+      (error) => this.logger.warn(error, 'When keys were used last could not be written'),
+    );
+  }
 
   /** @throws Problem `invalid_request` where a limit would not hold, `conflict` where nobody is asked for a key */
   async create(body: CreateKeyBody, by: string): Promise<NewKeyView> {
@@ -32,12 +64,12 @@ export class KeysService {
     const expiresAt = body.expiresAt ? new Date(body.expiresAt) : null;
     const limits = { projects, tools, rate, expiresAt };
     await this.repository.insert({ id, hash: hashOfKey(key), name, owner, scopes, ...limits, createdBy: by });
-    await this.follower.look();
+    await this.look();
     return { ...(await this.get(id)), key };
   }
 
   async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
-    await this.follower.writeUses();
+    await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
     return pageFrom(rows.map(viewOf), ({ id }) => id, limit);
   }
@@ -56,7 +88,7 @@ export class KeysService {
     const moment = expiresAt && new Date(expiresAt);
     const given: KeyChanges = { ...changes, ...(moment !== undefined && { expiresAt: moment || null }) };
     await this.repository.update(id, given);
-    await this.follower.look();
+    await this.look();
     return this.get(id);
   }
 
@@ -64,7 +96,40 @@ export class KeysService {
   async revoke(id: string, by: string): Promise<void> {
     await this.stored(id);
     await this.repository.revoke(id, by);
-    await this.follower.look();
+    await this.look();
+  }
+
+  /** A server that listens knows its keys. */
+  async onModuleInit(): Promise<void> {
+    await this.look();
+  }
+
+  onApplicationBootstrap(): void {
+    this.follower.start();
+    this.uses.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.follower.stop();
+    await this.uses.stop();
+    await this.writeUses().catch(() => undefined);
+  }
+
+  /** What was changed here holds here when this is over; elsewhere within a second. */
+  private look(): Promise<void> {
+    return this.oneAtATime.run('look', async () => {
+      if ((await this.repository.revision()) !== this.revision) {
+        const { revision, keys } = await this.repository.good();
+        this.known.replace(keys);
+        this.revision = revision;
+      }
+      this.known.forgetExpired();
+    });
+  }
+
+  private async writeUses(): Promise<void> {
+    const used = this.known.takeUsed();
+    if (used.size > 0) await this.repository.used(used);
   }
 
   private async stored(id: string): Promise<StoredKey> {
@@ -85,16 +150,8 @@ function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateK
   if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
 }
 
-const iso = (moment: Date | null): string | null => moment?.toISOString() ?? null;
-
-function viewOf({ hash: _, createdAt, expiresAt, revokedAt, lastUsedAt, ...key }: StoredKey): KeyView {
+function viewOf({ hash: _, ...key }: StoredKey): KeyView {
+  const { expiresAt, revokedAt } = key;
   const isOver = expiresAt !== null && expiresAt.getTime() <= Date.now();
-  return {
-    ...key,
-    status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active',
-    createdAt: createdAt.toISOString(),
-    expiresAt: iso(expiresAt),
-    lastUsedAt: iso(lastUsedAt),
-    revokedAt: iso(revokedAt),
-  };
+  return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
 }

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hostname } from 'node:os';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { invalidRequest, Problem } from '../../common/errors.js';
-import { manifest } from '../../common/project.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import type { Principal } from '../../tool-contract/principal.js';
@@ -19,7 +18,6 @@ import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from '.
 /** Signs browsers in and out, and tells a caller who it is. */
 @Injectable()
 export class SessionService {
-  private readonly version: string;
   /** Keys and links that opened nothing, by address. */
   private readonly failures = new RateLimiterMemory({ points: maxFailures, duration: 60 });
 
@@ -30,9 +28,7 @@ export class SessionService {
     private readonly sessions: Sessions,
     private readonly contributors: Contributors,
     private readonly audit: AuditLog,
-  ) {
-    this.version = manifest().version;
-  }
+  ) {}
 
   /**
    * @throws Problem `unauthorized` for a key that opens nothing, or a link that was used or is over; `conflict` where
@@ -94,7 +90,7 @@ export class SessionService {
     const sandbox = await new Map(this.contributors.health()).get('sandbox')?.();
     const tier = sandbox?.['tier'];
     return {
-      version: this.version,
+      version: this.config.version,
       replica: hostname(),
       database: this.config.database.url === undefined ? 'embedded' : 'own',
       sandboxTier: typeof tier === 'number' ? tier : null,

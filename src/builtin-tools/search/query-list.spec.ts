@@ -1,4 +1,4 @@
-import { queriesIn } from './web-search.tool.js';
+import { queriesIn } from './web-search.js';
 
 it.each<[string, string, string[]]>([
   ['one query', 'disk full', ['disk full']],

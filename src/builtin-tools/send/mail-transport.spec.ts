@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { ToolFailure } from '../../tool-contract/tool-outcome.js';
-import { MailTransport } from './mail-transport.js';
+import { MailTransport } from './send-email.tool.js';
 
 /** A mail server's answers to each command; `ends`: none, the connection ends; `waits`: none at all. */
 type Answers = Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
 import { DelegateBackoff, handleType, retry } from 'cockatiel';
+import type { AppConfig } from '../../config/app-config.js';
 import { backOff } from '../../common/back-off.js';
 import { retryAfterMs } from '../../outbound/http-client.js';
 import { secretBytes, signatureHeaders } from '../../outbound/webhook-signature.js';
@@ -7,15 +8,6 @@ import type { Tool } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
 import { NotSent, type OutboundAnswer, type OutboundHttp } from '../web/outbound-http.js';
-
-interface WebhookLimits {
-  /** The time that one try may take. */
-  readonly timeoutMs: number;
-  /** Tries beside the first. */
-  readonly retries: number;
-  readonly pauseMs: number;
-  readonly maxResponseBytes: number;
-}
 
 interface Input {
   readonly url: string;
@@ -26,7 +18,11 @@ interface Input {
 /** Pauses that a receiver asks for, up to this one, are kept; for a longer one its answer is the result. */
 const longestPauseMs = 5_000;
 
-export const sendWebhook = (http: OutboundHttp, secret: string, limits: WebhookLimits): Tool =>
+export const sendWebhook = (
+  http: OutboundHttp,
+  secret: string,
+  limits: AppConfig['builtinTools']['webhook'],
+): Tool =>
   defineTool<Input>({
     name: 'sendWebhook',
     description:
@@ -80,7 +76,7 @@ export const sendWebhook = (http: OutboundHttp, secret: string, limits: WebhookL
   });
 
 /** Sent again is what never went out, and what the receiver turned away unread. */
-const retrying = ({ retries, pauseMs }: WebhookLimits) =>
+const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
   retry(
     handleType(NotSent).orWhenResult((answer) => isTurnedAway(answer as OutboundAnswer)),
     {

@@ -1,11 +1,7 @@
+import type { AppConfig } from '../../config/app-config.js';
 import { WorkerCalls, WorkerEnded } from '../../common/worker-calls.js';
 import { callerMistake, Slots } from '../failures.js';
 import type { DocumentText, WebDocument } from './document-text.js';
-
-interface ReaderLimits {
-  readonly readMs: number;
-  readonly readMb: number;
-}
 
 /** An idle process gives its memory back. */
 const idleMs = 60_000;
@@ -19,7 +15,7 @@ export class DocumentReader {
   private readonly worker: WorkerCalls<WebDocument, DocumentText>;
   private idle: NodeJS.Timeout | undefined;
 
-  constructor({ readMs, readMb }: ReaderLimits) {
+  constructor({ readMs, readMb }: Pick<AppConfig['builtinTools']['page'], 'readMs' | 'readMb'>) {
     this.worker = new WorkerCalls(new URL('./document.worker.js', import.meta.url), {
       name: 'document',
       heapMb: readMb,

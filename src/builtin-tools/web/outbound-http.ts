@@ -2,7 +2,7 @@ import { type LookupAddress, promises as dns } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, fetch, type Response } from 'undici';
 import { forbidden, isForbidden, isOwnAddress, type OutboundRules } from '../../outbound/addresses.js';
-import { readAtMost } from '../../outbound/read-at-most.js';
+import { readAtMost } from '../../outbound/http-client.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
 
@@ -37,7 +37,6 @@ export class NotSent extends ToolFailure {
 }
 
 const maxUrlLength = 8_192;
-/** Of the memory for a body, which doubles as it is filled. */
 const redirects = [301, 302, 303, 307, 308];
 
 /**

@@ -1,7 +1,11 @@
+import type { AppConfig } from '../../config/app-config.js';
 import { awayFailure, callerMistake, Slots } from '../failures.js';
 import type { DocumentReader } from './document-reader.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
+import { defineTool } from '../../tool-contract/define-tool.js';
+import type { Tool } from '../../tool-contract/tool.js';
+import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 
 /** As its reader gets it. */
 export interface Page extends DocumentText {
@@ -11,14 +15,6 @@ export interface Page extends DocumentText {
   readonly contentType: string;
 }
 
-interface PageLimits {
-  readonly timeoutMs: number;
-  readonly maxBytes: number;
-  readonly maxRedirects: number;
-  readonly maxConcurrent: number;
-  readonly maxWaiting: number;
-}
-
 /** Pages of the web as text. Only so many are loaded at a time: each takes memory and a turn of the reader. */
 export class Pages {
   private readonly slots: Slots;
@@ -26,7 +22,7 @@ export class Pages {
   constructor(
     private readonly http: OutboundHttp,
     private readonly reader: DocumentReader,
-    private readonly limits: PageLimits,
+    private readonly limits: Omit<AppConfig['builtinTools']['page'], 'readMs' | 'readMb'>,
   ) {
     this.slots = new Slots('pages are loaded', limits);
   }
@@ -82,4 +78,99 @@ function typed({ headers, body }: OutboundAnswer): Typed {
     throw callerMistake(`${what}: HTML, PDF and text can be read`);
   }
   return { contentType: type, document: { kind, ...(charset !== undefined && { charset }) } };
+}
+
+const readsTheWeb = {
+  annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
+  tags: ['web'],
+  // Others wrote what it hands over: an error in it is no failure of the call.
+  semanticErrors: 'off',
+} as const;
+
+export const fetchPage = (pages: Pages): Tool =>
+  defineTool<{ url: string; maxLength: number }>({
+    name: 'fetchPage',
+    description: 'Read one web page, PDF or text file at a URL. Answers its text without markup.',
+    input: {
+      type: 'object',
+      properties: {
+        url: { type: 'string', pattern: '\\S', maxLength: 8_192, description: 'http or https' },
+        maxLength: {
+          type: 'integer',
+          minimum: 100,
+          maximum: 50_000,
+          default: 10_000,
+          description: 'Characters of the text at most',
+        },
+      },
+      required: ['url'],
+      additionalProperties: false,
+    },
+    ...readsTheWeb,
+    upstream: 'The page',
+    run: ({ url, maxLength }, { signal }) => pages.read(url, maxLength, signal),
+  });
+
+/** A URL, or a row that holds one, such as webSearch answers. */
+type UrlLike = string | Readonly<Record<string, unknown>>;
+
+interface NotRead {
+  readonly url: string;
+  readonly error: string;
+}
+
+const fields = ['url', 'URL', 'link', 'href', 'uri'];
+/** Characters of each page's text: ten of them are to fit into a model's context. */
+const maxLength = 10_000;
+
+export const fetchUrls = (pages: Pages): Tool =>
+  defineTool<{ urls: readonly UrlLike[] }>({
+    name: 'fetchURLs',
+    description:
+      'Read several web pages, PDFs or text files. Takes URLs, or rows of webSearch as they are. Answers each page like fetchPage; one that cannot be read has an error instead.',
+    input: {
+      type: 'object',
+      properties: {
+        urls: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 10,
+          items: {
+            type: ['string', 'object'],
+            maxLength: 8_192,
+            description: `A URL, or an object that holds it as ${fields.join(', ')}`,
+          },
+        },
+      },
+      required: ['urls'],
+      additionalProperties: false,
+    },
+    ...readsTheWeb,
+    timeoutMs: 60_000,
+    upstream: 'The pages',
+    run: async ({ urls: given }, { signal }) => {
+      const urls = given.map(urlOf);
+      const read = await Promise.all(urls.map((url) => readOne(pages, url, signal)));
+      const [first] = read;
+      if (first instanceof ToolFailure && read.every((each) => each instanceof ToolFailure)) throw first;
+      return read.map((each, index): Page | NotRead =>
+        each instanceof ToolFailure ? { url: urls[index] ?? '', error: each.message } : each,
+      );
+    },
+  });
+
+/** @throws ToolFailure when there is none */
+function urlOf(like: UrlLike, index: number): string {
+  const url = typeof like === 'string' ? like : fields.map((name) => like[name]).find(Boolean);
+  if (typeof url === 'string') return url;
+  throw callerMistake(`urls[${index}] holds no URL: it must be text, or have ${fields.join(', ')}`);
+}
+
+async function readOne(pages: Pages, url: string, signal: AbortSignal): Promise<Page | ToolFailure> {
+  try {
+    return await pages.read(url, maxLength, signal);
+  } catch (error) {
+    if (error instanceof ToolFailure && !signal.aborted) return error;
+    throw error;
+  }
 }

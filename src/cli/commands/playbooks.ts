@@ -57,8 +57,12 @@ export interface SearchOptions {
   readonly threshold: string;
 }
 
-export async function search({ client, out }: Session, query: string, options: SearchOptions): Promise<void> {
-  const { limit, threshold } = options;
+export async function search(
+  { client, out }: Session,
+  words: readonly string[],
+  { limit, threshold }: SearchOptions,
+): Promise<void> {
+  const query = words.join(' ');
   const found = await ask(
     searchPlaybooks({ client, query: { query, max_results: limit, min_confidence: Number(threshold) } }),
   );

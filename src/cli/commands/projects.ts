@@ -12,16 +12,12 @@ import {
 import type { CustomToolView } from '../../../client/types.gen.js';
 import { projectRoot } from '../../common/project.js';
 import { ask, type Session } from '../api.js';
-import { type Bundle, bundleAt, packed } from '../bundle.js';
+import { type Bundle, bundleAt, hasManifest, packed, projectAt, toolName } from '../project.js';
 import { CliError, codeOf, exit, withHint } from '../exit.js';
-import type { Output } from '../output.js';
-import { hasManifest, projectAt, toolName } from '../project.js';
 import { told } from './tools.js';
 
 /** A stand-in until the tool reports its own name. */
 const anyName = 'unnamed';
-
-export type Template = 'python' | 'node' | 'bash';
 
 export interface RegisterOptions {
   readonly name?: string;
@@ -92,7 +88,7 @@ async function tellInstallation({ client, out }: Session, name: string): Promise
 }
 
 /** Writes a tool to start from, with its README and a test. */
-export function create(out: Output, path: string, template: Template): void {
+export function create({ out }: Session, path: string, { template }: { readonly template: string }): void {
   const folder = resolve(path);
   const name = basename(folder);
   if (!toolName.test(name))

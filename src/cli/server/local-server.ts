@@ -1,13 +1,14 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { acquireLock } from '../../common/lock.js';
+import { manifest } from '../../common/project.js';
 import { runningServer, type RunningServer } from '../../common/server-file.js';
+import type { Session } from '../api.js';
 import { CliError, exit } from '../exit.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
-import { startServer } from './start-server.js';
 
 /** A first start makes a database, too. */
 const startTimeoutMs = 120_000;
@@ -104,4 +105,32 @@ async function isReady(running: RunningServer | undefined): Promise<boolean> {
   const signal = AbortSignal.timeout(unreadyMs);
   const answer = await fetch(`${running.url}/readyz`, { signal }).catch(() => undefined);
   return answer?.ok === true;
+}
+
+/** Starts the server of this package as `npm start` does, with the Node that runs this. */
+function startServer(
+  { root, dataDir, environment }: Surroundings,
+  stdio: StdioOptions,
+  settings: Readonly<Record<string, string>> = {},
+): ChildProcess {
+  return spawn('sh', ['-c', manifest().scripts.start], {
+    cwd: root,
+    env: {
+      ...environment,
+      PATH: `${dirname(process.execPath)}:${environment['PATH'] ?? ''}`,
+      TOOLKEEPER_DATA_DIR: dataDir,
+      ...settings,
+    },
+    stdio,
+  });
+}
+
+/** Runs the server in the foreground; its exit code is ours. */
+export async function start({ surroundings }: Session): Promise<void> {
+  const child = startServer(surroundings, 'inherit');
+  // A Ctrl-C reaches it by itself; this process goes on until it has drained.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = code ?? 1;
 }

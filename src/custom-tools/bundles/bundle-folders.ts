@@ -5,7 +5,7 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import type { Problem } from '../../common/errors.js';
@@ -16,7 +16,9 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
-import { BundlesRepository } from './bundles.repository.js';
+import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
+import { isUtf8 } from 'node:buffer';
+import { packageFolders } from './package-installer.js';
 
 const sweepEveryMs = 3_600_000;
 /** A work folder as old as this was left by a server that was killed. */
@@ -62,7 +64,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   async folderOf(hash: string, checked = true): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
     if (!checked && (await isFolder(folder))) return folder;
-    return this.fetching.join(hash, undefined, () => this.fetch(hash));
+    return this.fetching.join(hash, () => this.fetch(hash));
   }
 
   /**
@@ -165,3 +167,61 @@ const isAbandoned = (path: string): Promise<boolean> =>
     ({ mtimeMs }) => Date.now() - mtimeMs > abandonedMs,
     () => false,
   );
+
+export interface BundleFile {
+  /** Below the bundle's folder. */
+  readonly path: string;
+  /** Null: it is no text, or there is too much of it. */
+  readonly content: string | null;
+  readonly executable: boolean;
+}
+
+export interface BundleFiles {
+  /** By path. */
+  readonly data: readonly BundleFile[];
+  /** All files are there with their contents. */
+  readonly complete: boolean;
+}
+
+const mostFiles = 200;
+/** Of all contents together. */
+const mostBytes = 1_048_576;
+const executableBits = 0o111;
+
+/** Reads the files of an unpacked bundle as they were uploaded: without packages that were installed. */
+export async function filesIn(folder: string, { files, installLog }: StoredBundle): Promise<BundleFiles> {
+  const data: BundleFile[] = [];
+  let bytesLeft = mostBytes;
+  for await (const path of pathsBelow(folder, '', installLog === null ? [] : packageFolders)) {
+    if (data.length === mostFiles) break;
+    const { size, ...file } = await read(join(folder, path), bytesLeft);
+    if (file.content !== null) bytesLeft -= size;
+    data.push({ path, ...file });
+  }
+  data.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { data, complete: data.length === files && data.every(({ content }) => content !== null) };
+}
+
+async function* pathsBelow(
+  folder: string,
+  below: string,
+  leftOut: readonly string[] = [],
+): AsyncGenerator<string> {
+  for await (const entry of await opendir(join(folder, below))) {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    if (!entry.isDirectory()) yield path;
+    else if (!leftOut.includes(path)) yield* pathsBelow(folder, path);
+  }
+}
+
+async function read(path: string, mostSize: number) {
+  const file = await open(path);
+  try {
+    const { size, mode } = await file.stat();
+    const bytes = size > mostSize ? undefined : await file.readFile();
+    const isText = bytes !== undefined && isUtf8(bytes) && !bytes.includes(0);
+    return { size, executable: (mode & executableBits) !== 0, content: isText ? bytes.toString() : null };
+  } finally {
+    await file.close();
+  }
+}

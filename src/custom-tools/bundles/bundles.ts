@@ -12,8 +12,7 @@ import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
-import { PackageInstaller } from './package-installer.js';
-import { textOf } from './ecosystems.js';
+import { PackageInstaller, textOf } from './package-installer.js';
 
 /** A bundle that is stored, and what its tool.json says. */
 export interface TakenBundle {

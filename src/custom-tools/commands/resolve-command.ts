@@ -14,6 +14,8 @@ export type LaunchSettings = Pick<
   CustomTool,
   | 'id'
   | 'userNumber'
+  | 'protocol'
+  | 'sandbox'
   | 'command'
   | 'args'
   | 'url'
@@ -45,7 +47,7 @@ export interface ResolvedCommand {
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
-  tool: Omit<LaunchSettings, 'id' | 'userNumber' | 'env' | 'url' | 'headers' | 'bundle'>,
+  tool: Pick<LaunchSettings, 'command' | 'args' | 'workingDir' | 'permissions' | 'pinnedCommand'>,
   place: Pick<LaunchSettings, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
   own: PlainEnv,
   root: string,

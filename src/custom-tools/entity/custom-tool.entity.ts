@@ -3,7 +3,7 @@ import type { SemanticErrors, ToolAnnotations, ToolThresholds } from '../../tool
 import type { JsonSchema } from '../../schemas/json-schema.js';
 import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
-import type { StoredEnv } from '../../secrets/stored-env.js';
+import type { StoredEnv } from '../../secrets/env-cipher.js';
 
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];

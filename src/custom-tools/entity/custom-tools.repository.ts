@@ -1,11 +1,10 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Not, Repository } from 'typeorm';
 import { Problem } from '../../common/errors.js';
 import { sanitisedText } from '../../common/pg-text.js';
-import { TypedEvents } from '../../common/typed-events.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
-import { storableMessage } from './tool-condition.js';
+import type { Reply } from '../../process-pool/pool.types.js';
 
 /** What health checks write of a tool. */
 export interface ToolCondition {
@@ -15,11 +14,8 @@ export interface ToolCondition {
   readonly errorMessage?: string | null;
 }
 
-/** What of a tool tells what is to be done about it. */
+/** Columns that the reconciler needs. */
 export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
-export type WrittenCondition = Pick<ToolCondition, 'status' | 'healthStatus' | 'errorMessage'> & {
-  readonly name: string;
-};
 
 /** A health check is no change of the tool: `updatedAt` stays. */
 const unchanged = { updatedAt: () => 'updated_at' };
@@ -27,10 +23,6 @@ const unchanged = { updatedAt: () => 'updated_at' };
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
-  private readonly logger = new Logger(CustomToolsRepository.name);
-  /** Every condition that was written, whether it changed anything or not. */
-  readonly conditions = new TypedEvents<WrittenCondition>((error) => this.logger.error(error));
-
   constructor(
     @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
     @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
@@ -70,18 +62,11 @@ export class CustomToolsRepository {
     }
   }
 
-  /** Says what a tool's row says now. */
-  announce(tool: WrittenCondition): void {
-    this.conditions.emit(tool);
-  }
-
   /** Its status alone: what another replica changes meanwhile stays. @throws Problem `not_found` */
   async disable(name: string): Promise<CustomTool> {
     const { id } = await this.get(name);
     await this.tools.update({ id }, { status: 'inactive' });
-    const saved = await this.get(name);
-    this.conditions.emit(saved);
-    return saved;
+    return this.get(name);
   }
 
   /** Where the tool's command leads now. */
@@ -89,8 +74,11 @@ export class CustomToolsRepository {
     await this.tools.update({ name }, { pinnedCommand, ...unchanged });
   }
 
-  /** A tool that was disabled stays so, whatever its last processes do. */
-  async setCondition(name: string, condition: ToolCondition): Promise<void> {
+  /**
+   * A tool that was disabled stays so, whatever its last processes do.
+   * @returns the condition as it was written; undefined if nothing was
+   */
+  async setCondition(name: string, condition: ToolCondition): Promise<ToolCondition | undefined> {
     const { errorMessage } = condition;
     const clean = typeof errorMessage === 'string' && { errorMessage: storableMessage(errorMessage) };
     const changes = { ...condition, ...clean };
@@ -98,7 +86,7 @@ export class CustomToolsRepository {
       { name, status: Not('inactive') },
       { ...changes, ...unchanged },
     );
-    if (affected) this.conditions.emit({ name, ...changes });
+    return affected ? changes : undefined;
   }
 
   /** @throws Problem `not_found` */
@@ -120,3 +108,42 @@ export class CustomToolsRepository {
     await this.imports.save({ path, contentHash });
   }
 }
+
+const maxMessage = 4_096;
+
+export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
+
+/** Words for a tool's row that may come from the tool itself: its stderr, its answer to `health`. */
+export function storableMessage(text: string): string {
+  return sanitisedText(text).slice(0, maxMessage);
+}
+
+/** The condition that an answer to `health` tells: without a known status the tool is healthy, since it is alive. */
+export function healthOf(reply: Reply): StatedHealth {
+  if ('error' in reply) {
+    const { code, message } = reply.error;
+    // -32601: it has no such method.
+    return code === -32601 ? wellNow : { healthStatus: 'degraded', errorMessage: message };
+  }
+  const { status, message } = (reply.result ?? {}) as { status?: unknown; message?: unknown };
+  if (status !== 'degraded' && status !== 'unhealthy') return wellNow;
+  return { healthStatus: status, errorMessage: typeof message === 'string' ? message : null };
+}
+
+/**
+ * The condition of a tool that has just answered `initialize`.
+ * @param health its answer to `health`; undefined: none within the time of a trial start, which is no fault yet
+ */
+export function answeredNow(health: Reply | undefined) {
+  const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;
+  const reason = errorMessage === null ? null : storableMessage(errorMessage);
+  return { healthStatus, errorMessage: reason, lastHealthCheck: new Date() };
+}
+
+/** The condition of a tool that cannot be started. */
+export function brokenBy(reason: string) {
+  const errorMessage = storableMessage(reason);
+  return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;
+}
+
+const wellNow: StatedHealth = { healthStatus: 'healthy', errorMessage: null };

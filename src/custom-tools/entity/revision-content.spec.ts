@@ -9,7 +9,7 @@ import {
   filesKey,
   type RevisionContent,
 } from './revision-content.js';
-import type { SealedValue, StoredEnv } from '../../secrets/stored-env.js';
+import type { SealedValue, StoredEnv } from '../../secrets/env-cipher.js';
 
 const file = (path: string, hash: string | null, changes: Partial<ProgramFile> = {}): ProgramFile => ({
   path,

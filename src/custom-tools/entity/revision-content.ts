@@ -1,9 +1,9 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { escapePointer } from '../../common/field-problems.js';
-import { jsonDifferences } from '../../common/json-differences.js';
-import { isObject, type JsonObject } from '../../common/json.js';
+import { differenceAt, type JsonDifference, jsonDifferences } from '../../common/json-differences.js';
+import { isObject } from '../../common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { identityOf, type StoredEnv, withoutValues } from '../../secrets/stored-env.js';
+import { identityOf, type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
 import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
 
 /** What identifies a revision. */
@@ -13,13 +13,8 @@ export interface RevisionContent {
   readonly files: readonly ProgramFile[];
 }
 
-/** One difference between two revisions; a side that has nothing there lacks its member. */
-export interface RevisionChange {
-  /** JSON pointer into `{configuration, files}`. */
-  readonly path: string;
-  readonly before?: unknown;
-  readonly after?: unknown;
-}
+/** One difference between two revisions; its path leads into `{configuration, files}`. */
+export type RevisionChange = JsonDifference;
 
 /** Everything of a tool but its identity, its condition and the environment, which is secret. */
 export function configurationOf(tool: CustomTool): ToolConfiguration {
@@ -124,15 +119,14 @@ export function changesBetween(
   return changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Where two JSON values differ. @param path of both, a JSON pointer */
+/** The differences of two JSON values whose lists are compared as a whole. @param path of both, a JSON pointer */
 export const fieldChanges = (path: string, before: unknown, after: unknown): RevisionChange[] =>
-  jsonDifferences(before, after, { isSame, namesIn, tell: change }, path);
+  jsonDifferences(before, after, membersOf, path);
 
-function namesIn(before: unknown, after: unknown): ReadonlySet<string> | undefined {
-  const [from, to] = [membersOf(before), membersOf(after)];
-  const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);
-  // An empty object that came or went has no members that could tell of it.
-  return from && to && names.size > 0 ? names : undefined;
+/** The members of an object; absent values have none. */
+function membersOf(value: unknown): object | undefined {
+  if (value === undefined) return {};
+  return isObject(value) ? value : undefined;
 }
 
 function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
@@ -142,7 +136,7 @@ function environmentChanges(before: RevisionContent['env'], after: RevisionConte
   return [...names]
     .filter((name) => ownMember(from, name) !== ownMember(to, name))
     .map((name) =>
-      change(
+      differenceAt(
         `/configuration/env/${escapePointer(name)}`,
         ownMember(hiddenBefore, name),
         ownMember(hiddenAfter, name),
@@ -158,25 +152,6 @@ function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile
   return differingFiles(before, after).map((path) => {
     const of = (files: readonly ProgramFile[]): ProgramFile | undefined =>
       files.find((file) => file.path === path);
-    return change(`/files/${escapePointer(path)}`, of(before), of(after));
+    return differenceAt(`/files/${escapePointer(path)}`, of(before), of(after));
   });
 }
-
-/** Objects with members are the same where these are, which are compared one by one. */
-function isSame(before: unknown, after: unknown): boolean {
-  if (isObject(before) && isObject(after)) return namesIn(before, after) === undefined;
-  // JSON knows no `undefined`: there it would be `null`.
-  return (before === undefined) === (after === undefined) && canonicalJson(before) === canonicalJson(after);
-}
-
-/** The members of an object; of nothing at all: none. Lists and plain values have none to compare. */
-function membersOf(value: unknown): JsonObject | undefined {
-  if (value === undefined) return {};
-  return isObject(value) ? value : undefined;
-}
-
-const change = (path: string, before: unknown, after: unknown): RevisionChange => ({
-  path,
-  ...(before !== undefined && { before }),
-  ...(after !== undefined && { after }),
-});

@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 import type { CustomTool } from './custom-tool.entity.js';
-import type { StoredEnv } from '../../secrets/stored-env.js';
+import type { StoredEnv } from '../../secrets/env-cipher.js';
 
 export const revisionSources = [
   'register',

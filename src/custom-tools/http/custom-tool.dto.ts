@@ -14,7 +14,7 @@ import {
 import type { RunningTools } from '../running/running-tools.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
-import { hiddenValue, shownUrl, withoutValues } from '../../secrets/stored-env.js';
+import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
 import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
 import { PageOf, SentBackBy } from '../../rest/dto.js';
 

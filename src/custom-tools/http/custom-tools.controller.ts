@@ -7,7 +7,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Audited } from '../../auth/audit/audited.decorator.js';
+import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
@@ -19,9 +19,9 @@ import { ApiExecute } from '../../tools/tools.dto.js';
 import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import {
   CustomToolHealthView,
+  CustomToolPageView,
   CustomToolView,
   customToolView,
-  CustomToolPageView,
   ValidationView,
 } from './custom-tool.dto.js';
 import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';

@@ -5,8 +5,7 @@ import { fieldChanges } from '../entity/revision-content.js';
 import { wrong } from '../../rest/wrong-field.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { mcpToolName } from '../../mcp/client/mcp-names.js';
-import { type McpReview, reviewTools } from '../../mcp/client/mcp-review.js';
+import { mcpToolName, type McpReview, reviewTools } from '../../mcp/client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { ApproveBody, McpToolsView, McpToolView } from './mcp-tools.dto.js';
 

@@ -1,36 +1,13 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { Placed } from '../../streams/event-ring.js';
-import { Lifecycle } from '../../common/lifecycle.js';
-import { endlessMaxUnread as maxUnread, OpenStreams } from '../../streams/open-streams.js';
-import { SseStream } from '../../streams/sse-stream.js';
+import { OpenStreams } from '../../streams/open-streams.js';
 import { StreamTopics } from '../../streams/stream-topics.js';
-import { acceptsEvents, sseHeaders } from '../../streams/sse.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { acceptsEvents, lastSeenId, sseHeaders } from '../../streams/sse.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { type LogEntry, type LogRing, ToolLogs } from '../logs/tool-logs.js';
+import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import type { LogPageView, LogsQuery } from './tool-logs.dto.js';
-
-/** The clients that follow logs. */
-@Injectable()
-export class LogStreams extends OpenStreams {
-  private readonly heartbeatMs: number;
-
-  constructor(
-    @Inject(APP_CONFIG) { events, server }: Pick<AppConfig, 'events' | 'server'>,
-    lifecycle: Lifecycle,
-  ) {
-    super({ most: events.maxStreams, what: 'logs' }, lifecycle);
-    this.heartbeatMs = server.sseHeartbeatMs;
-  }
-
-  /** @throws Problem `rate_limited`, `shutting_down` */
-  follow(ring: LogRing, place: number): SseStream<LogEntry> {
-    const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
-    return this.add(() => new SseStream({ ring, place, eventOf }, { maxUnread }, this.heartbeatMs));
-  }
-}
 
 /** A tool's log as its operator reads it: a page, or live. */
 @Injectable()
@@ -38,7 +15,7 @@ export class ToolLogsService {
   constructor(
     private readonly repository: CustomToolsRepository,
     private readonly logs: ToolLogs,
-    private readonly streams: LogStreams,
+    private readonly streams: OpenStreams,
     topics: StreamTopics,
   ) {
     topics.add('logs', {
@@ -59,23 +36,15 @@ export class ToolLogsService {
     await this.repository.get(name);
     const { ring } = this.logs.open(name);
     if (request.method === 'GET' && acceptsEvents(request.headers)) {
-      const stream = this.streams.follow(ring, placeToStart(ring, limit, since, request));
+      // A client that comes back goes on where it was; a new one gets the latest entries first.
+      const id = lastSeenId(request.headers, since);
+      const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
+      const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
+      const stream = this.streams.follow('logs', { ring, place, eventOf });
       void reply.headers(sseHeaders);
       return stream;
     }
     const { entries, last, missed } = ring.slice(limit, since);
     return { data: entries, nextSince: last ?? null, missed };
   }
-}
-
-/** A client that comes back goes on where it was; a new one gets the latest entries first. */
-function placeToStart(
-  ring: LogRing,
-  limit: number,
-  since: string | undefined,
-  request: FastifyRequest,
-): number {
-  const lastSeen = request.headers['last-event-id'];
-  const id = typeof lastSeen === 'string' && lastSeen !== '' ? lastSeen : since;
-  return id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
 }

@@ -13,7 +13,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Audited } from '../../auth/audit/audited.decorator.js';
+import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
@@ -21,8 +21,7 @@ import { Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import { PageQuery } from '../../rest/dto.js';
 import type { Principal } from '../../tool-contract/principal.js';
-import { filesIn } from '../bundles/bundle-files.js';
-import { BundleFolders } from '../bundles/bundle-folders.js';
+import { filesIn, BundleFolders } from '../bundles/bundle-folders.js';
 import { Bundles } from '../bundles/bundles.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { BundleFile, BundleFiles } from '../bundles/bundle-files.js';
+import type { BundleFile, BundleFiles } from '../bundles/bundle-folders.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
-import { withoutValues } from '../../secrets/stored-env.js';
+import { withoutValues } from '../../secrets/env-cipher.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
 import { AnyText, Int, OptionalInt, PageOf } from '../../rest/dto.js';
 

@@ -1,5 +1,7 @@
+import type { AppConfig } from '../../config/app-config.js';
 import { type Launcher, launch } from '../../process-pool/launcher.js';
 import {
+  type Dialect,
   type Handshake,
   PoolFailure,
   type ProcessLimits,
@@ -15,6 +17,25 @@ export interface Probe {
   /** Absent where it left `health` unanswered: that is optional. */
   readonly health?: Reply;
 }
+
+/** Limits of a process that hold for a trial start as well as in a pool. @param dialect of an MCP server */
+export const processLimits = (
+  {
+    startTimeoutMs,
+    stopGraceMs,
+    stderrBytes,
+    maxOutputBytes,
+    outputLinesPerSecond,
+  }: AppConfig['customTools'],
+  dialect: Dialect | undefined,
+) => ({
+  startTimeoutMs,
+  stopGraceMs,
+  stderrBytes,
+  maxLineBytes: maxOutputBytes,
+  linesPerSecond: outputLinesPerSecond,
+  ...(dialect && { dialect }),
+});
 
 interface ProbeOptions {
   /** A tool that leaves `health` unanswered this long is taken to be alive. */

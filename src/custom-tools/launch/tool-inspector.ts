@@ -4,7 +4,9 @@ import { resolve } from 'node:path';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { type Probe, probeExecutable } from './probe-executable.js';
+import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
+import { ToolSandbox } from './tool-sandbox.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
 import {
   type Handshake,
   PoolFailure,
@@ -16,16 +18,12 @@ import type { JsonSchema } from '../../schemas/json-schema.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { checkExecutable } from '../commands/resolve-command.js';
-import { ToolSandbox } from './tool-sandbox.js';
-import { dialectOf } from './dialect-of.js';
-import { ToolSpawner } from './tool-spawner.js';
 import type { Redactor } from '../../secrets/redactor.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { mcpToolName } from '../../mcp/client/mcp-names.js';
-import { reviewTools } from '../../mcp/client/mcp-review.js';
+import { mcpToolName, reviewTools } from '../../mcp/client/mcp-review.js';
 import { asUnavailable, wrong } from '../../rest/wrong-field.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 
@@ -77,8 +75,8 @@ export class ToolInspector {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly spawner: ToolSpawner,
     private readonly preparation: LaunchPreparation,
+    private readonly pools: PoolFactory,
     private readonly sandbox: ToolSandbox,
     private readonly schemas: InputSchemas,
   ) {
@@ -130,16 +128,14 @@ export class ToolInspector {
     const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
     const confined = await this.sandbox.confine(tool, launch);
-    const { startTimeoutMs, stopGraceMs, stderrBytes, ...most } = this.config.customTools;
-    const [maxLineBytes, linesPerSecond] = [most.maxOutputBytes, most.outputLinesPerSecond];
+    const { startTimeoutMs } = this.config.customTools;
     try {
-      const dialect = dialectOf(tool, launch.spec.cwd);
-      const own = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
-      const limits = { ...own, ...(dialect && { dialect }) };
-      const { slots, launch: start } = this.spawner.starts(launch);
+      const limits = processLimits(this.config.customTools, launch.dialect);
       const hear = listen?.(launch.redactor);
-      const probed = await slots.run(startTimeoutMs, () =>
-        probeExecutable(confined.command, limits, start, { hear }),
+      const probed = await this.pools.runOnce(
+        startTimeoutMs,
+        (start) => probeExecutable(confined.command, limits, start, { hear }),
+        launch.remote,
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
     } catch (error) {

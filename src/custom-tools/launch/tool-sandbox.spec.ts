@@ -1,11 +1,10 @@
-import { HttpAdapterHost } from '@nestjs/core';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { loadConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
+import { ToolSpawner } from '../../process-pool/tool-spawner.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { ToolSandbox } from './tool-sandbox.js';
-import { ToolSpawner } from './tool-spawner.js';
 
 const metric = (name: string) => ({ name, help: name, registers: [new Registry()] });
 
@@ -28,7 +27,6 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       new Gauge(metric('up')),
       new Gauge(metric('waiting')),
       new Counter(metric('restarts')),
-      new HttpAdapterHost(),
     ),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };

@@ -1,13 +1,12 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { ToolSpawner } from '../../process-pool/tool-spawner.js';
 import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
-import type { SandboxDemands } from '../../sandbox/sandbox-policy.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolPermissions } from '../entity/sandbox-settings.js';
-import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 
@@ -82,9 +81,7 @@ const elsewhere: Omit<Confined, 'command'> = {
   dispose: () => Promise.resolve(),
 };
 
-function demandsOf({ sandbox, permissions }: Restricted): SandboxDemands {
-  return { ...sandbox, ...permissions };
-}
+const demandsOf = ({ sandbox, permissions }: Restricted) => ({ ...sandbox, ...permissions });
 
 const permissionFields = [
   'canReadFiles',

@@ -6,11 +6,12 @@ import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { type ToolHistory, ToolRegistry } from '../../tools/tool-registry.js';
-import { serverOf } from '../../mcp/client/mcp-names.js';
+import { serverOf } from '../../mcp/client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
+import { ToolSupervisor } from '../running/tool-supervisor.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository, answeredNow, brokenBy } from '../entity/custom-tools.repository.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
 import {
   type Inspection,
@@ -18,9 +19,7 @@ import {
   ToolInspector,
   type ToolValidation,
 } from '../launch/tool-inspector.js';
-import { isInSameOrder, reordered } from '../entity/order-of-schemas.js';
 import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
-import { answeredNow, brokenBy } from '../entity/tool-condition.js';
 import { offeredAs, Registrations, type Request } from './registrations.js';
 import { completed } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
@@ -36,15 +35,11 @@ export class CustomToolManager implements ToolHistory {
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
+    private readonly supervisor: ToolSupervisor,
     private readonly box: EnvCipher,
     registry: ToolRegistry,
   ) {
     registry.history = this;
-    running.events.subscribe((event) => {
-      const tool = event.type === 'spawn' && this.running.get(event.pool)?.tool;
-      // Should it fail, the next process that starts is another chance.
-      if (tool && reordered(tool, event.handshake)) void this.reload(tool.name).catch(() => undefined);
-    });
   }
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
@@ -180,6 +175,7 @@ export class CustomToolManager implements ToolHistory {
     return this.oneAtATime.run(name, async () => {
       const saved = await this.repository.disable(name);
       this.running.disable(saved);
+      this.supervisor.stored(saved);
       return saved;
     });
   }
@@ -235,7 +231,7 @@ export class CustomToolManager implements ToolHistory {
 
   private async add(prepared: PreparedTool, origin: RevisionOrigin): Promise<CustomTool> {
     const added = await this.revisions.insert(prepared.tool, prepared.content, origin);
-    this.repository.announce(added);
+    this.supervisor.stored(added);
     await this.run(prepared, added, added.revision);
     return added;
   }
@@ -251,14 +247,13 @@ export class CustomToolManager implements ToolHistory {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    Object.assign(tool, answeredNow(inspected.health), { status, env }, reordered(tool, inspected.handshake));
+    Object.assign(tool, answeredNow(inspected.health), { status, env });
     const prepared = await this.inspector.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
-    this.repository.announce(saved);
+    this.supervisor.stored(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const running = this.running.get(saved.name);
-    const runs =
-      readAs !== 'error' && running?.serves(saved, prepared.content) && isInSameOrder(saved, running.tool);
+    const runs = readAs !== 'error' && running?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }
@@ -286,7 +281,7 @@ export class CustomToolManager implements ToolHistory {
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
-      await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
+      await this.supervisor.write(tool.name, brokenBy(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }

@@ -25,7 +25,7 @@ import {
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
-import type { EnvChanges } from '../../secrets/env-changes.js';
+import type { EnvChanges } from '../../secrets/env-cipher.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
 
 const maxMetadataBytes = 16_384;

@@ -1,20 +1,27 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { bulkhead } from 'cockatiel';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
 import { Problem } from '../../common/errors.js';
-import { mapLimit } from '../../common/map-limit.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
+import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
-import { HealthChecks } from '../running/health-checks.js';
 import { RunningTools } from '../running/running-tools.js';
+import { ToolSupervisor } from '../running/tool-supervisor.js';
+import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { InstalledFolders } from './folder-watcher.js';
-import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { InstalledFolders, InstalledToolsImporter } from './installed-tools.importer.js';
 import { Failures, type Step, stepFor } from './reconciliation.js';
 
 /** A file that was written this long ago is taken to be whole. */
@@ -59,7 +66,7 @@ export interface CustomToolHealth extends Pick<
  * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
  */
 @Injectable()
-export class Reconciler {
+export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(Reconciler.name);
   private readonly loop: IntervalLoop;
   private readonly folders: InstalledFolders;
@@ -75,8 +82,10 @@ export class Reconciler {
     private readonly repository: CustomToolsRepository,
     private readonly manager: CustomToolManager,
     private readonly running: RunningTools,
-    private readonly health: HealthChecks,
+    private readonly supervisor: ToolSupervisor,
     private readonly importer: InstalledToolsImporter,
+    private readonly work: StartupWork,
+    private readonly renewal: SecretsRenewal,
   ) {
     const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
     this.loop = new IntervalLoop(
@@ -88,8 +97,18 @@ export class Reconciler {
     this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
   }
 
+  /** Brings the custom tools up in the background, which readiness waits for. */
+  onApplicationBootstrap(): void {
+    // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
+    const renewed = this.renewal.run();
+    this.work.register('secrets', renewed);
+    const start = (): Promise<void> => this.start();
+    // Tools whose values are as they should be run, whatever became of the others.
+    this.work.register('custom tools', renewed.then(start, start));
+  }
+
   /** Resolves when the registered tools are loaded and the installed ones imported; the rounds go on from there. */
-  async start(): Promise<void> {
+  private async start(): Promise<void> {
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
     try {
       await this.round(false);
@@ -99,12 +118,16 @@ export class Reconciler {
     }
   }
 
-  /** Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. */
-  async stop(): Promise<void> {
+  /**
+   * Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. Calls in
+   * flight have had their time: the HTTP server, which closes next, would wait for them without end.
+   */
+  async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     await this.loop.stop();
     this.folders.close();
     await endsWithin(lastWorkMs, Promise.all(this.underWay.values()));
+    await this.running.stopAll();
   }
 
   /** One round; resolves when all that it began has ended. @param checks tools are also asked how they are */
@@ -117,10 +140,10 @@ export class Reconciler {
   async check(name: string): Promise<CustomToolHealth> {
     const row = await this.repository.get(name);
     const found = await this.find(name, row, true);
-    if (this.processesOf(name)) await this.health.ping(name);
-    else if (row.status === 'active') await this.health.look(name, found.gone);
+    if (this.processesOf(name)) await this.supervisor.ping(name);
+    else if (row.status === 'active') await this.supervisor.look(name, found.gone);
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
-    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.health.processesOf(name) ?? {};
+    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.supervisor.processesOf(name) ?? {};
     const processes = { starting, idle, busy, waiting };
     return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
   }
@@ -166,7 +189,7 @@ export class Reconciler {
       isOfRow: row !== undefined && wrapper.isOf(row),
       hasChangedFiles: changed.length > 0,
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
-      triesByItself: this.health.triesByItself(name),
+      triesByItself: this.supervisor.triesByItself(name),
     };
     const isAsWanted = stepFor({ row, running, mayTry: true, checks: false }) === undefined;
     if (isAsWanted) this.failures.forget(name);
@@ -182,7 +205,8 @@ export class Reconciler {
     } catch (error) {
       if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
       // What is wrong with the tool itself, such as a schema that costs too much here, shows in its status.
-      if (error instanceof Problem && !this.running.get(name)) await this.health.broken(name, error.detail);
+      if (error instanceof Problem && !this.running.get(name))
+        await this.supervisor.broken(name, error.detail);
     }
   }
 
@@ -194,7 +218,7 @@ export class Reconciler {
       if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
     } else if (row?.status === 'error') {
       this.inVain(name, what, 'broken');
-      await this.health.stillBroken(name, reason);
+      await this.supervisor.write(name, { errorMessage: reason, lastHealthCheck: new Date() });
     } else if (this.inVain(name, what)) {
       this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
     }
@@ -220,13 +244,13 @@ export class Reconciler {
 
   private async checkOne(tool: Found): Promise<void> {
     const { name, step, gone, what } = tool;
-    if (step === 'ping') return this.health.ping(name);
-    if (step === 'look') return this.health.look(name, gone);
+    if (step === 'ping') return this.supervisor.ping(name);
+    if (step === 'look') return this.supervisor.look(name, gone);
     if (step !== 'trial') return;
     const reason = await this.reload(tool);
     if (reason === undefined) return;
     this.inVain(name, what, 'broken');
-    await this.health.broken(name, reason);
+    await this.supervisor.broken(name, reason);
   }
 
   /** The files are as they were a moment ago: nobody is writing them. */
@@ -260,14 +284,16 @@ export class Reconciler {
   }
 
   /** What goes wrong with one is logged and holds up no other. */
-  private each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
-    return mapLimit(items, width, async (item) => {
+  private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
+    const lanes = bulkhead(width, Infinity);
+    const run = async (item: T): Promise<void> => {
       if (!this.isStopping) await task(item).catch((error: unknown) => this.logger.error(error));
-    });
+    };
+    await Promise.all(items.map((item) => lanes.execute(() => run(item))));
   }
 
   private processesOf(name: string): number {
-    const { starting = 0, idle = 0, busy = 0 } = this.health.processesOf(name) ?? {};
+    const { starting = 0, idle = 0, busy = 0 } = this.supervisor.processesOf(name) ?? {};
     return starting + idle + busy;
   }
 }

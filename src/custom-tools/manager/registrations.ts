@@ -11,7 +11,7 @@ import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { Bundles, type Upload } from '../bundles/bundles.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { shownUrl } from '../../secrets/stored-env.js';
+import { shownUrl, changedEnv, sealedEnv, EnvCipher } from '../../secrets/env-cipher.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { wrong } from '../../rest/wrong-field.js';
 import {
@@ -25,11 +25,9 @@ import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
-import { changedEnv, sealedEnv } from '../../secrets/env-changes.js';
-import { EnvCipher } from '../../secrets/env-cipher.js';
 import { CustomToolCreate, type CustomToolUpdate } from './custom-tools.dto.js';
-import { manifestIn } from './tool-manifest.js';
 import {
+  manifestIn,
   changedSettings,
   checkCache,
   checkPool,

@@ -4,13 +4,14 @@ import { sanitisedText } from '../../common/pg-text.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { isServerName } from '../../mcp/client/mcp-names.js';
-import { plainDefinitions, reviewTools } from '../../mcp/client/mcp-review.js';
+import { isServerName, plainDefinitions, reviewTools } from '../../mcp/client/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
-import { answeredNow } from '../entity/tool-condition.js';
+import { answeredNow } from '../entity/custom-tools.repository.js';
 import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../../rest/wrong-field.js';
+import { parse } from 'secure-json-parse';
+import { messageOf } from '../../common/message-of.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
@@ -197,4 +198,19 @@ function merged<T extends object>(stored: T | null, changes: T | null | undefine
 
 function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<T>;
+}
+
+/**
+ * The content of a tool.json. The text of a file that is no JSON stays in it: it may be a link to what nobody may read.
+ * @throws Problem `invalid_request`
+ */
+export function manifestIn(content: string): object {
+  try {
+    return parse(content) as object;
+  } catch (error) {
+    const message = messageOf(error);
+    if (message.includes('prototype')) throw new Problem('invalid_request', 'it has a member __proto__');
+    const where = / at position \d+ \(line \d+ column \d+\)/.exec(message)?.[0] ?? '';
+    throw new Problem('invalid_request', `it is no JSON${where}`);
+  }
 }

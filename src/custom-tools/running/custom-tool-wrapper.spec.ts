@@ -78,11 +78,23 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
   return new CustomToolWrapper(
     tool,
     () => [],
-    { pool, workingDir: folder, realPath: process.execPath, redactor: new Redactor({}) },
+    {
+      pool,
+      workingDir: folder,
+      realPath: process.execPath,
+      confined: unconfined,
+      redactor: new Redactor({}),
+    },
     running,
     noTracer,
   );
 }
+
+const unconfined = {
+  effective: { tier: 0, enforced: [], notEnforced: [], notes: {} },
+  brokenRule: () => undefined,
+  hint: () => undefined,
+} as const;
 
 async function run(setup: Setup, timeoutMs = 20_000, cancellation = new Cancellation()) {
   const tried = await wrapper(setup);

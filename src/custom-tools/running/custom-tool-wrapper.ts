@@ -12,7 +12,13 @@ import type {
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { configurationOf, contentHashOf, type RevisionContent } from '../entity/revision-content.js';
+import {
+  configurationOf,
+  contentHashOf,
+  processHashOf,
+  type RevisionContent,
+} from '../entity/revision-content.js';
+import type { PreparedTool } from '../launch/tool-inspector.js';
 import { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
@@ -27,6 +33,20 @@ export interface RunningRevision {
   /** How its processes are started; absent where that could not be found out. */
   readonly spec?: ProcessSpec;
 }
+
+/** @param starts false: nothing runs of the files, so that whoever looks for changes finds all of them new */
+export const runningRevision = (
+  revision: number,
+  content: RevisionContent,
+  start: PreparedTool['start'],
+  starts: boolean,
+): RunningRevision => ({
+  revision,
+  contentHash: contentHashOf(content),
+  processHash: processHashOf(content),
+  files: starts ? content.files : [],
+  ...('spec' in start && { spec: start.spec }),
+});
 
 /** An executable as a Tool. */
 export class CustomToolWrapper implements Tool {
@@ -46,7 +66,7 @@ export class CustomToolWrapper implements Tool {
     this.capture = captureOf(tool, this.calls);
   }
 
-  /** What of it can be called. */
+  /** Tools that this entry exposes: one, or an MCP server's approved tools. */
   offered(): readonly Tool[] {
     return [this];
   }
@@ -73,6 +93,11 @@ export class CustomToolWrapper implements Tool {
     const settings = (of: CustomTool): string =>
       contentHashOf({ configuration: configurationOf(of), env: of.env, files: [] });
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
+  }
+
+  /** A text without the values of its environment. */
+  clean(text: string): string {
+    return this.calls.clean(text);
   }
 
   takeSlot({ projectId }: CallContext): Release {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
-import { alteredNumber } from '../../common/exact-numbers.js';
+import { alteredNumber } from '../../rest/exact-numbers.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import { quotedChars } from '../../process-pool/failure-messages.js';
 import {
@@ -8,13 +8,12 @@ import {
   PoolFailure,
   type ReplyError,
   type RequestNotes,
+  type PoolFailureReason,
 } from '../../process-pool/pool.types.js';
 import type { Release, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
-import { tellPoolSpans } from './pool-spans.js';
-import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
 import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.js';
 
 /** A call as the processes of a tool get it. */
@@ -92,7 +91,7 @@ export class PoolCalls {
 
   /** The same of an error, with the grant that may be missing. @param output what the tool wrote beside it */
   explained(message: string, output = ''): string {
-    const hint = 'hint' in this.backend ? this.backend.hint?.(`${message} ${output}`) : undefined;
+    const hint = 'pool' in this.backend ? this.backend.confined.hint(`${message} ${output}`) : undefined;
     return this.clean(hint === undefined ? message : `${message} (${hint})`);
   }
 
@@ -173,7 +172,7 @@ export class PoolCalls {
 
   private brokenRule({ reason, notes }: PoolFailure): string | undefined {
     if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
-    return this.backend.brokenRule?.(notes);
+    return this.backend.confined.brokenRule(notes);
   }
 }
 
@@ -208,4 +207,76 @@ function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
 function reasonOf({ reason }: PoolFailure): OutcomeCode {
   // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
   return reason === 'queue_full' || reason === 'shutting_down' ? 'interrupted' : reason;
+}
+
+/**
+ * Shows a pool's request in the trace: the wait for a process, the start of one if it came to that, and the round trip.
+ * All is read from the request's notes when it is over.
+ * @param arrivedAt of performance.now()
+ */
+export function tellPoolSpans(
+  tracer: Tracer,
+  arrivedAt: number,
+  notes: RequestNotes,
+  failure?: string,
+): void {
+  const now = performance.now();
+  const { queueMs, spawnMs, pid, outputBytes } = notes;
+  const failed = failure !== undefined && { 'error.type': failure };
+  if (queueMs === undefined) return tracer.past('pool.wait', arrivedAt, now, { ...failed });
+  const begunAt = arrivedAt + queueMs;
+  tracer.past('pool.wait', arrivedAt, begunAt, {});
+  // The process may have been on its way before this request came.
+  if (spawnMs !== undefined) tracer.past('pool.spawn', begunAt - spawnMs, begunAt, {});
+  tracer.past('pool.round_trip', begunAt, now, {
+    ...(pid !== undefined && { 'process.pid': pid }),
+    ...(outputBytes !== undefined && { 'toolkeeper.output_bytes': outputBytes }),
+    ...failed,
+  });
+}
+
+/** Failures after which another try may go better. Past its deadline a call has no time for one. */
+const repeatable: ReadonlySet<PoolFailureReason> = new Set([
+  'tool_crashed',
+  'spawn_failed',
+  'protocol_error',
+  'timeout',
+]);
+
+/** What decides whether a failed call is run once more. */
+export interface RepetitionFacts {
+  /** How often it was run; the first time is 1. */
+  readonly attempt: number;
+  readonly maxRetries: number;
+  readonly retryDelayMs: number;
+  readonly idempotent: boolean;
+  readonly remainingMs: number;
+  /** The caller has left. */
+  readonly aborted: boolean;
+}
+
+/** Running a call twice is safe when nothing of it reached a process, or when the tool says so of itself (idempotent). */
+export function mayRepeat(failure: Pick<PoolFailure, 'reason' | 'written'>, facts: RepetitionFacts): boolean {
+  const safe = !failure.written || facts.idempotent;
+  const timeLeft = facts.remainingMs > facts.retryDelayMs;
+  return (
+    repeatable.has(failure.reason) && safe && timeLeft && facts.attempt <= facts.maxRetries && !facts.aborted
+  );
+}
+
+/**
+ * A call that reached a process and brought no answer may have done its work, whatever its caller is told. Of a tool
+ * that only reads there is nothing to wonder about.
+ */
+export function isResultUnknown(written: boolean, { readOnly }: Pick<ToolAnnotations, 'readOnly'>): boolean {
+  return written && !readOnly;
+}
+
+/** What an agent must know before it calls again. */
+export function sayResultUnknown(
+  message: string,
+  { idempotent }: Pick<ToolAnnotations, 'idempotent'>,
+): string {
+  const advice = idempotent ? '; calling it again is safe' : '';
+  return `${message}. The result is unknown: the tool may have done its work${advice}`;
 }

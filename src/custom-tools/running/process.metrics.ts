@@ -4,87 +4,60 @@ import type { Counter, Gauge } from 'prom-client';
 import { Contributors } from '../../observability/contributors.js';
 import { forgetTool } from '../../observability/forget-tool.js';
 import { CallReports } from '../../tools/call-reports.js';
-import { residentBytes } from './resident-memory.js';
+import { residentBytes } from './process-renewal.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
 
-const processMetricNames = {
-  spawns: 'toolkeeper_process_spawns_total',
-  terminations: 'toolkeeper_process_terminations_total',
-  strayLines: 'toolkeeper_process_stray_lines_total',
-  processes: 'toolkeeper_processes',
-  memory: 'toolkeeper_process_memory_bytes',
-} as const;
+const spawns = 'toolkeeper_process_spawns_total';
+const terminations = 'toolkeeper_process_terminations_total';
+const strayLines = 'toolkeeper_process_stray_lines_total';
+const processes = 'toolkeeper_processes';
+const memory = 'toolkeeper_process_memory_bytes';
+const strayHelp = 'Lines on the stdout of tool processes that were no messages';
+const [tool, reason, state] = ['tool', 'reason', 'state'];
 
 export const processMetrics = [
+  makeCounterProvider({ name: spawns, help: 'Tool processes started', labelNames: [tool] }),
   makeCounterProvider({
-    name: processMetricNames.spawns,
-    help: 'Tool processes started',
-    labelNames: ['tool'],
-  }),
-  makeCounterProvider({
-    name: processMetricNames.terminations,
+    name: terminations,
     help: 'Tool processes ended, by reason',
-    labelNames: ['tool', 'reason'],
+    labelNames: [tool, reason],
   }),
-  makeCounterProvider({
-    name: processMetricNames.strayLines,
-    help: 'Lines on the stdout of tool processes that were no messages',
-    labelNames: ['tool'],
-  }),
-  makeGaugeProvider({
-    name: processMetricNames.processes,
-    help: 'Tool processes by state',
-    labelNames: ['tool', 'state'],
-  }),
-  makeGaugeProvider({
-    name: processMetricNames.memory,
-    help: "Resident memory of a tool's processes",
-    labelNames: ['tool'],
-  }),
+  makeCounterProvider({ name: strayLines, help: strayHelp, labelNames: [tool] }),
+  makeGaugeProvider({ name: processes, help: 'Tool processes by state', labelNames: [tool, state] }),
+  makeGaugeProvider({ name: memory, help: "Resident memory of a tool's processes", labelNames: [tool] }),
 ];
 
-/** Counts starts, ends and stray lines of tools' processes. */
+/** Counts starts, ends and unparsed lines of tools' processes; which there are, and their memory, is looked up for a scrape. */
 @Injectable()
-export class ProcessCounts {
+export class ProcessMetrics {
   constructor(
     private readonly running: RunningTools,
     private readonly calls: CallReports,
-    @InjectMetric(processMetricNames.spawns) private readonly spawns: Counter,
-    @InjectMetric(processMetricNames.terminations) private readonly terminations: Counter,
-    @InjectMetric(processMetricNames.strayLines) private readonly strayLines: Counter,
+    contributors: Contributors,
+    @InjectMetric(spawns) private readonly spawns: Counter,
+    @InjectMetric(terminations) private readonly terminations: Counter,
+    @InjectMetric(strayLines) private readonly strayLines: Counter,
+    @InjectMetric(processes) private readonly processes: Gauge,
+    @InjectMetric(memory) private readonly memory: Gauge,
   ) {
-    running.events.subscribe((event) => this.count(event));
-    running.deletions.subscribe((tool) => void this.forget(tool));
+    contributors.addSampler(() => this.sample());
   }
 
-  /** Removes the series of a deleted tool: those of its processes once the last one has ended. */
-  private async forget(tool: string): Promise<void> {
-    void this.calls.forget(tool);
-    await this.running.ended(tool);
-    // The name may have been taken again meanwhile.
-    if (this.running.get(tool)) return;
-    await forgetTool(tool, [this.spawns, this.terminations, this.strayLines]);
-  }
-
-  private count(event: RuntimeEvent): void {
+  count(event: RuntimeEvent): void {
     const tool = event.pool;
     if (event.type === 'spawn') this.spawns.inc({ tool });
     else if (event.type === 'terminate') this.terminations.inc({ tool, reason: event.reason });
     else if (event.type === 'noise') this.strayLines.inc({ tool }, event.lines);
   }
-}
 
-/** The processes of each loaded tool and their memory, looked at when somebody scrapes. */
-@Injectable()
-export class ProcessGauges {
-  constructor(
-    private readonly running: RunningTools,
-    contributors: Contributors,
-    @InjectMetric(processMetricNames.processes) private readonly processes: Gauge,
-    @InjectMetric(processMetricNames.memory) private readonly memory: Gauge,
-  ) {
-    contributors.addSampler(() => this.sample());
+  /** Removes the series of a deleted tool: those of its processes once the last one has ended. */
+  async forget(tool: string): Promise<void> {
+    void this.calls.forget(tool);
+    await this.running.ended(tool);
+    // The name may have been taken again meanwhile.
+    if (this.running.get(tool)) return;
+    await forgetTool(tool, [this.spawns, this.terminations, this.strayLines]);
   }
 
   private sample(): void {

@@ -4,29 +4,24 @@ import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { ProcessPool } from '../../process-pool/process-pool.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { CustomToolWrapper, runningRevision } from './custom-tool-wrapper.js';
 import { McpServerWrapper } from './mcp-server-wrapper.js';
-import { poolSettings } from './pool-settings.js';
-import { OfferedTools } from './offered-tools.js';
-import { ProjectPools } from './project-pools.js';
-import { poolsOf, type ToolBackend } from './tool-backend.js';
-import { McpListing } from '../../mcp/client/mcp-listing.js';
-import { dialectOf } from '../launch/dialect-of.js';
+import { poolSettings, ProjectPools, poolsOf, type ToolBackend } from './tool-backend.js';
+import { McpListing } from '../../mcp/client/mcp-review.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
-import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
+import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { asUnavailable } from '../../rest/wrong-field.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
-import type { ProcessEnd } from '../../sandbox/violation.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
-import { ToolSpawner } from '../launch/tool-spawner.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
@@ -41,8 +36,8 @@ export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
-  /** What agents can call of each. */
-  private readonly offered: OfferedTools;
+  /** Tools in the registry by the custom tool that they stand for: itself, or an MCP server's own. */
+  private readonly offered = new Map<string, readonly Tool[]>();
   private closed = false;
   private readonly logger = new Logger(RunningTools.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
@@ -51,14 +46,12 @@ export class RunningTools {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly spawner: ToolSpawner,
+    private readonly factory: PoolFactory,
     private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
     private readonly tracer: Tracer,
     private readonly registry: ToolRegistry,
-  ) {
-    this.offered = new OfferedTools(registry);
-  }
+  ) {}
 
   get(name: string): CustomToolWrapper | undefined {
     return this.wrappers.get(name);
@@ -77,7 +70,7 @@ export class RunningTools {
 
   /** Whether what a custom tool offers can be called by this name. */
   offers(tool: string, name: string): boolean {
-    return this.offered.names(tool).includes(name);
+    return this.namesOf(tool).includes(name);
   }
 
   /**
@@ -86,7 +79,7 @@ export class RunningTools {
    */
   effective(tool: CustomTool, wrapper = this.wrappers.get(tool.name)): EffectiveSandbox {
     const backend = wrapper?.backend;
-    return (backend && 'pool' in backend && backend.effective) || this.sandbox.effective(tool);
+    return backend && 'pool' in backend ? backend.confined.effective : this.sandbox.effective(tool);
   }
 
   /** Whether any tool, of whatever kind, can be called by this name. */
@@ -100,25 +93,19 @@ export class RunningTools {
    * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
    */
   async build(
-    { tool, validate, validators, content, start, listed }: PreparedTool,
+    prepared: PreparedTool,
     revision: number,
     trial?: { readonly book?: LogBook },
   ): Promise<CustomToolWrapper> {
+    const { tool, validate, validators, content, start } = prepared;
     const holder = this.registry.find(tool.name)?.definition.kind ?? 'custom';
     if (holder !== 'custom') {
       const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
     const shared = trial ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(tool, { start, listed }, trial?.book));
-    const running = {
-      revision,
-      contentHash: contentHashOf(content),
-      processHash: processHashOf(content),
-      // Nothing runs of files that cannot be started: to whoever looks for changes they are new.
-      files: 'pool' in backend ? content.files : [],
-      ...('spec' in start && { spec: start.spec }),
-    };
+    const backend = shared ?? (await this.backendOf(prepared, trial?.book));
+    const running = runningRevision(revision, content, start, 'pool' in backend);
     return tool.protocol === 'mcp'
       ? new McpServerWrapper(tool, validators, backend, running, this.tracer, (each) =>
           this.changed(this.wrappers.get(tool.name), each),
@@ -134,7 +121,7 @@ export class RunningTools {
     this.wrappers.set(name, wrapper);
     if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
-    this.offered.set(wrapper);
+    this.offer(wrapper);
     this.warn(wrapper);
   }
 
@@ -146,14 +133,16 @@ export class RunningTools {
 
   /** Takes a tool out of use for good. */
   delete(name: string): void {
-    const offered = this.offered.names(name);
+    const offered = this.namesOf(name);
     this.withdraw(name);
     this.logs.forget(name);
     for (const each of new Set([name, ...offered])) this.deletions.emit(each);
   }
 
   private withdraw(name: string): void {
-    this.offered.remove(name);
+    const gone = this.offered.get(name) ?? [];
+    this.offered.delete(name);
+    if (gone.length > 0) this.registry.exchange(gone, []);
     const wrapper = this.wrappers.get(name);
     this.wrappers.delete(name);
     if (wrapper) void this.retire(wrapper);
@@ -165,9 +154,14 @@ export class RunningTools {
     await Promise.all(poolsOf(backend).map((pool) => this.stop(pool, definition.timeoutMs)));
   }
 
-  /** The pool is one that the tool has now: not a trial's, nor of a replaced configuration. */
-  runsOn(tool: string, pool: ProcessPool): boolean {
-    return poolsOf(this.wrappers.get(tool)?.backend).includes(pool);
+  /** The pools that the tool has now: not a dry run's, nor those of a replaced configuration. */
+  poolsOf(tool: string): readonly ProcessPool[] {
+    return poolsOf(this.wrappers.get(tool)?.backend);
+  }
+
+  /** A text without the values of the tool's environment. */
+  clean(tool: string, text: string): string {
+    return this.wrappers.get(tool)?.clean(text) ?? text;
   }
 
   /** Every pool that has not ended, those that retire included. */
@@ -199,13 +193,9 @@ export class RunningTools {
     return isSame ? running.backend : undefined;
   }
 
-  private async backendOf(
-    tool: CustomTool,
-    { start, listed }: Pick<PreparedTool, 'start' | 'listed'>,
-    book?: LogBook,
-  ): Promise<ToolBackend> {
+  private async backendOf({ tool, start, listed }: PreparedTool, book?: LogBook): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
-    const { spec, realPath, redactor } = start;
+    const { spec, realPath, redactor, dialect } = start;
     const confined = await this.sandbox.confine(tool, start).catch(asUnavailable);
     if ('unavailable' in confined) return confined;
     if (this.closed) {
@@ -213,32 +203,24 @@ export class RunningTools {
       // No reason that a tool's row should show.
       throw new Problem('shutting_down', 'The server is stopping');
     }
-    const { slots, launch } = this.spawner.starts(start);
-    const dialect = dialectOf(tool, spec.cwd);
     const settings = poolSettings(tool, confined.command, this.config, dialect);
     const listing = dialect && new McpListing(listed);
     const make = (minProcesses: number): ProcessPool => {
-      const pool = new ProcessPool({ ...settings, minProcesses }, slots, launch);
+      const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
       this.pools.set(pool, { tool: tool.name, confined });
+      pool.events.subscribe((event) => event.type === 'terminate' && confined.ended(event.pid));
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
-      pool.events.subscribe((event) => {
-        if (event.type === 'terminate') confined.ended(event.pid);
-      });
       return pool;
     };
     const pool = make(settings.minProcesses);
     const end = (each: ProcessPool): void => void this.stop(each, tool.timeoutMs);
     const { maxProcesses } = this.config.customTools;
-    const brokenRule = (end: ProcessEnd): string | undefined => confined.brokenRule(end);
-    const { effective } = confined;
     return {
       pool,
       workingDir: spec.cwd,
       realPath,
       redactor,
-      effective,
-      brokenRule,
-      hint: (error) => confined.hint(error),
+      confined,
       ...(listing && { listing }),
       ...(tool.isolation === 'project' && {
         projects: new ProjectPools(pool, () => make(0), end, maxProcesses),
@@ -255,7 +237,11 @@ export class RunningTools {
         if (listing?.take(tools)) this.listed(event.pool, listing);
         return;
       }
-      if (event.type === 'noise') return this.strayLines(event, pool);
+      if (event.type === 'noise') {
+        // Noise events are frequent: counts are forwarded without redacting the text.
+        const { line: _unread, ...counted } = event;
+        return this.events.emit({ ...counted, source: pool });
+      }
       this.events.emit({ ...cleanEvent(event, redactor), source: pool });
     });
   }
@@ -265,7 +251,7 @@ export class RunningTools {
     const wrapper = this.wrappers.get(name);
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
     wrapper.refresh();
-    this.offered.set(wrapper);
+    this.offer(wrapper);
     this.warn(wrapper);
   }
 
@@ -275,17 +261,31 @@ export class RunningTools {
     this.warn(wrapper);
   }
 
+  /** Puts what a wrapper offers in place of what one of its name did. A name that another tool has stays with that. */
+  private offer(wrapper: CustomToolWrapper): void {
+    const { name } = wrapper.definition;
+    const before = this.offered.get(name) ?? [];
+    const offered = wrapper.offered().filter(({ definition }) => {
+      const holder = this.registry.find(definition.name);
+      return holder === undefined || before.includes(holder);
+    });
+    this.offered.set(name, offered);
+    const come = offered.filter((tool) => !before.includes(tool));
+    const gone = before.filter((tool) => !offered.includes(tool));
+    if (come.length + gone.length > 0) this.registry.exchange(gone, come);
+  }
+
+  /** The names by which agents call what a custom tool offers. */
+  private namesOf(tool: string): string[] {
+    return (this.offered.get(tool) ?? []).map(({ definition }) => definition.name);
+  }
+
   private warn(wrapper: CustomToolWrapper): void {
     const { name } = wrapper.tool;
     for (const message of wrapper.warnings()) {
       this.logs.append({ tool: name, level: 'warn', event: 'health', message });
       this.logger.warn(message);
     }
-  }
-
-  /** There may be thousands: no text is looked through for those who only count. */
-  private strayLines({ type, pool, pid, lines }: StrayLines, source: ProcessPool): void {
-    this.events.emit({ type, pool, pid, lines, source });
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { chownSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { commandLineOf, identityOf, lives } from '../../common/process-identity.js';
-import type { ServerUser } from './server-user.js';
+import type { ServerUser } from './server-process.js';
 
 /** The server's entries in postmaster.pid. */
 export interface Postmaster {

@@ -4,13 +4,21 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterFiles, type Postmaster } from './cluster-files.js';
-import { EmbeddedPostgresError } from './embedded-postgres.error.js';
+import {
+  EmbeddedPostgresError,
+  freePort,
+  logSize,
+  logTail,
+  pathFor,
+  type ProgramOptions,
+  type ServerUser,
+  serverUserFor,
+  startProgram,
+} from './server-process.js';
 import { acquireLock } from '../../common/lock.js';
 import { messageOf } from '../../common/message-of.js';
 import { identityOf, lives } from '../../common/process-identity.js';
 import { PostgresBinaries } from './postgres-binaries.js';
-import { freePort, logSize, logTail, pathFor, type ProgramOptions, startProgram } from './server-process.js';
-import { type ServerUser, serverUserFor } from './server-user.js';
 
 export interface EmbeddedPostgresOptions {
   /** The folder that holds the server's data, password and log; made when it is missing. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { serverUserFor } from './server-user.js';
+import { serverUserFor } from './server-process.js';
 
 describe('serverUserFor', () => {
   let folder: string;

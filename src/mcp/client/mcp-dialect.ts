@@ -1,11 +1,18 @@
+import { manifest } from '../../common/project.js';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { backOff } from '../../common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../../common/json-depth.js';
 import { isObject, type JsonObject } from '../../common/json.js';
-import { text } from '../../process-pool/handshake.js';
-import { type AddressedNotice, readLog, readProgress } from '../../process-pool/notices.js';
-import type { Dialect, Handshake, Hear, Reply, Talk } from '../../process-pool/pool.types.js';
+import { readLog, readProgress, text } from '../../process-pool/own-dialect.js';
+import type {
+  AddressedNotice,
+  Dialect,
+  Handshake,
+  Hear,
+  Reply,
+  Talk,
+} from '../../process-pool/pool.types.js';
 
 /** The revisions of MCP that begin with `initialize`, the newest first. */
 const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
@@ -15,7 +22,7 @@ export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 
 
 /** A server that says again and again that its tools changed is asked less and less often: reading a list takes time. */
 const listPauses = { firstMs: 250, longestMs: 60_000 };
-const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
+const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const methodNotFound = -32601;
 
 /** What a server may ask of its client, and this one does not offer. */

@@ -1,4 +1,5 @@
 import { definitionHash, type McpDefinition, readDefinition } from './mcp-definition.js';
+import { sha256, canonicalJson } from '../../common/canonical-json.js';
 
 export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
 /**
@@ -97,4 +98,46 @@ const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g
 
 function nameIn({ name }: Readonly<Record<string, unknown>>): string {
   return typeof name === 'string' ? JSON.stringify(name.slice(0, 100)).slice(1, -1) : '(no name)';
+}
+
+const between = '__';
+const refused = /[^A-Za-z0-9_.-]+/g;
+
+/** The name by which a server's tool is called; it holds nothing that platforms refuse. */
+export function mcpToolName(server: string, tool: string): string {
+  const alias = tool.replace(refused, '_').slice(0, 119);
+  return `${server}${between}${tool.search(refused) < 0 ? tool : `${alias}_${sha256(tool).slice(0, 8)}`}`;
+}
+
+/** @returns the server of a tool with this name; undefined where it can be none of a server's */
+export function serverOf(name: string): string | undefined {
+  const at = name.indexOf(between);
+  return at > 0 ? name.slice(0, at) : undefined;
+}
+
+/** Whether the names of a server's tools say without doubt whose they are. */
+export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
+
+type Tools = readonly Readonly<Record<string, unknown>>[];
+
+/** The tools that the processes of one server list now. */
+export class McpListing {
+  /** As they are listed; absent until a process has started. */
+  tools: Tools | undefined;
+  /** SHA-256 of the list; absent until there is one. */
+  hash: string | undefined;
+
+  /** @param tools what a process that has ended listed just now */
+  constructor(tools?: Tools) {
+    if (tools) this.take(tools);
+  }
+
+  /** @returns whether it is another list than before */
+  take(tools: Tools): boolean {
+    const hash = sha256(canonicalJson(tools));
+    if (hash === this.hash) return false;
+    this.tools = tools;
+    this.hash = hash;
+    return true;
+  }
 }

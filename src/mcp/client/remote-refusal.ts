@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../common/json.js';
-import { readAtMost } from '../../outbound/read-at-most.js';
+import { readAtMost } from '../../outbound/http-client.js';
 
 /** The error of JSON-RPC by which a request is answered that its server refused. */
 export interface Refusal {

@@ -3,11 +3,10 @@ import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { isOwnAddress } from '../../outbound/addresses.js';
-import { checkedConnector } from '../../outbound/http-client.js';
+import { checkedConnector, readAtMost } from '../../outbound/http-client.js';
 import { LineBudget } from '../../process-pool/line-budget.js';
 import { LineFramer } from '../../process-pool/line-framer.js';
 import { messageOf } from '../../common/message-of.js';
-import { readAtMost } from '../../outbound/read-at-most.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
 import { errorIn, isFailedPing, readRefusal, type Refusal, refusal } from './remote-refusal.js';
 

@@ -1,10 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import type { ToolNotice } from '../../common/tool-notice.js';
 import { EventRing, type Placed } from '../../streams/event-ring.js';
-import { Lifecycle } from '../../common/lifecycle.js';
-import { endlessMaxUnread as maxUnread, OpenStreams } from '../../streams/open-streams.js';
-import { sseEvent, type ServerSentEvent } from '../../streams/sse.js';
-import { type Following, SseStream } from '../../streams/sse-stream.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { OpenStreams } from '../../streams/open-streams.js';
+import { type Following, type ServerSentEvent, sseEvent, type SseStream } from '../../streams/sse.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import { type Notification, notificationOf } from './mcp-messages.js';
 
@@ -27,19 +25,15 @@ export const messageEvent = (data: object): ServerSentEvent => ({ event: 'messag
 export const eventOfPlaced = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
   messageEvent(message);
 
-/** The MCP clients that want to hear when the list of tools changes. */
+/** Tells MCP clients that the list of tools changes. */
 @Injectable()
-export class McpStreams extends OpenStreams {
+export class McpStreams {
   private readonly changes = new EventRing<Notification>({ maxEntries: 1, maxBytes: 1_024 });
-  private readonly heartbeatMs: number;
 
   constructor(
-    @Inject(APP_CONFIG) { events, server }: Pick<AppConfig, 'events' | 'server'>,
-    lifecycle: Lifecycle,
+    private readonly streams: OpenStreams,
     registry: ToolRegistry,
   ) {
-    super({ most: events.maxStreams, what: 'the list of tools' }, lifecycle);
-    this.heartbeatMs = server.sseHeartbeatMs;
     registry.changes.subscribe(() => this.changes.append(notificationOf('notifications/tools/list_changed')));
   }
 
@@ -48,20 +42,14 @@ export class McpStreams extends OpenStreams {
    * @throws Problem `rate_limited`, `shutting_down`
    */
   follow(subscription?: Subscription): SseStream<Notification> {
-    return this.add(
-      () =>
-        new SseStream(
-          {
-            ring: this.changes,
-            place: this.changes.end,
-            // Of changes that came at once the latest tells all there is to know.
-            missedEvent: () => ({ event: 'missed', data: {} }),
-            eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
-          },
-          { maxUnread, greeting: subscription && acknowledged(subscription) },
-          this.heartbeatMs,
-        ),
-    );
+    const following = {
+      ring: this.changes,
+      place: this.changes.end,
+      // Of changes that came at once the latest tells all there is to know.
+      missedEvent: () => ({ event: 'missed', data: {} }),
+      eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
+    };
+    return this.streams.follow('the list of tools', following, subscription && acknowledged(subscription));
   }
 }
 
@@ -76,4 +64,41 @@ function subscribed({ id, toolsListChanged }: Subscription): Following<Notificat
   const _meta = subscriptionMeta(id);
   return ({ id: _place, ...message }) =>
     toolsListChanged ? messageEvent({ ...message, params: { _meta } }) : undefined;
+}
+
+const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
+/** MCP's, the least first. */
+const mcpLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+
+/**
+ * A notice of a tool as its client hears it.
+ * @param leastLevel the place of the least level of logs that the client wants
+ * @returns undefined for what it does not want to hear
+ */
+export function noticeMessage(
+  notice: ToolNotice,
+  progressToken: unknown,
+  leastLevel: number,
+): Notification | undefined {
+  if (notice.type === 'progress') {
+    if (progressToken === undefined) return undefined;
+    const { type: _type, ...progress } = notice;
+    return notificationOf('notifications/progress', { progressToken, ...progress });
+  }
+  const { level, message, data } = notice;
+  if (mcpLevels.indexOf(levels[level]) < leastLevel) return undefined;
+  const told = data === undefined ? message : { message, data };
+  return notificationOf('notifications/message', { level: levels[level], data: told });
+}
+
+/**
+ * The place of the least level that a client wants to hear, from 2026-07-28 on.
+ * @param level one of MCP's; undefined: it wants to hear none
+ */
+export const wantedLevel = (level: unknown): number =>
+  level === undefined ? Infinity : mcpLevels.findIndex((each) => each === level);
+
+export function missedNotices(notices: number): ServerSentEvent {
+  const data = `${notices} notices were left out: the client reads too slowly`;
+  return messageEvent(notificationOf('notifications/message', { level: 'warning', data }));
 }

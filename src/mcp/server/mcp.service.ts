@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
+import { withoutNulls } from '../../common/json.js';
 import { toldProblem } from '../../rest/problem.filter.js';
-import { sseHeaders } from '../../streams/sse.js';
-import { SseStream } from '../../streams/sse-stream.js';
+import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CallRequest } from '../../tool-contract/tool-call.js';
@@ -19,17 +19,32 @@ import {
   type Answer,
   errorOf,
   invalidParams,
+  isForTheModel,
   methodNotFound,
   type Notification,
   problemAnswer,
+  refusedResult,
   resultOf,
-  withoutNulls,
+  toolResultOf,
 } from './mcp-messages.js';
-import { ParamHeaders } from './mcp-param-headers.js';
-import { classified, explained, mismatch, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
-import { missedNotices, noticeMessage, wantedLevel } from './mcp-notices.js';
-import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
-import { eventOfPlaced, McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
+import {
+  classified,
+  explained,
+  mismatch,
+  modernRevision,
+  ParamHeaders,
+  type Sdk,
+  wrongHeader,
+} from './mcp-revisions.js';
+import {
+  eventOfPlaced,
+  McpStreams,
+  messageEvent,
+  missedNotices,
+  noticeMessage,
+  subscriptionMeta,
+  wantedLevel,
+} from './mcp-streams.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -42,7 +57,6 @@ interface Asked {
   readonly reply: FastifyReply;
 }
 
-const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
 const capabilities = { tools: { listChanged: true }, logging: {} };
 const toolsOnPage = 100;
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
@@ -60,18 +74,22 @@ export class McpService {
   /** Calls under way that their client may cancel by a message. */
   private readonly cancellable = new Map<string, Cancellation>();
   private readonly paramHeaders = new ParamHeaders();
+  private readonly serverInfo: object;
 
   constructor(
     private readonly tools: ToolsService,
     private readonly streams: McpStreams,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
-  ) {}
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server' | 'version'>,
+  ) {
+    this.serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: config.version };
+  }
 
   /** @returns a message, a stream of messages, or nothing where none is due */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
     if (request.body === undefined)
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
-    request.body = withoutNulls(request.body);
+    // A client may give optional members as null. A tool's arguments are the tool's to read.
+    request.body = withoutNulls(request.body, ['arguments', 'id']);
     // It takes a tenth of a second to load, and most servers may never be asked.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);
@@ -109,15 +127,15 @@ export class McpService {
     const { id, method, params = {} } = message;
     try {
       if (method === 'tools/call') return await this.call(asked);
-      if (method === 'tools/list') return done(asked, await this.list(asked, params));
+      if (method === 'tools/list') return this.done(asked, await this.list(asked, params));
       if (isModern) {
         const supportedVersions = [modernRevision];
-        if (method === 'server/discover') return done(asked, fresh({ supportedVersions, capabilities }));
+        if (method === 'server/discover') return this.done(asked, fresh({ supportedVersions, capabilities }));
         if (method === 'subscriptions/listen') return this.listen(asked, sdk);
         return refused(reply, 404, errorOf(id, methodNotFound, `There is no method ${method}`));
       }
-      if (method === 'initialize') return done(asked, this.introduced(params, reply, sdk));
-      if (method === 'ping' || method === 'logging/setLevel') return done(asked, {});
+      if (method === 'initialize') return this.done(asked, this.introduced(params, reply, sdk));
+      if (method === 'ping' || method === 'logging/setLevel') return this.done(asked, {});
       return errorOf(id, methodNotFound, `There is no method ${method}`);
     } catch (error) {
       return problemAnswer(id, toldProblem(error, request.id), request.id);
@@ -130,7 +148,7 @@ export class McpService {
       ? wanted
       : sdk.LATEST_PROTOCOL_VERSION;
     void reply.header(sessionHeader, randomUUID());
-    return { protocolVersion, capabilities, serverInfo };
+    return { protocolVersion, capabilities, serverInfo: this.serverInfo };
   }
 
   /** @throws Problem `invalid_request` for a cursor that is none */
@@ -159,7 +177,7 @@ export class McpService {
     }
     const toolsListChanged = wanted.toolsListChanged === true;
     const stream = this.streams.follow({ id, toolsListChanged });
-    if (!toolsListChanged) stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
+    if (!toolsListChanged) stream.finish(messageEvent(this.done(asked, { _meta: subscriptionMeta(id) })));
     void reply.headers(sseHeaders);
     return stream;
   }
@@ -217,13 +235,21 @@ export class McpService {
     const { message, request } = asked;
     try {
       const { outcome } = await this.tools.call(call);
-      return done(asked, toolResultOf(outcome));
+      return this.done(asked, toolResultOf(outcome));
     } catch (error) {
       const problem = toldProblem(error, request.id);
       return isForTheModel(problem)
-        ? done(asked, refusedResult(problem, request.id))
+        ? this.done(asked, refusedResult(problem, request.id))
         : problemAnswer(message.id, problem, request.id);
     }
+  }
+
+  /** From 2026-07-28 on each result says that it is whole, and whose it is. */
+  private done({ message: { id }, isModern }: Asked, result: object): Answer {
+    if (!isModern) return resultOf(id, result);
+    const { _meta } = result as { _meta?: object };
+    const whose = { ..._meta, 'io.modelcontextprotocol/serverInfo': this.serverInfo };
+    return resultOf(id, { ...result, resultType: 'complete', _meta: whose });
   }
 
   private cancel(request: FastifyRequest): void {
@@ -236,14 +262,6 @@ export class McpService {
 function refused(reply: FastifyReply, status: number, error: Answer): Answer {
   void reply.status(status);
   return error;
-}
-
-/** From 2026-07-28 on each result says that it is whole, and whose it is. */
-function done({ message: { id }, isModern }: Asked, result: object): Answer {
-  if (!isModern) return resultOf(id, result);
-  const { _meta } = result as { _meta?: object };
-  const whose = { ..._meta, 'io.modelcontextprotocol/serverInfo': serverInfo };
-  return resultOf(id, { ...result, resultType: 'complete', _meta: whose });
 }
 
 /** A result that a client should not keep: `tools/list_changed` may come at any time. */

@@ -1,4 +1,5 @@
-import { type Attributes } from '@opentelemetry/api';
+import { Logger } from '@nestjs/common';
+import type { Attributes } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -6,14 +7,16 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
   type Sampler,
+  type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { AppConfig } from '../../config/app-config.js';
-import { type ExportLog, LoggedExporter } from './logged-exporter.js';
 import { OtelTracer } from './otel-tracer.js';
-import type { Tracing } from './tracing.js';
+import type { Tracing } from './tracer.js';
+import { ExportResultCode } from '@opentelemetry/core';
 
 type TracingConfig = AppConfig['tracing'];
 
@@ -22,10 +25,10 @@ type TracingConfig = AppConfig['tracing'];
  * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
  * @param facts about this process that the operator need not say; what the detector finds wins
  */
-export function startTracing(config: TracingConfig, facts: Attributes, log: ExportLog): Tracing {
+export function startTracing(config: TracingConfig, facts: Attributes): Tracing {
   const exporter = new OTLPTraceExporter({ url: config.url });
   const processor = new BatchSpanProcessor({
-    exporter: new LoggedExporter(exporter, log),
+    exporter: new LoggedExporter(exporter, new Logger('Tracing')),
     scheduledDelayMillis: config.delayMs,
     maxQueueSize: config.maxQueue,
     maxExportBatchSize: Math.min(config.maxBatch, config.maxQueue),
@@ -51,3 +54,43 @@ const samplers: Record<TracingConfig['sampler'], (ratio: number) => Sampler> = {
   parentbased_always_off: () => byParent(new AlwaysOffSampler()),
   parentbased_traceidratio: (ratio) => byParent(new TraceIdRatioBasedSampler(ratio)),
 };
+
+/** OpenTelemetry loses spans without a word; an operator should hear of it once, not for every batch. */
+class LoggedExporter implements SpanExporter {
+  private lost = 0;
+
+  constructor(
+    private readonly exporter: SpanExporter,
+    private readonly logger: Logger,
+  ) {}
+
+  export(spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
+    this.exporter.export(spans, (result) => {
+      if (result.code === ExportResultCode.SUCCESS) this.arrived();
+      else this.failed(result.error, spans.length);
+      done(result);
+    });
+  }
+
+  shutdown(): Promise<void> {
+    return this.exporter.shutdown();
+  }
+
+  forceFlush(): Promise<void> {
+    return this.exporter.forceFlush?.() ?? Promise.resolve();
+  }
+
+  private arrived(): void {
+    if (this.lost > 0) this.logger.log({ event: 'spans_arrive', lost: this.lost }, 'traces arrive again');
+    this.lost = 0;
+  }
+
+  private failed(error: Error | undefined, spans: number): void {
+    if (this.lost === 0)
+      this.logger.warn(
+        { event: 'spans_lost', spans, error: String(error?.message) },
+        'traces do not arrive (OTEL_EXPORTER_OTLP_ENDPOINT)',
+      );
+    this.lost += spans;
+  }
+}

@@ -68,3 +68,12 @@ export const noTracer: Tracer = {
   past: () => undefined,
   traceparent: (incoming) => incoming,
 };
+
+/** A tracer and the end of it. */
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** Sends what waits. */
+  close(): Promise<void>;
+}
+
+export const noTracing: Tracing = { tracer: noTracer, close: () => Promise.resolve() };

@@ -1,9 +1,7 @@
-import { Global, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { endsWithin } from '../../common/abortable.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import type { ExportLog } from './logged-exporter.js';
-import { Tracer } from './tracer.js';
-import { noTracing, type Tracing } from './tracing.js';
+import { noTracing, Tracer, type Tracing } from './tracer.js';
 
 const TRACING = Symbol('Tracing');
 
@@ -39,16 +37,5 @@ async function start({ tracing }: Pick<AppConfig, 'tracing'>): Promise<Tracing> 
     'service.instance.id': crypto.randomUUID(),
     'process.pid': process.pid,
   };
-  return startTracing(tracing, facts, logged(new Logger('Tracing')));
-}
-
-function logged(logger: Logger): ExportLog {
-  return {
-    failed: (error, spans) =>
-      logger.warn(
-        { event: 'spans_lost', spans, error: String(error?.message) },
-        'traces do not arrive (OTEL_EXPORTER_OTLP_ENDPOINT)',
-      ),
-    recovered: (lost) => logger.log({ event: 'spans_arrive', lost }, 'traces arrive again'),
-  };
+  return startTracing(tracing, facts);
 }

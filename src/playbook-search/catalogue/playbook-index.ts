@@ -1,40 +1,33 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { TableFollower } from '../../database/table-follower.js';
+import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.service.js';
+import { BlendedRanker } from '../ranking/blended.ranker.js';
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { type AskedLabels, labelsMatch, normalisedLabels } from '../label-filter.js';
 import {
-  PLAYBOOK_RANKER,
   type PlaybookRanker,
   type PlaybookRanking,
-  type Ranked,
   type RankedPlaybook,
-  type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
-import type {
-  FoundPlaybooks,
-  PlaybookAnswer,
-  PlaybookHit,
-  PlaybookSearch,
-  PlaybookSource,
-} from '../playbook-source.js';
+import type { FoundPlaybooks, PlaybookAnswer, PlaybookSearch, PlaybookSource } from '../playbook-source.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
-import { type ExplainedPlaybook, explainSearch } from '../rest/search-explanation.js';
+import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
+import { explainSearch } from '../rest/search-explanation.js';
 
-/** A search's answer, and whether it is worth keeping. */
-interface FoundAnswer {
+/** One search of one state of the catalogue. */
+interface Found {
   readonly answer: PlaybookAnswer;
   /** See `Ranked.degraded`: the same search may find more in a moment. */
   readonly degraded: string | undefined;
-}
-
-/** A search's answer and how it came about. */
-interface ExplainedAnswer extends FoundAnswer {
-  readonly explained: readonly ExplainedPlaybook[];
-  /** Of the catalogue, as it was searched. */
-  readonly revision: string;
+  /** All that the ranker gave. */
+  readonly ranked: readonly RankedPlaybook[];
+  readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
 }
 
 /** The built-in catalogue, searchable in memory. It is read again after a change, by the first search that needs it. */
@@ -49,7 +42,7 @@ export class PlaybookIndex implements PlaybookSource {
 
   constructor(
     private readonly repository: PlaybooksRepository,
-    @Inject(PLAYBOOK_RANKER) private readonly ranker: PlaybookRanker,
+    @Inject(BlendedRanker) private readonly ranker: PlaybookRanker,
     private readonly tracer: Tracer,
   ) {}
 
@@ -81,43 +74,29 @@ export class PlaybookIndex implements PlaybookSource {
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
-  async find(query: PlaybookSearch, signal?: AbortSignal): Promise<FoundAnswer> {
+  async find(search: PlaybookSearch, signal?: AbortSignal, explain = false): Promise<Found> {
     const snapshot = await this.snapshot();
-    const { query: text, similarityThreshold: threshold, limit, labels } = query;
-    const { playbooks, degraded } = await this.rank(
-      snapshot,
-      { query: text, threshold, limit, labels, signal },
-      normalisedLabels(labels),
+    const { query, similarityThreshold: threshold, limit } = search;
+    const candidates = snapshot.candidates(normalisedLabels(search.labels));
+    const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
+    const request = { query, threshold, limit, signal, explain };
+    const { playbooks: ranked, degraded } = await this.tracer.span('playbooks.rank', attributes, () =>
+      snapshot.ranking.rank(request, candidates),
     );
-    return { answer: answerOf(snapshot, playbooks, query), degraded };
+    const { playbooks } = snapshot;
+    return { answer: answerOf(playbooks, ranked, search), degraded, ranked, playbooks };
   }
 
   /** The same search, and why each playbook is in its answer or not. Reads the database: it is for authors. */
-  async explain(query: PlaybookSearch): Promise<ExplainedAnswer> {
+  async explain(search: PlaybookSearch) {
     const { revision } = this;
-    const [snapshot, hidden] = await Promise.all([this.snapshot(), this.repository.hidden()]);
-    const { query: text, similarityThreshold, limit, labels } = query;
-    const asked = normalisedLabels(labels);
-    const { playbooks: ranked, degraded } = await this.rank(
-      snapshot,
-      { query: text, threshold: similarityThreshold, limit, labels, explain: true },
-      asked,
-    );
-    const explained = explainSearch({
-      playbooks: snapshot.playbooks.values(),
-      hidden,
-      asked,
-      ranked,
-      similarityThreshold,
-      limit,
-    });
-    return { answer: answerOf(snapshot, ranked, query), explained, degraded, revision };
-  }
-
-  private rank(snapshot: PlaybookSnapshot, request: RankRequest, asked: AskedLabels): Promise<Ranked> {
-    const candidates = snapshot.candidates(asked);
-    const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
-    return this.tracer.span('playbooks.rank', attributes, () => snapshot.ranking.rank(request, candidates));
+    const [found, hidden] = await Promise.all([this.find(search, undefined, true), this.repository.hidden()]);
+    const { answer, degraded, ranked } = found;
+    const playbooks = found.playbooks.values();
+    const asked = normalisedLabels(search.labels);
+    const { similarityThreshold, limit } = search;
+    const explained = explainSearch({ playbooks, hidden, asked, ranked, similarityThreshold, limit });
+    return { answer, explained, degraded, revision };
   }
 
   /** Searches that come together share one reading; a failed one is tried again by the next search. */
@@ -177,11 +156,11 @@ class PlaybookSnapshot {
 }
 
 function answerOf(
-  { playbooks }: PlaybookSnapshot,
+  playbooks: ReadonlyMap<string, SearchablePlaybook>,
   ranked: readonly RankedPlaybook[],
   { similarityThreshold, limit }: PlaybookSearch,
 ): PlaybookAnswer {
-  const hits: PlaybookHit[] = [];
+  const hits: PlaybookHitView[] = [];
   for (const { playbookId, confidence: exact } of ranked) {
     if (hits.length === limit) break;
     const playbook = playbooks.get(playbookId);
@@ -192,4 +171,39 @@ function answerOf(
     hits.push({ playbook_id, version, description, confidence });
   }
   return { playbooks: hits, total_results: hits.length };
+}
+
+/**
+ * Lets search follow the catalogue: what is changed here at once, and what others change as soon as the database tells.
+ * The catalogue is read before the first search needs it.
+ */
+@Injectable()
+export class CatalogueFollower implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly follower: TableFollower;
+
+  constructor(
+    @Inject(APP_CONFIG) { playbooks }: Pick<AppConfig, 'playbooks'>,
+    { options }: DataSource,
+    repository: PlaybooksRepository,
+    index: PlaybookIndex,
+    catalogue: PlaybookCatalogueService,
+  ) {
+    catalogue.changed.subscribe(() => index.invalidate());
+    const followed = {
+      what: 'the playbook catalogue',
+      channel: 'playbook_catalog',
+      intervalMs: playbooks.refreshIntervalMs,
+    };
+    this.follower = new TableFollower(options, followed, async () =>
+      index.follow(await repository.revision()),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.follower.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.follower.stop();
+  }
 }

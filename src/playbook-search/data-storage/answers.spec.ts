@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { historicalContext, playbookAnswer } from './answers.js';
+import { historicalContext, playbookAnswer } from './data-storage-client.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 
 const search = { query: 'x', similarityThreshold: 0.7, limit: 3, labels: {} };

@@ -6,12 +6,7 @@ import { until } from '../../../test/support/wait.js';
 import type { CircuitSettings } from '../../circuits/breaker/circuit-state.js';
 import { loadConfig } from '../../config/app-config.js';
 import type { PlaybookSearch } from '../playbook-source.js';
-import {
-  type AnswerOrigin,
-  DataStorageClient,
-  DataStorageEvents,
-  type DataStorageSettings,
-} from './data-storage-client.js';
+import { type AnswerOrigin, DataStorageClient, type DataStorageSettings } from './data-storage-client.js';
 import type { TryReport } from '../../outbound/upstream-calls.js';
 import { type UpstreamFailure } from '../../outbound/upstream-failure.js';
 
@@ -28,7 +23,7 @@ beforeEach(async () => {
   await service.behave('ok');
   await service.forget();
 });
-afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
+afterEach(() => Promise.all(clients.splice(0).map((client) => client.onApplicationShutdown())));
 afterAll(() => service.stop());
 
 function defaults(): DataStorageSettings {
@@ -44,13 +39,15 @@ const withCircuit = (changes: Partial<CircuitSettings>): CircuitSettings => ({
 
 /** The defaults of the configuration, with the times of a test. */
 function setUp(changes: Partial<DataStorageSettings> = {}) {
-  const events = new DataStorageEvents();
   const tries: TryReport[] = [];
   const origins: AnswerOrigin[] = [];
-  events.tries.subscribe((report) => tries.push(report));
-  events.answers.subscribe((origin) => origins.push(origin));
+  const observer = {
+    tried: (report: TryReport) => void tries.push(report),
+    answered: (origin: AnswerOrigin) => void origins.push(origin),
+    circuitChanged: () => undefined,
+  };
   const times = { timeoutMs: 30_000, deadlineMs: 120_000, pauseMs: 5 };
-  const client = new DataStorageClient({ ...defaults(), ...times, ...changes }, events);
+  const client = new DataStorageClient({ ...defaults(), ...times, ...changes }, observer);
   clients.push(client);
   const search = (query: string, more: Partial<PlaybookSearch> = {}, signal = never) =>
     client.searchPlaybooks({ query, similarityThreshold: 0.7, limit: 5, labels: {}, ...more }, signal);

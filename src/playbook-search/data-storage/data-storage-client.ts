@@ -2,47 +2,33 @@ import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
 import { CircuitBreaker } from '../../circuits/breaker/circuit-breaker.js';
 import type { CircuitKind, CircuitSettings, CircuitChange } from '../../circuits/breaker/circuit-state.js';
+import type { AppConfig } from '../../config/app-config.js';
 import { type Clock, systemClock } from '../../common/clock.js';
-import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../outbound/http-client.js';
-import {
-  type Question,
-  type RetrySettings,
-  UpstreamCalls,
-  type TryReport,
-} from '../../outbound/upstream-calls.js';
+import { HttpClient, type HttpRequest } from '../../outbound/http-client.js';
+import { type Question, UpstreamCalls, type TryReport } from '../../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
-import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
-import { Injectable, Logger } from '@nestjs/common';
-import { TypedEvents } from '../../common/typed-events.js';
+import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { isObject } from '../../common/json.js';
 
 /** Origin of an answer: the service, or memory because the service gave none. */
 export type AnswerOrigin = 'fetched' | 'stale';
 
-/** What happens between us and the Data Storage service, for logs, metrics and traces. */
-@Injectable()
-export class DataStorageEvents {
-  private readonly logger = new Logger(DataStorageEvents.name);
-  private readonly onError = (error: unknown): void => this.logger.error(error);
-
+/** Receives what happens between us and the Data Storage service. */
+export interface DataStorageObserver {
   /** Every try, after its end. */
-  readonly tries = new TypedEvents<TryReport>(this.onError);
+  tried(report: TryReport): void;
   /** Every question that was answered. */
-  readonly answers = new TypedEvents<AnswerOrigin>(this.onError);
-  readonly circuit = new TypedEvents<CircuitChange>(this.onError);
+  answered(origin: AnswerOrigin): void;
+  circuitChanged(change: CircuitChange): void;
 }
 
-export interface DataStorageSettings extends Omit<HttpClientSettings, 'origin'>, RetrySettings {
-  /** The service's base URL; a path in it stays in front of ours. */
-  readonly url: string;
-  /** Sent as a bearer token, to this host only. */
-  readonly token: string | undefined;
-  /** Answers that stand in while the service fails: all of them together, and how old one may be. */
-  readonly cache: { readonly maxBytes: number; readonly staleMs: number };
+export type DataStorageSettings = Omit<NonNullable<AppConfig['dataStorage']>, 'circuit'> & {
   readonly circuit: CircuitSettings;
-}
+};
 
 export interface ContextRequest {
   readonly alertFingerprint: string;
@@ -64,7 +50,7 @@ interface UpstreamAnswer<T> {
  * The Data Storage service: every question is bounded in time, asked again where that may help,
  * and answered from memory while the service fails. Equal calls are joined before, by the tools' result cache.
  */
-export class DataStorageClient {
+export class DataStorageClient implements OnApplicationShutdown {
   private readonly base: URL;
   private readonly http: HttpClient;
   private readonly circuit: CircuitBreaker;
@@ -74,20 +60,20 @@ export class DataStorageClient {
 
   constructor(
     private readonly settings: DataStorageSettings,
-    private readonly events: DataStorageEvents,
+    private readonly observer: DataStorageObserver,
     private readonly tracer: Tracer = noTracer,
     clock: Clock = systemClock,
   ) {
     this.base = new URL(settings.url);
     this.http = new HttpClient({ ...settings, origin: this.base.origin });
     this.circuit = new CircuitBreaker(settings.circuit, clock, Math.random, (change) =>
-      events.circuit.emit(change),
+      observer.circuitChanged(change),
     );
     this.calls = new UpstreamCalls(
       settings,
       (request, limitMs) => this.try(request, limitMs),
       this.circuit,
-      (report) => events.tries.emit(report),
+      (report) => observer.tried(report),
     );
     this.answers = new LRUCache({
       maxSize: settings.cache.maxBytes,
@@ -128,7 +114,7 @@ export class DataStorageClient {
   }
 
   /** Cuts off what is under way. */
-  close(): Promise<void> {
+  onApplicationShutdown(): Promise<void> {
     return this.http.close();
   }
 
@@ -140,14 +126,14 @@ export class DataStorageClient {
     const key = `${question.method} ${question.path} ${question.body ?? ''}`;
     try {
       const answer = await abortable(this.fetch(key, question, signal), signal);
-      this.events.answers.emit('fetched');
+      this.observer.answered('fetched');
       return { answer, stale: false };
     } catch (error) {
       const kept = this.answers.get(key);
       const rejected = error instanceof UpstreamFailure && error.kind === 'rejected';
       // Better an old answer than none, except to a question that the service does not want any more.
       if (!kept || rejected) throw error;
-      this.events.answers.emit('stale');
+      this.observer.answered('stale');
       return { answer: kept as T, ttlMs: 0, stale: true };
     }
   }
@@ -198,3 +184,67 @@ function searchParameters({ query, similarityThreshold, limit, labels }: Playboo
     parameters.append(`label.${shortKey(key)}`, labels[key] ?? '');
   return parameters;
 }
+
+const longestName = 256;
+const longestDescription = 10_000;
+
+/** What the service knows of earlier incidents of an alert; full names, as the LLM reads them. */
+export interface HistoricalContext {
+  readonly similar_incidents: readonly unknown[];
+  readonly patterns: object;
+  readonly success_rates: object;
+}
+
+/**
+ * The body of an answer: four fields a playbook and no other, whatever else the service says; nothing below the
+ * threshold and no more than was asked for.
+ * @throws UpstreamFailure `invalid_answer`
+ */
+export function playbookAnswer(
+  body: unknown,
+  { similarityThreshold, limit }: PlaybookSearch,
+): PlaybookAnswer {
+  const { playbooks, total_results: total } = fieldsOf(body, 'the answer');
+  if (!Array.isArray(playbooks)) throw invalid('playbooks is no array');
+  if (!Number.isInteger(total) || Number(total) < 0) throw invalid('total_results is no count');
+  const hits = playbooks
+    .map(hitOf)
+    .filter(({ confidence }) => confidence >= similarityThreshold)
+    .sort((a, b) => b.confidence - a.confidence)
+    .slice(0, limit);
+  return { playbooks: hits, total_results: hits.length };
+}
+
+/**
+ * The body of the context's enrichment; what is absent is empty.
+ * @throws UpstreamFailure `invalid_answer`
+ */
+export function historicalContext(body: unknown): HistoricalContext {
+  const { similar_incidents = [], patterns = {}, success_rates = {} } = fieldsOf(body, 'the answer');
+  if (!Array.isArray(similar_incidents)) throw invalid('similar_incidents is no array');
+  if (!isObject(patterns)) throw invalid('patterns is no object');
+  if (!isObject(success_rates)) throw invalid('success_rates is no object');
+  return { similar_incidents, patterns, success_rates };
+}
+
+function hitOf(value: unknown, index: number): PlaybookHitView {
+  const where = `playbooks[${index}]`;
+  const { playbook_id, version, description, confidence } = fieldsOf(value, where);
+  if (!isText(playbook_id, longestName)) throw invalid(`${where}.playbook_id is no name`);
+  if (!isText(version, longestName)) throw invalid(`${where}.version is no version`);
+  if (!isText(description, longestDescription)) throw invalid(`${where}.description is no text`);
+  if (typeof confidence !== 'number' || !(confidence >= 0 && confidence <= 1))
+    throw invalid(`${where}.confidence is not between 0 and 1`);
+  return { playbook_id, version, description, confidence: Math.round(confidence * 100) / 100 };
+}
+
+const isText = (value: unknown, longest: number): value is string =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= longest;
+
+function fieldsOf(value: unknown, what: string): Record<string, unknown> {
+  if (!isObject(value)) throw invalid(`${what} is no object`);
+  return value;
+}
+
+const invalid = (what: string): UpstreamFailure =>
+  new UpstreamFailure('invalid_answer', `the answer is not of the agreed shape: ${what}`);

@@ -1,68 +1,78 @@
+import { Injectable, Logger, type Provider } from '@nestjs/common';
 import {
-  Injectable,
-  Logger,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-  type Provider,
-} from '@nestjs/common';
+  InjectMetric,
+  makeCounterProvider,
+  makeGaugeProvider,
+  makeHistogramProvider,
+} from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge, Histogram } from 'prom-client';
+import type { CircuitChange } from '../../circuits/breaker/circuit-state.js';
 import type { AppConfig } from '../../config/app-config.js';
+import { Contributors } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
+import type { TryReport } from '../../outbound/upstream-calls.js';
 import { PlaybookCalls } from '../playbook-calls.js';
 import { PLAYBOOK_SOURCE, type PlaybookSource } from '../playbook-source.js';
-import { DataStorageClient, DataStorageEvents } from './data-storage-client.js';
-import { DataStorageMetrics } from './data-storage.metrics.js';
+import { type AnswerOrigin, DataStorageClient, type DataStorageObserver } from './data-storage-client.js';
 
-/** Tells the operator when the service is left alone and when it is back, and lets go of it at the end. */
+const tries = 'toolkeeper_data_storage_tries_total';
+const answers = 'toolkeeper_data_storage_answers_total';
+const durations = 'toolkeeper_data_storage_try_duration_seconds';
+const circuitState = 'toolkeeper_data_storage_circuit_state';
+
+/** Counts the answers of the service, and logs when it is left alone and when it is back. */
 @Injectable()
-class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
-  private readonly logger = new Logger(DataStorageLink.name);
+class DataStorageReport implements DataStorageObserver {
+  private readonly logger = new Logger('DataStorage');
 
   constructor(
-    private readonly client: DataStorageClient,
-    private readonly events: DataStorageEvents,
-    private readonly metrics: DataStorageMetrics,
     private readonly playbookCalls: PlaybookCalls,
+    private readonly contributors: Contributors,
+    @InjectMetric(tries) private readonly tries: Counter,
+    @InjectMetric(answers) private readonly answers: Counter,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(circuitState) private readonly circuitState: Gauge,
   ) {}
 
-  onModuleInit(): void {
-    this.metrics.observe(() => this.client.circuitState);
-    this.events.answers.subscribe((origin) => {
-      this.metrics.answered(origin);
-      if (origin === 'stale') this.playbookCalls.usage.hit();
+  observe(client: DataStorageClient): DataStorageClient {
+    this.contributors.addSampler(() => {
+      for (const state of ['closed', 'open', 'half_open'])
+        this.circuitState.set({ state }, state === client.circuitState ? 1 : 0);
     });
-    this.events.circuit.subscribe(({ from, to, reason }) => {
-      const entry = { event: 'data_storage_circuit', from, to, reason };
-      if (to === 'open')
-        this.logger.warn(entry, 'the Data Storage service fails: it is left alone for a while');
-      else this.logger.log(entry, 'the circuit to the Data Storage service has moved');
-    });
-    this.events.tries.subscribe((report) => {
-      this.metrics.tried(report);
-      const { attempt, failure } = report;
-      if (failure)
-        this.logger.debug({ event: 'data_storage_try', attempt, kind: failure.kind }, failure.message);
-    });
+    return client;
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.client.close();
+  tried({ attempt, durationMs, failure }: TryReport): void {
+    this.tries.inc({ result: failure?.kind ?? 'answered' });
+    this.durations.observe(durationMs / 1_000);
+    if (failure)
+      this.logger.debug({ event: 'data_storage_try', attempt, kind: failure.kind }, failure.message);
+  }
+
+  answered(origin: AnswerOrigin): void {
+    this.answers.inc({ origin });
+    if (origin === 'stale') this.playbookCalls.usage.hit();
+  }
+
+  circuitChanged({ from, to, reason }: CircuitChange): void {
+    const entry = { event: 'data_storage_circuit', from, to, reason };
+    if (to === 'open')
+      this.logger.warn(entry, 'the Data Storage service fails: it is left alone for a while');
+    else this.logger.log(entry, 'the circuit to the Data Storage service has moved');
   }
 }
 
-/** Where a Data Storage service is configured, it finds the playbooks. */
-export function dataStorageProviders(settings: NonNullable<AppConfig['dataStorage']>): Provider[] {
-  return [
-    DataStorageEvents,
-    {
-      provide: DataStorageClient,
-      inject: [DataStorageEvents, Tracer],
-      useFactory: (events: DataStorageEvents, tracer: Tracer) =>
-        new DataStorageClient(settings, events, tracer),
-    },
-    { provide: PLAYBOOK_SOURCE, inject: [DataStorageClient], useFactory: sourceOf },
-    DataStorageLink,
-  ];
-}
+/** The Data Storage service as the source of playbooks, if it is configured. */
+export const dataStorageProviders = (settings: NonNullable<AppConfig['dataStorage']>): Provider[] => [
+  DataStorageReport,
+  {
+    provide: DataStorageClient,
+    inject: [DataStorageReport, Tracer],
+    useFactory: (report: DataStorageReport, tracer: Tracer) =>
+      report.observe(new DataStorageClient(settings, report, tracer)),
+  },
+  { provide: PLAYBOOK_SOURCE, inject: [DataStorageClient], useFactory: sourceOf },
+];
 
 const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   kind: 'data_storage',
@@ -71,3 +81,26 @@ const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   revision: '',
   search: (search, signal) => client.searchPlaybooks(search, signal),
 });
+
+export const dataStorageMetrics = [
+  makeCounterProvider({
+    name: tries,
+    help: 'Requests to the Data Storage service by what became of them',
+    labelNames: ['result'],
+  }),
+  makeCounterProvider({
+    name: answers,
+    help: 'Questions to it that were answered: by it (fetched), from memory (kept), from memory because it failed (stale)',
+    labelNames: ['origin'],
+  }),
+  makeHistogramProvider({
+    name: durations,
+    help: 'Duration of single requests to it',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
+  }),
+  makeGaugeProvider({
+    name: circuitState,
+    help: 'State of the circuit to it: 1 at the state that it has',
+    labelNames: ['state'],
+  }),
+];

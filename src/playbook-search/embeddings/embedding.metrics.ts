@@ -1,54 +1,12 @@
-import { Injectable } from '@nestjs/common';
-import {
-  InjectMetric,
-  makeCounterProvider,
-  makeGaugeProvider,
-  makeHistogramProvider,
-} from '@willsoto/nestjs-prometheus';
-import type { Counter, Gauge, Histogram } from 'prom-client';
-import { Contributors } from '../../observability/contributors.js';
+import { makeCounterProvider, makeGaugeProvider, makeHistogramProvider } from '@willsoto/nestjs-prometheus';
 
-const durations = 'toolkeeper_embedding_duration_seconds';
-const withoutVectors = 'toolkeeper_playbook_searches_degraded_total';
-const vectors = 'toolkeeper_playbook_vectors';
-const up = 'toolkeeper_playbook_embeddings_up';
+export const durations = 'toolkeeper_embedding_duration_seconds';
+export const withoutVectors = 'toolkeeper_playbook_searches_degraded_total';
+export const vectors = 'toolkeeper_playbook_vectors';
+export const up = 'toolkeeper_playbook_embeddings_up';
 
-interface EmbeddingGauges {
-  readonly vectors: number;
-  readonly degraded: string | undefined;
-}
-
-/** How playbooks' vectors are doing. */
-@Injectable()
-export class EmbeddingMetrics {
-  constructor(
-    @InjectMetric(durations) private readonly durations: Histogram,
-    @InjectMetric(withoutVectors) private readonly withoutVectors: Counter,
-    @InjectMetric(vectors) private readonly vectors: Gauge,
-    @InjectMetric(up) private readonly up: Gauge,
-    private readonly contributors: Contributors,
-  ) {}
-
-  /** @param ms milliseconds */
-  embedded(ms: number): void {
-    this.durations.observe(ms / 1_000);
-  }
-
-  degraded(reason: string): void {
-    this.withoutVectors.inc({ reason });
-  }
-
-  observe(gauges: () => EmbeddingGauges): void {
-    this.contributors.addSampler(() => {
-      const now = gauges();
-      this.vectors.set(now.vectors);
-      this.up.set(now.degraded === undefined ? 1 : 0);
-    });
-  }
-}
-
+/** Metrics of the playbooks' vectors. */
 export const embeddingMetrics = [
-  EmbeddingMetrics,
   makeHistogramProvider({
     name: durations,
     help: 'What the vector of a query took',

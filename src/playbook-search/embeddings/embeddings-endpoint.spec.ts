@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { WebSite } from '../../../test/support/web-site.js';
 import { CircuitBreaker } from '../../circuits/breaker/circuit-breaker.js';
-import type { ModelAddress } from '../../outbound/model-endpoint.js';
+import type { ModelAddress } from '../../outbound/upstream-calls.js';
 import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
 
 interface Asked {

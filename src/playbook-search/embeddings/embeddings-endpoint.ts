@@ -1,8 +1,15 @@
 import { abortable } from '../../common/abortable.js';
 import { HttpClient } from '../../outbound/http-client.js';
 import { isObject } from '../../common/json.js';
-import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../../outbound/model-endpoint.js';
-import { type Question, type RetrySettings, UpstreamCalls } from '../../outbound/upstream-calls.js';
+import {
+  endpointBreaker,
+  endpointUrl,
+  keyHeader,
+  type ModelAddress,
+  type Question,
+  type RetrySettings,
+  UpstreamCalls,
+} from '../../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 
 /** A query is waited for by an investigation, documents by nobody. */

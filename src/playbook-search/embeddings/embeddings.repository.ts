@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
-import { playbookKey } from '../semantic-search.js';
 import type { VectorEntry } from './vector-store.js';
 
 /** A playbook that search may show, as far as it is embedded. */
@@ -10,14 +9,7 @@ export type EmbeddablePlaybook = Pick<
   'playbook_id' | 'version' | 'name' | 'description' | 'signals' | 'aliases'
 >;
 
-interface NewEmbedding extends VectorEntry {
-  readonly playbook: Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>;
-}
-
-interface Row {
-  readonly playbook_id: string;
-  readonly version: string;
-  readonly text_hash: string;
+interface Row extends Omit<VectorEntry, 'vector'> {
   readonly vector: Buffer;
 }
 
@@ -37,21 +29,17 @@ export class EmbeddingsRepository {
     for (let at = 0; at < playbooks.length; at += pageSize) {
       const page = playbooks.slice(at, at + pageSize);
       const rows: Row[] = await this.dataSource.query(
-        `SELECT e.playbook_id, e.version, e.text_hash, e.vector FROM playbook_embeddings e
+        `SELECT e.playbook_id, e.version, e.text_hash AS hash, e.vector FROM playbook_embeddings e
          JOIN unnest($2::text[], $3::text[]) AS asked (playbook_id, version) USING (playbook_id, version)
          WHERE e.provider_id = $1`,
         [modelId, page.map(({ playbook_id }) => playbook_id), page.map(({ version }) => version)],
       );
-      yield rows.map((row) => ({
-        key: playbookKey(row),
-        hash: row.text_hash,
-        vector: floatsOf(row.vector),
-      }));
+      yield rows.map((row) => ({ ...row, vector: floatsOf(row.vector) }));
     }
   }
 
   /** Keeps those whose playbook still exists; what another replica stored meanwhile stays. */
-  async store(modelId: string, embeddings: readonly NewEmbedding[]): Promise<void> {
+  async store(modelId: string, embeddings: readonly VectorEntry[]): Promise<void> {
     await this.dataSource.query(
       `INSERT INTO playbook_embeddings (provider_id, playbook_id, version, text_hash, vector)
        SELECT $1, playbook_id, version, text_hash, vector
@@ -60,8 +48,8 @@ export class EmbeddingsRepository {
        ORDER BY playbook_id, version ON CONFLICT DO NOTHING`,
       [
         modelId,
-        embeddings.map(({ playbook }) => playbook.playbook_id),
-        embeddings.map(({ playbook }) => playbook.version),
+        embeddings.map(({ playbook_id }) => playbook_id),
+        embeddings.map(({ version }) => version),
         embeddings.map(({ hash }) => hash),
         embeddings.map(({ vector }) => bytesOf(vector)),
       ],

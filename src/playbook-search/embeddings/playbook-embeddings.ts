@@ -10,20 +10,21 @@ import { sha256 } from '../../common/canonical-json.js';
 import { yieldingForEach } from '../../common/yielding-for-each.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge, Histogram } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors, type PartHealth } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
-import { middleOf, passagesOf } from '../ranking/passages.js';
-import {
-  type EmbeddingCalibration,
-  playbookKey,
-  type SemanticScores,
-  type SemanticSearch,
-} from '../semantic-search.js';
-import { EmbeddingMetrics } from './embedding.metrics.js';
+import { durations, up, vectors, withoutVectors } from './embedding.metrics.js';
 import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
 import { type EmbeddablePlaybook, EmbeddingsRepository } from './embeddings.repository.js';
-import { VectorStore } from './vector-store.js';
+import {
+  type EmbeddingCalibration,
+  middleOf,
+  passagesOf,
+  type SemanticScores,
+  VectorStore,
+} from './vector-store.js';
 
 /** Changes of the catalogue that come together are followed together. */
 const gatherMs = 250;
@@ -32,12 +33,12 @@ const retryMs = 5_000;
 /** Playbooks that are embedded and stored in one go. */
 const slice = 8;
 /** @param cut the cosine from which a playbook is worth showing; what lies far below it says nothing */
-const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
+export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
 /** A playbook that search shows, and what is embedded of it. */
 interface Wanted {
-  readonly playbook: EmbeddablePlaybook;
-  readonly key: string;
+  readonly playbook_id: string;
+  readonly version: string;
   readonly passages: readonly string[];
   /** Of the passages: another text makes another vector. */
   readonly hash: string;
@@ -56,9 +57,7 @@ interface EmbeddingsState {
  * and never stands in the way of a search in words.
  */
 @Injectable()
-export class PlaybookEmbeddings
-  implements SemanticSearch, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown
-{
+export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(PlaybookEmbeddings.name);
   private readonly stopping = new AbortController();
   private readonly endpoint: EmbeddingsEndpoint | undefined;
@@ -72,7 +71,7 @@ export class PlaybookEmbeddings
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
   /** The catalogue whose vectors are all there. */
   private embedded: readonly EmbeddablePlaybook[] | undefined;
-  /** Playbooks whose text the endpoint rejects, by key and the text's hash: asking again would be in vain. */
+  /** Hashes of texts that the endpoint rejects, by playbook id: asking again would be in vain. */
   private readonly rejected = new Map<string, string>();
   private changes = 0;
   /** Why vectors of playbooks, or of queries, are not to be had; in one word. */
@@ -81,17 +80,25 @@ export class PlaybookEmbeddings
   constructor(
     @Inject(APP_CONFIG) { embeddings }: Pick<AppConfig, 'embeddings'>,
     private readonly repository: EmbeddingsRepository,
-    private readonly metrics: EmbeddingMetrics,
     private readonly tracer: Tracer,
     contributors: Contributors,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(withoutVectors) private readonly withoutVectors: Counter,
+    @InjectMetric(vectors) vectorsGauge: Gauge,
+    @InjectMetric(up) upGauge: Gauge,
   ) {
     contributors.addHealth('embeddings', () => this.health());
     this.calibration = calibrationAt(embeddings?.cut ?? 0);
     if (!embeddings) return;
     this.endpoint = new EmbeddingsEndpoint(embeddings);
-    metrics.observe(() => this.state());
+    contributors.addSampler(() => {
+      const now = this.state();
+      vectorsGauge.set(now.vectors);
+      upGauge.set(now.degraded === undefined ? 1 : 0);
+    });
   }
 
+  /** Another one whenever an equal query may get other scores. */
   get revision(): string {
     return `${this.changes}`;
   }
@@ -111,6 +118,7 @@ export class PlaybookEmbeddings
     await this.endpoint?.close();
   }
 
+  /** Takes the catalogue that search shows from now on; its vectors are made in the background. */
   follow(catalogue: readonly EmbeddablePlaybook[]): void {
     this.catalogue = catalogue;
     this.loop.hasten(gatherMs);
@@ -136,13 +144,20 @@ export class PlaybookEmbeddings
     return { status: 'degraded', provider, vectors, message: degraded };
   }
 
+  /**
+   * Never fails for want of an endpoint or vectors: then `cosines` is empty and `degraded` says why.
+   * @param query not blank
+   * @param candidates ids that passed the label filter
+   * @param top only so many, the nearest
+   * @throws the signal's reason when it aborts
+   */
   scores(
     query: string,
-    candidates: readonly string[],
+    candidates: ReadonlySet<string>,
     signal?: AbortSignal,
-    top = candidates.length,
+    top = candidates.size,
   ): Promise<SemanticScores> {
-    const attributes = { 'toolkeeper.playbooks.candidates': candidates.length };
+    const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
     return this.tracer.span('playbooks.embed', attributes, async (span) => {
       const found = await this.find(query, candidates, signal, top);
       if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
@@ -152,21 +167,21 @@ export class PlaybookEmbeddings
 
   private async find(
     query: string,
-    candidates: readonly string[],
+    candidates: ReadonlySet<string>,
     signal: AbortSignal | undefined,
     top: number,
   ): Promise<SemanticScores> {
     const { endpoint, store, calibration } = this;
-    if (!endpoint || candidates.length === 0) return this.without(undefined);
+    if (!endpoint || candidates.size === 0) return this.without(undefined);
     const behind = this.behind() ?? 'indexing';
     if (store.size === 0) return this.without(behind);
     try {
       const started = performance.now();
       const [vector = new Float32Array()] = await endpoint.embed([query], 'query', signal);
-      this.metrics.embedded(performance.now() - started);
+      this.durations.observe((performance.now() - started) / 1_000);
       this.note('query');
       const cosines = await store.scores(vector, candidates, top);
-      const isWhole = cosines.size >= Math.min(top, candidates.length);
+      const isWhole = cosines.size >= Math.min(top, candidates.size);
       return { calibration, cosines, degraded: isWhole ? undefined : behind };
     } catch (error) {
       signal?.throwIfAborted();
@@ -176,7 +191,7 @@ export class PlaybookEmbeddings
   }
 
   private without(degraded: string | undefined): SemanticScores {
-    if (degraded !== undefined) this.metrics.degraded(degraded);
+    if (degraded !== undefined) this.withoutVectors.inc({ reason: degraded });
     return { calibration: this.calibration, cosines: new Map(), degraded };
   }
 
@@ -200,18 +215,16 @@ export class PlaybookEmbeddings
     { id }: EmbeddingsEndpoint,
   ): Promise<readonly Wanted[]> {
     const wanted = new Map<string, Wanted>();
-    await yieldingForEach(catalogue, (playbook) => wanted.set(playbookKey(playbook), wantedOf(playbook)));
-    this.store.retain((key) => wanted.has(key));
-    for (const [key, hash] of this.rejected) if (wanted.get(key)?.hash !== hash) this.rejected.delete(key);
-    const isLacking = ({ key, hash }: Wanted): boolean =>
-      !this.store.has(key, hash) && !this.rejected.has(key);
+    await yieldingForEach(catalogue, (playbook) => wanted.set(playbook.playbook_id, wantedOf(playbook)));
+    const isText = ({ playbook_id, hash }: Pick<Wanted, 'playbook_id' | 'hash'>): boolean =>
+      wanted.get(playbook_id)?.hash === hash;
+    this.store.retain(({ playbook_id, version }) => wanted.get(playbook_id)?.version === version);
+    for (const [playbook_id, hash] of this.rejected)
+      if (!isText({ playbook_id, hash })) this.rejected.delete(playbook_id);
+    const isLacking = (each: Wanted): boolean =>
+      !this.store.has(each) && !this.rejected.has(each.playbook_id);
     const lacking = [...wanted.values()].filter(isLacking);
-    const pages = this.repository.vectors(
-      id,
-      lacking.map(({ playbook }) => playbook),
-    );
-    for await (const page of pages)
-      this.store.put(page.filter(({ key, hash }) => wanted.get(key)?.hash === hash));
+    for await (const page of this.repository.vectors(id, lacking)) this.store.put(page.filter(isText));
     this.changes++;
     return lacking.filter(isLacking);
   }
@@ -229,9 +242,9 @@ export class PlaybookEmbeddings
       }
       // An endpoint that rejects this, too, would reject anything: the fault is not the playbook's.
       await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
-      this.rejected.set(first.key, first.hash);
+      this.rejected.set(first.playbook_id, first.hash);
       this.logger.warn(
-        `Playbook ${first.key} has no embedding, the endpoint rejects its text (${String(error)})`,
+        `Playbook ${first.playbook_id}@${first.version} has no embedding, the endpoint rejects its text (${String(error)})`,
       );
     }
   }
@@ -240,9 +253,9 @@ export class PlaybookEmbeddings
     const texts = wanted.flatMap(({ passages }) => passages);
     const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
     let taken = 0;
-    const made = wanted.map(({ playbook, key, hash, passages }) => {
+    const made = wanted.map(({ passages, ...identity }) => {
       const vector = middleOf(vectors.slice(taken, (taken += passages.length)));
-      return { playbook, key, hash, vector };
+      return { ...identity, vector };
     });
     await this.repository.store(endpoint.id, made);
     this.store.put(made);
@@ -264,7 +277,8 @@ export class PlaybookEmbeddings
 
 function wantedOf(playbook: EmbeddablePlaybook): Wanted {
   const passages = passagesOf(playbook);
-  return { playbook, key: playbookKey(playbook), passages, hash: sha256(JSON.stringify(passages)) };
+  const { playbook_id, version } = playbook;
+  return { playbook_id, version, passages, hash: sha256(JSON.stringify(passages)) };
 }
 
 const troubleOf = (error: unknown): string => (error instanceof UpstreamFailure ? error.kind : 'database');

@@ -1,8 +1,26 @@
 import { yieldingForEach } from '../../common/yielding-for-each.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
+
+/**
+ * The scale of a model's cosines, which each model has of its own: at or below `floor` it says nothing (0),
+ * at `cut` a playbook begins to be worth showing (0.70), and 1 is 1.
+ */
+export interface EmbeddingCalibration {
+  readonly floor: number;
+  readonly cut: number;
+}
+
+export interface SemanticScores {
+  readonly calibration: EmbeddingCalibration;
+  /** Cosine by playbook id; a candidate without a vector yet is absent. */
+  readonly cosines: ReadonlyMap<string, number>;
+  /** Why vectors were not, or not all, asked (one word, for the answer and metrics); undefined: they were. */
+  readonly degraded: string | undefined;
+}
 
 export interface VectorEntry {
-  /** `playbookKey`. */
-  readonly key: string;
+  readonly playbook_id: string;
+  readonly version: string;
   /** Of the text that the vector was made from. */
   readonly hash: string;
   /** Of length 1. */
@@ -20,19 +38,20 @@ export class VectorStore {
     return this.entries.size;
   }
 
-  /** @returns whether the vector of this text is there */
-  has(key: string, hash: string): boolean {
-    return this.entries.get(key)?.hash === hash;
+  /** Whether the vector of this version and text is there. */
+  has({ playbook_id, version, hash }: Omit<VectorEntry, 'vector'>): boolean {
+    const known = this.entries.get(playbook_id);
+    return known?.version === version && known.hash === hash;
   }
 
-  /** Adds, and replaces what has the same key. */
+  /** Adds vectors, and replaces those of the same playbooks. */
   put(entries: readonly VectorEntry[]): void {
-    for (const entry of entries) this.entries.set(entry.key, entry);
+    for (const entry of entries) this.entries.set(entry.playbook_id, entry);
   }
 
   /** Removes what is not kept. */
-  retain(isKept: (key: string) => boolean): void {
-    for (const key of this.entries.keys()) if (!isKept(key)) this.entries.delete(key);
+  retain(isKept: (entry: VectorEntry) => boolean): void {
+    for (const [id, entry] of this.entries) if (!isKept(entry)) this.entries.delete(id);
   }
 
   /**
@@ -42,21 +61,22 @@ export class VectorStore {
    */
   async scores(
     query: Float32Array,
-    candidates: readonly string[],
-    top = candidates.length,
+    candidates: ReadonlySet<string>,
+    top = candidates.size,
   ): Promise<ReadonlyMap<string, number>> {
-    // Those without a vector stay NaN, which is never at least anything.
-    const cosines = new Float64Array(candidates.length).fill(NaN);
-    await yieldingForEach(candidates, (key, place) => {
-      const vector = this.entries.get(key)?.vector;
-      if (vector?.length === query.length) cosines[place] = product(query, vector);
+    const ids: string[] = [];
+    const cosines: number[] = [];
+    await yieldingForEach(candidates, (id) => {
+      const vector = this.entries.get(id)?.vector;
+      if (vector?.length !== query.length) return;
+      ids.push(id);
+      cosines.push(product(query, vector));
     });
-    const known = cosines.filter((cosine) => !Number.isNaN(cosine)).sort();
-    const least = known[known.length - top] ?? -Infinity;
+    const least = Float64Array.from(cosines).sort()[cosines.length - top] ?? -Infinity;
     const scores = new Map<string, number>();
-    for (const [place, key] of candidates.entries()) {
-      const cosine = cosines[place] ?? NaN;
-      if (cosine >= least) scores.set(key, cosine);
+    for (const [place, id] of ids.entries()) {
+      const cosine = cosines[place] ?? 0;
+      if (cosine >= least) scores.set(id, cosine);
     }
     return scores;
   }
@@ -66,4 +86,31 @@ function product(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0);
   return sum;
+}
+
+/** Characters of a passage: more than that some models refuse, and others cut it off by themselves. */
+const maxPassage = 1_000;
+
+/**
+ * The texts by whose meaning a playbook is found: each signal and each alias by itself. A sentence about an incident
+ * is nearer to a phrase about it than to a page about its remedy (decision 007). Of a playbook without such phrases
+ * its name and its description are taken, the name twice: it says what goes wrong, the description what to do.
+ */
+export function passagesOf({
+  signals,
+  aliases,
+  name,
+  description,
+}: Pick<SearchablePlaybook, 'signals' | 'aliases' | 'name' | 'description'>): string[] {
+  const phrases = [...signals, ...aliases].filter((phrase) => phrase.trim() !== '');
+  const passages = phrases.length > 0 ? phrases : [name, name, description];
+  return passages.map((passage) => [...passage].slice(0, maxPassage).join(''));
+}
+
+/** @returns the vector in the middle of others, of length 1, so that one vector stands for all of a playbook's passages */
+export function middleOf(vectors: readonly Float32Array[]): Float32Array<ArrayBuffer> {
+  const middle = new Float32Array(vectors[0]?.length ?? 0);
+  for (const vector of vectors) vector.forEach((each, at) => (middle[at] = (middle[at] ?? 0) + each));
+  const length = Math.hypot(...middle);
+  return length > 0 ? middle.map((each) => each / length) : middle;
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { calibrated } from '../../lexical-search/calibration.js';
+import { calibrated } from '../../lexical-search/lexical-search.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import {
   type PlaybookRanker,
@@ -9,13 +9,12 @@ import {
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
-import {
-  playbookKey,
-  SEMANTIC_SEARCH,
-  type SemanticScores,
-  type SemanticSearch,
-} from '../semantic-search.js';
+import { PlaybookEmbeddings } from '../embeddings/playbook-embeddings.js';
+import type { SemanticScores } from '../embeddings/vector-store.js';
 import { LexicalRanker } from './lexical.ranker.js';
+
+/** The nearness of playbooks to a query in meaning. */
+export type SemanticSearch = Pick<PlaybookEmbeddings, 'revision' | 'follow' | 'scores'>;
 
 /**
  * Ranks by words and by meaning: each finds what the other cannot, and both are calibrated, so that the more
@@ -25,7 +24,7 @@ import { LexicalRanker } from './lexical.ranker.js';
 export class BlendedRanker implements PlaybookRanker {
   constructor(
     private readonly words: LexicalRanker,
-    @Inject(SEMANTIC_SEARCH) private readonly meaning: SemanticSearch,
+    @Inject(PlaybookEmbeddings) private readonly meaning: SemanticSearch,
   ) {}
 
   get revision(): string {
@@ -34,7 +33,7 @@ export class BlendedRanker implements PlaybookRanker {
 
   async prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking> {
     this.meaning.follow(catalogue);
-    return new BlendedRanking(catalogue, await this.words.prepare(catalogue), this.meaning);
+    return new BlendedRanking(await this.words.prepare(catalogue), this.meaning);
   }
 }
 
@@ -54,30 +53,21 @@ interface Scored {
 }
 
 class BlendedRanking implements PlaybookRanking {
-  private readonly keys: ReadonlyMap<string, string>;
-  private readonly ids: ReadonlyMap<string, string>;
-  /** Keys of a set of candidates: the same sets come again and again. */
-  private readonly keysOf = new WeakMap<ReadonlySet<string>, readonly string[]>();
-
   constructor(
-    catalogue: readonly SearchablePlaybook[],
     private readonly words: PlaybookRanking,
     private readonly meaning: SemanticSearch,
-  ) {
-    this.keys = new Map(catalogue.map((playbook) => [playbook.playbook_id, playbookKey(playbook)]));
-    this.ids = new Map(catalogue.map((playbook) => [playbookKey(playbook), playbook.playbook_id]));
-  }
+  ) {}
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
     const { query, signal, explain = false, limit } = request;
     // The endpoint works while the words are looked up here.
     const [semantic, { playbooks: lexical }] = await Promise.all([
-      this.meaning.scores(query, this.keysFor(candidates), signal, explain ? undefined : nearest + limit),
+      this.meaning.scores(query, candidates, signal, explain ? undefined : nearest + limit),
       this.words.rank(request, candidates),
     ]);
     const { degraded } = semantic;
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
-    const playbooks = this.scored(request, candidates, lexical, semantic)
+    const playbooks = this.scored(request, lexical, semantic)
       .sort(inOrder)
       .map((each) => (explain ? explained(each) : ranked(each)));
     return { playbooks, degraded };
@@ -86,33 +76,22 @@ class BlendedRanking implements PlaybookRanking {
   /** Those whose confidence is above 0, and reaches the threshold unless they are to be explained. */
   private scored(
     { threshold, explain = false }: RankRequest,
-    candidates: ReadonlySet<string>,
     lexical: readonly RankedPlaybook[],
     { cosines, calibration }: SemanticScores,
   ): Scored[] {
     const byWords = new Set(lexical.map(({ playbookId }) => playbookId));
     const scored = lexical.map((inWords): Scored => {
       const { playbookId } = inWords;
-      const cosine = cosines.get(this.keys.get(playbookId) ?? '');
+      const cosine = cosines.get(playbookId);
       return { playbookId, inWords, cosine, inMeaning: calibrated(cosine ?? -1, calibration) };
     });
     // Of thousands of playbooks few are near: the others are passed over for the price of a comparison.
-    for (const [key, cosine] of cosines) {
+    for (const [playbookId, cosine] of cosines) {
       const inMeaning = calibrated(cosine, calibration);
       if (inMeaning <= 0 || (!explain && shownConfidence(inMeaning) < threshold)) continue;
-      const playbookId = this.ids.get(key);
-      if (playbookId === undefined || byWords.has(playbookId) || !candidates.has(playbookId)) continue;
-      scored.push({ playbookId, inWords: undefined, cosine, inMeaning });
+      if (!byWords.has(playbookId)) scored.push({ playbookId, inWords: undefined, cosine, inMeaning });
     }
     return scored;
-  }
-
-  private keysFor(candidates: ReadonlySet<string>): readonly string[] {
-    const known = this.keysOf.get(candidates);
-    if (known) return known;
-    const keys = [...candidates].flatMap((id) => this.keys.get(id) ?? []);
-    this.keysOf.set(candidates, keys);
-    return keys;
   }
 }
 

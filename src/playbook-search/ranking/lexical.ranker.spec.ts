@@ -20,7 +20,7 @@ async function rank(
   candidates = catalogue.map((p) => p.playbook_id),
 ) {
   const ranking = await new LexicalRanker().prepare(catalogue);
-  const request = { query, threshold: 0, limit: 10, labels: {} };
+  const request = { query, threshold: 0, limit: 10 };
   return (await ranking.rank(request, new Set(candidates))).playbooks;
 }
 
@@ -53,7 +53,7 @@ describe('LexicalRanker', () => {
 
   it('explains a confidence when it is asked to, without changing it', async () => {
     const ranking = await new LexicalRanker().prepare([playbook('a')]);
-    const request = { query: 'the billing queue stalled', threshold: 0, limit: 10, labels: {} };
+    const request = { query: 'the billing queue stalled', threshold: 0, limit: 10 };
     const plain = await ranking.rank(request, new Set(['a']));
     const { playbooks } = await ranking.rank({ ...request, explain: true }, new Set(['a']));
     const confidence = plain.playbooks[0]?.confidence;

@@ -122,7 +122,7 @@ beforeAll(async () => {
 });
 
 async function shown(query: string) {
-  const { playbooks } = await ranking.rank({ query, threshold, limit: 5, labels: {} }, everything);
+  const { playbooks } = await ranking.rank({ query, threshold, limit: 5 }, everything);
   return playbooks.filter(({ confidence }) => confidence >= threshold).slice(0, 5);
 }
 

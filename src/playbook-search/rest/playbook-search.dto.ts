@@ -1,8 +1,10 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { PlaybookId } from '../../playbooks/playbook.validators.js';
-import type { PlaybookAnswer, PlaybookHit } from '../playbook-source.js';
-import { type ExplainedPlaybook, filters, type SearchFilter } from './search-explanation.js';
 import { OptionalFlag, OptionalInt, OptionalNum, Text } from '../../rest/dto.js';
+
+/** Reasons that keep a playbook out of an answer, in the order in which it is tried. */
+export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
+export type SearchFilter = (typeof filters)[number];
 
 /** Beside `label.<key>`, which `SearchQuery` takes out first. */
 export class SearchPlaybooksQuery {
@@ -24,7 +26,8 @@ export class SearchPlaybooksQuery {
   readonly playbook_id?: string;
 }
 
-export class PlaybookHitView implements PlaybookHit {
+/** One playbook as an LLM reads it: these four fields and no other. */
+export class PlaybookHitView {
   @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.2.0' }) readonly version!: string;
   @ApiProperty({ example: 'The kernel kills a container because its working set reaches the memory limit.' })
@@ -34,7 +37,7 @@ export class PlaybookHitView implements PlaybookHit {
 
 const nullableNumber = { type: Number, nullable: true } as const;
 
-export class ExplainedPlaybookView implements ExplainedPlaybook {
+export class ExplainedPlaybookView {
   @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.2.0' }) readonly version!: string;
   @ApiProperty({ example: true, description: 'Whether it stands in the answer' }) readonly shown!: boolean;
@@ -60,7 +63,7 @@ export class ExplainedPlaybookView implements ExplainedPlaybook {
   @ApiProperty({ ...nullableNumber, example: 0.9144, description: 'The confidence before it is rounded' })
   readonly calibrated!: number | null;
   @ApiProperty({ type: [String], example: ['oomkil', 'pod'], description: 'As they are compared: stemmed' })
-  readonly matched_terms!: string[];
+  readonly matched_terms!: readonly string[];
 }
 
 export class SearchExplanationView {
@@ -89,15 +92,15 @@ export class SearchExplanationView {
     type: [ExplainedPlaybookView],
     description: 'Ranked playbooks, best first, then the others by id; at most 200',
   })
-  readonly candidates!: readonly ExplainedPlaybook[];
+  readonly candidates!: readonly ExplainedPlaybookView[];
   @ApiProperty({ example: 46, description: 'How many there are, also beyond those 200' })
   readonly total_candidates!: number;
 }
 
 /** As an LLM gets it from get_playbooks. */
-export class PlaybookAnswerView implements PlaybookAnswer {
+export class PlaybookAnswerView {
   @ApiProperty({ type: [PlaybookHitView], description: 'By confidence, descending' })
-  readonly playbooks!: PlaybookHitView[];
+  readonly playbooks!: readonly PlaybookHitView[];
   @ApiProperty({ example: 1, description: 'How many playbooks stand in this answer' })
   readonly total_results!: number;
   @ApiPropertyOptional({ type: SearchExplanationView, description: 'With explain=true' })

@@ -1,27 +1,7 @@
+import type { ExplainedPlaybookView, SearchFilter } from './playbook-search.dto.js';
 import { type AskedLabels, clashOf } from '../label-filter.js';
 import type { HiddenPlaybook, SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { type RankedPlaybook, type RankExplanation, shownConfidence } from '../playbook-ranker.js';
-
-/** What kept a playbook out of an answer, in the order in which it is tried. */
-export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
-export type SearchFilter = (typeof filters)[number];
-
-/** How one playbook fared in a search, in the names of the wire. */
-export interface ExplainedPlaybook {
-  readonly playbook_id: string;
-  readonly version: string;
-  readonly shown: boolean;
-  readonly removed_by: SearchFilter | null;
-  /** One sentence for the playbook's author. */
-  readonly reason: string;
-  /** As an answer shows it; null: it was not ranked. */
-  readonly confidence: number | null;
-  readonly lexical: number | null;
-  readonly cosine: number | null;
-  readonly blended: number | null;
-  readonly calibrated: number | null;
-  readonly matched_terms: readonly string[];
-}
 
 /** One search, with what is needed to say why. */
 export interface SearchTrail {
@@ -44,9 +24,9 @@ const unranked = {
 } as const;
 
 /** @returns every playbook once: those that were ranked, best first, then the others by id */
-export function explainSearch(trail: SearchTrail): ExplainedPlaybook[] {
+export function explainSearch(trail: SearchTrail): ExplainedPlaybookView[] {
   const byId = new Map([...trail.playbooks].map((playbook) => [playbook.playbook_id, playbook]));
-  const explained: ExplainedPlaybook[] = [];
+  const explained: ExplainedPlaybookView[] = [];
   let shown = 0;
   for (const each of trail.ranked) {
     const playbook = byId.get(each.playbookId);
@@ -63,7 +43,7 @@ export function explainSearch(trail: SearchTrail): ExplainedPlaybook[] {
   return [...explained, ...rest.sort((a, b) => (a.playbook_id < b.playbook_id ? -1 : 1))];
 }
 
-type Verdict = Pick<ExplainedPlaybook, 'shown' | 'removed_by' | 'reason'>;
+type Verdict = Pick<ExplainedPlaybookView, 'shown' | 'removed_by' | 'reason'>;
 const removed = (by: SearchFilter, reason: string): Verdict => ({ shown: false, removed_by: by, reason });
 
 function rankedVerdict(
@@ -78,7 +58,7 @@ function rankedVerdict(
   return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
 }
 
-function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybook {
+function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybookView {
   const clash = clashOf(playbook.labels, asked);
   const verdict = clash
     ? removed(
@@ -89,7 +69,7 @@ function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): Exp
   return { ...identity(playbook), ...verdict, ...unranked };
 }
 
-function hiddenPlaybook(playbook: HiddenPlaybook): ExplainedPlaybook {
+function hiddenPlaybook(playbook: HiddenPlaybook): ExplainedPlaybookView {
   const verdict = removed('status', `Its latest version, ${playbook.version}, is ${playbook.status}`);
   return { ...identity(playbook), ...verdict, ...unranked };
 }

@@ -1,20 +1,25 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { bulkhead, BulkheadRejectedError } from 'cockatiel';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance } from 'fastify';
 import { isDeeperThan } from '../../common/json-depth.js';
-import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
-import {
-  type ImportItem,
-  type ImportResult,
-  PlaybookCatalogueService,
-} from '../playbook-catalogue.service.js';
+import { type ImportItem, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
 import { CreatePlaybookBody } from '../playbook-bodies.dto.js';
-import { acceptYaml } from './yaml-body.js';
-import { yamlText } from './yaml-documents.js';
+import { yamlText, yamlToJson } from './yaml-documents.js';
+import { refuseType } from '../../rest/raw-body.js';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StartupWork } from '../../common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { PlaybookImportView } from '../playbook-views.dto.js';
 import { isObject } from '../../common/json.js';
+
+export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
+/** Some two thousand playbooks. */
+const maxYamlBytes = 1_048_576;
 
 /** Playbooks stored by one request: they are stored in one transaction, during which no other change is. */
 export const maxItems = 1_000;
@@ -59,38 +64,108 @@ const importRoute = '/api/v1/playbooks/import';
 /** Of everything else than `content`, which has its own limit. */
 const maxDepth = 64;
 /** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
-const mostYaml = 5;
+const maxYaml = 5;
 /** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
 const timeoutMs = 10_000;
 const heapMb = 512;
 
-/** Import over REST: everything that is wrong is named at once, and then nothing is stored. */
+/** Names of files. */
+interface ImportReport {
+  readonly imported: string[];
+  readonly unchanged: string[];
+  readonly failed: { readonly file: string; readonly reason: string }[];
+}
+
+/** Imports playbooks: those of a request, and at the start those of a folder. */
 @Injectable()
-export class PlaybookImportService implements OnModuleInit {
+export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
+  private readonly logger = new Logger(PlaybookImportService.name);
   private readonly dtos = new DtoPipe();
-  private readonly yamlReading = new KeyedMutex();
-  private yamlTexts = 0;
+  private readonly yamlReading = bulkhead(1, maxYaml - 1);
 
   constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'playbooks'>,
     private readonly catalogue: PlaybookCatalogueService,
     private readonly http: HttpAdapterHost,
+    private readonly work: StartupWork,
   ) {}
 
+  /** One route takes YAML, which it gets as bytes; the others answer 415. */
   onModuleInit(): void {
-    acceptYaml(this.http.httpAdapter.getInstance<FastifyInstance>(), importRoute);
+    this.http.httpAdapter
+      .getInstance<FastifyInstance>()
+      .addContentTypeParser(
+        [...yamlTypes],
+        { parseAs: 'buffer', bodyLimit: maxYamlBytes },
+        (request, body, done) => {
+          if (request.routeOptions.url === importRoute) done(null, body);
+          else refuseType(request, done);
+        },
+      );
+  }
+
+  onApplicationBootstrap(): void {
+    this.work.register('playbooks', this.importFolder());
   }
 
   /**
+   * New versions of the folder are stored, known ones left as they are; a bad file or a missing folder is only reported.
+   * @throws the database's error
+   */
+  async importFolder(): Promise<ImportReport> {
+    const { dir } = this.config.playbooks;
+    const report: ImportReport = { imported: [], unchanged: [], failed: [] };
+    for (const file of await this.filesIn(dir)) {
+      try {
+        const playbook = await this.readFile(join(dir, file));
+        const { imported } = await this.catalogue.import([{ playbook, pointer: '' }], 'import');
+        report[imported.length > 0 ? 'imported' : 'unchanged'].push(file);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        const { code, detail } = error;
+        const reason =
+          code === 'conflict' ? `${detail} with other content: versions are immutable, raise it` : detail;
+        this.logger.error({ file, reason }, `playbook file ${file} not imported: ${reason}`);
+        report.failed.push({ file, reason });
+      }
+    }
+    const { imported, unchanged, failed } = report;
+    this.logger.log(
+      `playbooks: ${imported.length} imported, ${unchanged.length} unchanged, ${failed.length} not valid`,
+    );
+    return report;
+  }
+
+  private async filesIn(dir: string): Promise<string[]> {
+    try {
+      return (await readdir(dir)).filter((file) => /\.ya?ml$/.test(file)).sort();
+    } catch (error) {
+      this.logger.warn(`no playbooks imported: ${(error as Error).message}`);
+      return [];
+    }
+  }
+
+  /** @throws Problem with one line that says why it is no playbook */
+  private async readFile(path: string): Promise<CreatePlaybookBody> {
+    try {
+      return await this.validated(JSON.parse(yamlToJson(yamlText(await readFile(path)))));
+    } catch (error) {
+      throw new Problem('invalid_request', (error as Error).message.split('\n')[0] ?? '');
+    }
+  }
+
+  /**
+   * Everything that is wrong is named at once, and then nothing is stored.
    * @param body JSON as it was parsed, or YAML as bytes
    * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field of each playbook; `rate_limited` for
    * YAML while too many others wait
    */
-  async import(body: unknown, importedBy: string): Promise<ImportResult> {
+  async import(body: unknown, importedBy: string): Promise<PlaybookImportView> {
     const errors: FieldProblem[] = [];
     const items: ImportItem[] = [];
     for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body) : body)) {
       try {
-        items.push({ playbook: await this.validated(item), pointer: item.pointer });
+        items.push({ playbook: await this.validated(item.value), pointer: item.pointer });
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         const found = error.details.errors ?? [{ pointer: '', detail: error.detail }];
@@ -103,31 +178,24 @@ export class PlaybookImportService implements OnModuleInit {
       throw new Problem(
         'invalid_request',
         `Nothing was imported: ${first?.pointer}: ${first?.detail}${more}`,
-        {
-          errors,
-        },
+        { errors },
       );
     }
     return this.catalogue.import(items, importedBy);
   }
 
   private async yaml(text: Buffer): Promise<unknown> {
-    if (this.yamlTexts >= mostYaml) {
-      const detail = `${mostYaml} imports of YAML are read or wait already; JSON does not wait`;
-      throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
-    }
-    this.yamlTexts++;
     try {
-      return await this.yamlReading.run('yaml', () => readYaml(text));
-    } finally {
-      this.yamlTexts--;
+      return await this.yamlReading.execute(() => readYaml(text));
+    } catch (error) {
+      if (!(error instanceof BulkheadRejectedError)) throw error;
+      const detail = `${maxYaml} imports of YAML are read or wait already; JSON does not wait`;
+      throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
     }
   }
 
-  private async validated({ value }: DocumentItem): Promise<CreatePlaybookBody> {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new Problem('invalid_request', 'must be an object: a playbook');
-    }
+  private async validated(value: unknown): Promise<CreatePlaybookBody> {
+    if (!isObject(value)) throw new Problem('invalid_request', 'must be an object: a playbook');
     // YAML has not passed the body's own check.
     if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
     return this.dtos.read(CreatePlaybookBody, value);

@@ -26,7 +26,11 @@ describe('yamlToJson', () => {
   });
 
   it.each([
-    ['a number beyond 2^53', 'a: 1\nb: 1234567890123456789', 'line 2: 1234567890123456789 is a number beyond 2^53'],
+    [
+      'a number beyond 2^53',
+      'a: 1\nb: 1234567890123456789',
+      'line 2: 1234567890123456789 is a number beyond 2^53',
+    ],
     ['the same in hexadecimal', 'a:\n  - 0xffffffffffffffff', 'line 2: 0xffffffffffffffff is'],
     ['infinity', 'a: .inf', 'line 1: JSON has no .inf'],
     ['no number', 'a: 1\n---\nb: .nan', 'line 3: JSON has no .nan'],

@@ -11,13 +11,15 @@ const maxJsonChars = 16_777_216;
  */
 export function yamlToJson(text: string): string {
   const lineCounter = new LineCounter();
-  const values = [...parseAllDocuments(text, { schema: 'core', merge: true, lineCounter })].map((document) => {
-    // A warning names a tag that would be lost.
-    const [error] = [...document.errors, ...document.warnings];
-    if (error) throw error;
-    refuseUnlikeJson(document, lineCounter);
-    return document.toJS() as unknown;
-  });
+  const values = [...parseAllDocuments(text, { schema: 'core', merge: true, lineCounter })].map(
+    (document) => {
+      // A warning names a tag that would be lost.
+      const [error] = [...document.errors, ...document.warnings];
+      if (error) throw error;
+      refuseUnlikeJson(document, lineCounter);
+      return document.toJS() as unknown;
+    },
+  );
   const whole = values.length === 1 ? values[0] : values.flat().filter((value) => value !== null);
   const json = JSON.stringify(whole ?? null);
   if (json.length > maxJsonChars) throw new Error('It is too large once its aliases are written out');

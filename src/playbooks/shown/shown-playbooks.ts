@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { sanitisedText } from '../../common/pg-text.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import { WriteBehind } from '../../common/write-behind.js';
+import type { ShownPlaybookView } from '../playbook-views.dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
 /** The longest part of a key that the table's index can hold, whatever its letters. */
@@ -11,23 +12,13 @@ const maxPartLength = 256;
 const gatherMs = 250;
 
 /** A playbook's identity, as answers name it. */
-interface PlaybookIdentity {
-  readonly playbook_id: string;
-  readonly version: string;
-}
+type PlaybookIdentity = Pick<ShownPlaybookView, 'playbook_id' | 'version'>;
 
 /** The playbooks of one answer to an investigation. */
 interface Showing {
   readonly investigationId: string;
   readonly playbooks: readonly PlaybookIdentity[];
   readonly at: Date;
-}
-
-/** That a playbook was shown to an investigation, once or several times. */
-interface ShownRow extends PlaybookIdentity {
-  readonly first_shown_at: Date;
-  readonly last_shown_at: Date;
-  readonly times: number;
 }
 
 /** Sorted by key, so that two replicas never deadlock. */
@@ -99,7 +90,7 @@ export class ShownPlaybooks extends WriteBehind<Showing> {
   }
 
   /** Everything that the investigation was shown, by playbook and version; nothing when it has expired. */
-  async of(investigationId: string): Promise<ShownRow[]> {
+  async of(investigationId: string): Promise<ShownPlaybookView[]> {
     await this.flush();
     return this.db.query(selectShown, [investigationId]);
   }

@@ -4,7 +4,7 @@ import type { OutcomeStatus } from '../../tool-contract/tool-outcome.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import { sanitisedText, storableJson } from '../../common/pg-text.js';
 import { type Column, ColumnArrays, type Queryable } from '../../database/column-arrays.js';
-import { isValueFault } from '../../database/sql-state.js';
+import { isValueFault } from '../../database/transient-error.js';
 import { rollUp } from './rollups/rollup.sql.js';
 
 /**

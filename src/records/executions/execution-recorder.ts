@@ -1,6 +1,6 @@
 import { endsWithin } from '../../common/abortable.js';
 import { Refusal } from '../../common/errors.js';
-import { InFlight } from '../../common/in-flight.js';
+import { InFlight } from '../../common/lifecycle.js';
 import type { Journal, JournalState } from '../journal/journal.js';
 import { upToDate } from '../journal/up-to-date.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { AuditedRead } from '../../auth/audit/audited.decorator.js';
+import { AuditedRead } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';

@@ -123,6 +123,7 @@ export const drainThread =
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
       onNews: tell,
       onDeath: (cause, restartInMs = 0) =>
         tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),

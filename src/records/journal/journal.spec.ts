@@ -47,7 +47,7 @@ describe('a journal', () => {
   });
 
   it('serves one that is opened on another thread', async () => {
-    const script = new URL('../../../test/fixtures/workers/journal.worker.js', import.meta.url);
+    const script = new URL('../../../test/fixtures/workers/journal.worker.mjs', import.meta.url);
     const owner = new WorkerCalls<string, boolean>(script, { name: 'owner', workerData: folder });
     expect(await Promise.all(['a', 'b'].map((id) => owner.call(id)))).toEqual([true, true]);
     expect(ids()).toEqual(['a', 'b']);

@@ -3,44 +3,52 @@ import { type SpanRow, startDayOf } from './span-row.js';
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
-const columns: Readonly<Record<keyof SpanRow | 'startDay', Column<SpanRow>>> = {
-  project: ['text', (row) => row.project],
+/** Columns that hold a member of the row as it is; null for what a journal of an older server has not. */
+const plain = (type: string, ...names: (keyof SpanRow)[]): Record<string, Column<SpanRow>> =>
+  Object.fromEntries(
+    names.map((name) => [name, [type, (row) => (row[name] as string | number | null) ?? null]]),
+  );
+
+const columns: Readonly<Record<string, Column<SpanRow>>> = {
   startDay: ['date', startDayOf],
-  traceId: ['text', (row) => row.traceId],
-  spanId: ['text', (row) => row.spanId],
-  parentSpanId: ['text', (row) => row.parentSpanId],
-  threadId: ['text', (row) => row.threadId],
-  runId: ['text', (row) => row.runId],
-  operation: ['text', (row) => row.operation],
-  kind: ['text', (row) => row.kind],
-  callPart: ['text', (row) => row.callPart],
-  startUs: ['int8', (row) => row.startUs],
-  finishUs: ['int8', (row) => row.finishUs],
-  status: ['text', (row) => row.status],
-  errorMessage: ['text', (row) => row.errorMessage],
-  model: ['text', (row) => row.model],
-  requestModel: ['text', (row) => row.requestModel],
-  toolName: ['text', (row) => row.toolName],
-  label: ['text', (row) => row.label],
-  cost: ['numeric', (row) => row.cost],
-  costSource: ['text', (row) => row.costSource],
-  inputTokens: ['int8', (row) => row.inputTokens],
-  outputTokens: ['int8', (row) => row.outputTokens],
-  cachedTokens: ['int8', (row) => row.cachedTokens],
-  reasoningTokens: ['int8', (row) => row.reasoningTokens],
-  ttftUs: ['int8', (row) => row.ttftUs],
-  argumentsHash: ['text', (row) => row.argumentsHash],
+  ...plain(
+    'text',
+    'project',
+    'traceId',
+    'spanId',
+    'parentSpanId',
+    'threadId',
+    'runId',
+    'operation',
+    'kind',
+    'callPart',
+  ),
+  ...plain('text', 'status', 'errorMessage', 'model', 'requestModel', 'toolName', 'label', 'costSource'),
+  ...plain(
+    'text',
+    'argumentsHash',
+    'keyId',
+    'semanticPattern',
+    'semanticSeverity',
+    'semanticSource',
+    'semanticSnippet',
+  ),
+  ...plain('text', 'semanticCallId'),
+  ...plain(
+    'int8',
+    'startUs',
+    'finishUs',
+    'inputTokens',
+    'outputTokens',
+    'cachedTokens',
+    'reasoningTokens',
+    'ttftUs',
+  ),
+  ...plain('numeric', 'cost'),
+  ...plain('uuid', 'executionId'),
+  ...plain('jsonb', 'attributes'),
   toolCalls: ['jsonb', (row) => json(row.toolCalls)],
   toolErrors: ['jsonb', (row) => json(row.toolErrors)],
-  keyId: ['text', (row) => row.keyId],
-  executionId: ['uuid', (row) => row.executionId],
-  semanticPattern: ['text', (row) => row.semanticPattern],
-  semanticSeverity: ['text', (row) => row.semanticSeverity],
-  semanticSource: ['text', (row) => row.semanticSource],
-  semanticSnippet: ['text', (row) => row.semanticSnippet],
-  // A journal may hold rows that were written before there was one.
-  semanticCallId: ['text', (row) => row.semanticCallId ?? null],
-  attributes: ['jsonb', (row) => row.attributes],
 };
 
 const batch = new ColumnArrays(columns);

@@ -1,43 +1,88 @@
 import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { makeCounterProvider } from '@willsoto/nestjs-prometheus';
+import type { DataSource } from 'typeorm';
 import { AuthModule } from '../../auth/auth.module.js';
 import { StartupWork } from '../../common/startup-work.js';
-import { APP_CONFIG } from '../../config/app-config.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
-import { BatchRates } from './ingest/batch-rates.js';
-import { BatchEvents } from './ingest/batch-events.js';
-import { IngestController } from './ingest/ingest.controller.js';
-import { IngestService } from './ingest/ingest.service.js';
-import { ingestMetrics, openIngest, spanReport } from './ingest/open-ingest.js';
+import { journalReport, type JournalReport } from '../journal/journal-report.js';
+import { sinkSettings } from '../journal/table-sink.js';
+import { BatchRates, IngestController } from './ingest/ingest.controller.js';
 import { SpanIngest } from './ingest/span-ingest.js';
 import { SpanNews } from './ingest/span-news.js';
-import { TraceReadsController } from './reads/trace-reads.controller.js';
-import { TraceReadsService } from './reads/trace-reads.service.js';
 import { TraceReads } from './reads/trace-reads.js';
 import { TracesController } from './reads/traces.controller.js';
 import { SpanRetention } from './span-retention.js';
+
+const spanReport = 'SPAN_REPORT';
+
+const ingestMetrics = [
+  ...journalReport(spanReport, {
+    owner: SpanIngest,
+    gauges: {
+      depth: ['toolkeeper_spans_waiting', 'Acknowledged spans that wait for the database'],
+      oldest: ['toolkeeper_spans_oldest_seconds', 'How long the oldest of them waits'],
+      bytes: ['toolkeeper_spans_journal_bytes', 'Size of the journal of spans'],
+    },
+    counters: {
+      committed: ['toolkeeper_spans_stored_total', 'Spans that came to the database'],
+      quarantined: ['toolkeeper_spans_quarantined_total', 'Spans that the database refused'],
+    },
+    entries: {
+      write_failed: ['spans_write_failed', 'the journal of spans cannot be written'],
+      drain_ended: ['spans_drain_ended', 'a thread of the spans ended and is started again'],
+      left: ['spans_left', 'spans stay in the journal; the next start inserts them'],
+      retrying: ['spans_retrying', 'spans could not be written to the database yet'],
+      damaged: ['spans_damaged', 'lines of the journal of spans cannot be read'],
+      quarantined: ['spans_quarantined', 'the database refuses a span: see spans_quarantine'],
+      replayed: ['spans_replayed', 'the last journal of spans is in the database'],
+    },
+    idField: 'id',
+  }),
+  makeCounterProvider({ name: 'toolkeeper_spans_taken_total', help: 'Spans that were acknowledged' }),
+  makeCounterProvider({
+    name: 'toolkeeper_spans_rejected_total',
+    help: 'Spans of taken batches that were not',
+  }),
+  makeCounterProvider({
+    name: 'toolkeeper_span_batches_refused_total',
+    help: 'Batches of spans that were refused as a whole, by code',
+    labelNames: ['code'],
+  }),
+];
+
+/** The ingest of a server, at work when the first batch comes. */
+function openIngest(
+  db: DataSource,
+  config: Pick<AppConfig, 'spans' | 'database' | 'recorder'>,
+  report: JournalReport,
+): SpanIngest {
+  const { durability, maxBytes } = config.recorder;
+  const { maxInflatedBytes, retentionDays, ...spans } = config.spans;
+  const journal = { ...spans, durability, maxBytes };
+  const intake = { maxJournalBytes: maxBytes, maxInflatedBytes, retentionDays };
+  return new SpanIngest({ journal, sink: sinkSettings(db, config), intake }, report);
+}
 
 /** Spans: those that agents send, and the executions of this server. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolMetricsModule],
-  controllers: [IngestController, TraceReadsController, TracesController],
+  controllers: [IngestController, TracesController],
   providers: [
     ...ingestMetrics,
     BatchRates,
-    BatchEvents,
-    IngestService,
     SpanNews,
     SpanRetention,
     TraceReads,
-    TraceReadsService,
     {
       provide: SpanIngest,
-      inject: [getDataSourceToken(), APP_CONFIG, spanReport, BatchEvents],
+      inject: [getDataSourceToken(), APP_CONFIG, spanReport],
       useFactory: openIngest,
     },
   ],
-  exports: [BatchEvents, SpanIngest, TraceReads],
+  exports: [SpanIngest, TraceReads],
 })
 export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

@@ -1,4 +1,4 @@
-import type { SpanRead } from '../../records/spans/reads/reads.types.js';
+import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import type { SpanContents } from '../../records/spans/reads/span-contents.js';
 
 export const issueTypes = ['error', 'performance', 'semantic', 'tool', 'other'] as const;
@@ -11,7 +11,7 @@ export interface AnalysedSpan
   extends
     SpanContents,
     Pick<
-      SpanRead,
+      SpanView,
       | 'span_id'
       | 'trace_id'
       | 'thread_id'

@@ -2,10 +2,10 @@ import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { noLlm } from '../../llm/llm.module.js';
 import type { Tool, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
-import type { SpanRead } from '../../records/spans/reads/reads.types.js';
+import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import { spanTextsOf } from '../../records/spans/reads/span-contents.js';
 import type { TraceReads } from '../../records/spans/reads/trace-reads.js';
-import { type Ids, ids, listOf, misuse, traceTool } from '../trace-tool.js';
+import { ids, misuse, someSpans, traceTool } from '../trace-tool.js';
 import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis.types.js';
 import type { SpanAnalyst } from './span-analyst.js';
 
@@ -15,7 +15,7 @@ const mostOfOneId = 5;
 const timeoutMs = 120_000;
 
 interface Wanted {
-  readonly spanIds?: Ids;
+  readonly span_ids: readonly string[];
   readonly focus: Focus;
   readonly context?: string;
 }
@@ -43,13 +43,8 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
     timeoutMs,
     openWorld: true,
     upstream: 'The store of spans or the language model',
-    answer: async ({ spanIds, focus, context }, project, run) => {
-      const wanted = [...new Set(listOf(spanIds))];
-      if (wanted.length === 0) throw misuse('spanIds is required');
-      if (wanted.length > mostSpans)
-        throw misuse(
-          `Maximum ${mostSpans} spans can be analyzed at once. Please reduce the number of span_ids.`,
-        );
+    answer: async ({ span_ids: asked, focus, context }, project, run) => {
+      const wanted = someSpans(asked, mostSpans, 'analyzed');
       if (!analyst) throw new ToolFailure('upstream_unavailable', noLlm);
       const page = { limit: wanted.length * mostOfOneId, offset: 0 };
       const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(analysed);
@@ -57,7 +52,7 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
       if (spans.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);
       const headers = { 'x-label': 'analyze_with_llm', ...threadOf(spans, run) };
       const question = { spans, focus, context };
-      const { analysis, failed } = await asked(analyst.analyse(question, { headers, signal: run.signal }));
+      const { analysis, failed } = await answered(analyst.analyse(question, { headers, signal: run.signal }));
       await found(analysis, spans);
       return {
         focus,
@@ -71,7 +66,7 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
   });
 
 /** Where no field of its dialect holds its contents, its attributes say what there is. */
-function analysed({ attribute = {}, ...span }: SpanRead): AnalysedSpan {
+function analysed({ attribute = {}, ...span }: SpanView): AnalysedSpan {
   const { input, output } = spanTextsOf({ kind: span.kind, attribute });
   return { ...span, input, output: input + output === '' ? JSON.stringify(attribute) : output };
 }
@@ -81,7 +76,7 @@ function threadOf(spans: readonly AnalysedSpan[], { context }: ToolRun): Record<
   return thread !== undefined && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
 }
 
-async function asked<T>(answer: Promise<T>): Promise<T> {
+async function answered<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {

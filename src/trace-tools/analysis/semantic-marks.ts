@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { ExecutionRecorder } from '../../records/executions/execution-recorder.js';
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
-import type { ToldFailure } from '../../records/spans/ingest/told-failures.js';
+import type { ToldFailure } from '../../records/spans/ingest/failures.js';
 import type { AnalysedSpan, Analysis } from './analysis.types.js';
 
 const longestReason = 500;

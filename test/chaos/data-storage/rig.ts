@@ -3,7 +3,6 @@ import type { Clock } from '../../../src/common/clock.js';
 import { loadConfig } from '../../../src/config/app-config.js';
 import {
   DataStorageClient,
-  DataStorageEvents,
   type DataStorageSettings,
 } from '../../../src/playbook-search/data-storage/data-storage-client.js';
 import { noTracer } from '../../../src/observability/tracing/tracer.js';
@@ -19,6 +18,7 @@ export const realTimes = { timeoutMs: 2_000, deadlineMs: 5_000, pauseMs: 100 };
 /** Nobody listens there, and unlike a port that was free a moment ago it is given to nobody. */
 const closedPort = 1;
 const never = new AbortController().signal;
+const nothing = (): void => undefined;
 
 /** How one question ended. */
 export interface Ending {
@@ -48,7 +48,7 @@ export class Rig {
     if (!dataStorage) throw new Error('no Data Storage service is configured');
     const client = new DataStorageClient(
       { ...dataStorage, ...changes },
-      new DataStorageEvents(),
+      { tried: nothing, answered: nothing, circuitChanged: nothing },
       noTracer,
       clock,
     );
@@ -90,7 +90,7 @@ export class Rig {
 
   async stop(): Promise<void> {
     this.lag.disable();
-    await Promise.all(this.clients.map((client) => client.close()));
+    await Promise.all(this.clients.map((client) => client.onApplicationShutdown()));
     await this.service.stop();
   }
 

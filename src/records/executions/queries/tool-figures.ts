@@ -1,4 +1,4 @@
-import { rounded } from '../../../common/rounding.js';
+import { rounded } from './rounding.js';
 import { LatencyHistogram } from '../rollups/latency-histogram.js';
 import type { StatsPeriodView, ToolStatsView } from '../tool-metrics.dto.js';
 

@@ -1,6 +1,9 @@
 import { findInSpan } from '../../../semantic-errors/find-in-span.js';
 import { findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
+import { isSelfReported } from '../../../semantic-errors/self-reported.js';
+import { spanTextsOf } from '../reads/span-contents.js';
 import type { SpanRow, ToolMessageError } from '../span-row.js';
+import type { Attributes } from './attribute-lookup.js';
 import type { SpanTexts, ToolMessage } from './span-texts.js';
 import { cleanName, cleanText } from './storable-json.js';
 
@@ -63,3 +66,21 @@ function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: bool
 const unknownTool = /\b(?:unknown|no such) (?:tool|function)(?: named)?:?\s+["'`]?([\w.-]{1,128})/i;
 /** Longer answers have such words for their subject. */
 const longestReport = 300;
+
+/** A span's word that the execution which it names answered with the report of a failure. */
+export interface ToldFailure {
+  readonly executionId: string;
+  /** The API key that sent the span. */
+  readonly keyId: string;
+  /** The piece of the answer that says so, without secrets. */
+  readonly reason: string;
+}
+
+/** Nearly every span names no execution, or tells of nothing severe: only of the others the text is read once more. */
+export function toldFailure(row: SpanRow): ToldFailure | undefined {
+  const { executionId, keyId, kind, semanticSeverity: severity, semanticSnippet: reason } = row;
+  if (executionId === null || keyId === null || reason === null) return undefined;
+  if (kind !== 'tool' || severity !== 'high') return undefined;
+  const { output } = spanTextsOf({ kind, attribute: JSON.parse(row.attributes) as Attributes });
+  return isSelfReported(output, { severity }) ? { executionId, keyId, reason } : undefined;
+}

@@ -1,4 +1,4 @@
-import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, Injectable, Post, Req, Res } from '@nestjs/common';
 import {
   ApiBody,
   ApiExcludeEndpoint,
@@ -10,32 +10,59 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { RouteConfig } from '@nestjs/platform-fastify';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Counter } from 'prom-client';
+import { CallRates } from '../../../auth/call-rates.js';
+import { principalOf } from '../../../auth/principal.decorator.js';
+import { projectOf } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
+import { Problem } from '../../../common/errors.js';
 import { ApiProblems } from '../../../rest/api-problems.decorator.js';
+import { asProblem } from '../../../rest/problem.filter.js';
+import { rawBodyOf } from '../../../rest/raw-body.js';
 import { settings } from '../../../config/settings.js';
-import { IngestService } from './ingest.service.js';
 import { exampleSpan, TakenSpansView, VlloraSpanBody } from './ingest.dto.js';
-import { otlpError, protobufType } from './otlp-answers.js';
+import { SpanRetention } from '../span-retention.js';
+import { isProtobuf, otlpAnswer, otlpError, protobufType } from './otlp-answers.js';
+import { SpanIngest, type Taken } from './span-ingest.js';
+import type { SpanBatch } from './span-intake.js';
 
 const limit = settings.spans.maxBodyBytes;
 
+/** A key's rate holds for its batches of spans as well; they are counted apart from its calls. */
+@Injectable()
+export class BatchRates extends CallRates {}
+
+const longestProject = 256;
+
+/** Takes batches of spans over HTTP. */
 @ApiTags('traces')
 @Scopes('traces:write')
 @Controller()
 export class IngestController {
-  constructor(private readonly service: IngestService) {}
+  constructor(
+    private readonly ingest: SpanIngest,
+    private readonly retention: SpanRetention,
+    private readonly rates: BatchRates,
+    @InjectMetric('toolkeeper_spans_taken_total') private readonly taken: Counter,
+    @InjectMetric('toolkeeper_spans_rejected_total') private readonly rejected: Counter,
+    @InjectMetric('toolkeeper_span_batches_refused_total') private readonly refused: Counter,
+  ) {}
 
   /** Described by OTLP, not by OpenAPI. */
   @Post('v1/traces')
   @HttpCode(200)
   @ApiExcludeEndpoint()
   @RouteConfig({ rawBody: { types: ['application/json', protobufType], limit }, errorBody: otlpError })
-  postTraces(
+  async postTraces(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
-    return this.service.otlp(request, reply);
+    const taken = await this.take(request, isProtobuf(request) ? 'otlp-protobuf' : 'otlp-json');
+    const { type, body } = otlpAnswer(request, taken);
+    void reply.header('content-type', type);
+    return Buffer.from(body);
   }
 
   @Post('api/v1/spans')
@@ -69,6 +96,42 @@ export class IngestController {
     'forbidden',
   )
   postSpans(@Req() request: FastifyRequest): Promise<TakenSpansView> {
-    return this.service.vllora(request);
+    return this.take(request, 'vllora');
   }
+
+  private async take(request: FastifyRequest, format: SpanBatch['format']): Promise<Taken> {
+    try {
+      const principal = principalOf(request);
+      const batch = {
+        format,
+        gzip: isGzip(request),
+        body: rawBodyOf(request),
+        project: projectIn(request),
+        keyId: principal.keyId ?? null,
+      };
+      await this.rates.count({ principal, address: request.ip });
+      this.retention.assertRoom();
+      const taken = await this.ingest.take(batch);
+      this.taken.inc(taken.taken);
+      this.rejected.inc(taken.rejected);
+      return taken;
+    } catch (error) {
+      this.refused.inc({ code: asProblem(error).code });
+      throw error;
+    }
+  }
+}
+
+/** @throws Problem `forbidden`, or for a name that no index would hold */
+function projectIn(request: FastifyRequest): string {
+  const project = projectOf(request);
+  if (project.length <= longestProject) return project;
+  throw new Problem('invalid_request', `x-project-id may have ${longestProject} characters`);
+}
+
+/** @throws Problem for an encoding that is not taken */
+function isGzip({ headers }: FastifyRequest): boolean {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  if (encoding === 'gzip' || encoding === 'identity') return encoding === 'gzip';
+  throw new Problem('invalid_request', 'Content-Encoding may be gzip, or none', { status: 415 });
 }

@@ -1,25 +1,27 @@
 import protobuf from 'protobufjs/minimal.js';
 import { IncomingBatch, mostAttributes, mostEvents, RejectedSpan, TooLarge } from './incoming-span.js';
-import { wholeNumber } from './otlp-json.js';
-import {
-  incomingSpan,
-  type OtlpEvent,
-  type OtlpSpan,
-  type ReadAttributes,
-  type Resource,
-  resourceOf,
-} from './otlp-span.js';
+import { deepest, incomingSpan, type Resource, resourceOf, tooDeep } from './otlp-span.js';
 
 type Reader = protobuf.Reader;
-/** Readers of fields, by number; other fields are passed over. */
-type Fields = Readonly<Record<number, (reader: Reader) => void>>;
+type Read = (reader: Reader, left: Left, depth: number) => unknown;
+/**
+ * The fields of a message by number: the name that OTLP's JSON has for each, how it is read, and of how many of a list so
+ * many are. Fields that are not named are passed over.
+ */
+type Message = Readonly<Record<number, readonly [name: string, read: Read, most?: number]>>;
 
-const deepest = 32;
-const tooDeep = `[nested deeper than ${deepest} levels]`;
-/** Values of one span, lists' members among them: a list takes two bytes a member, and a hundred times that in memory. */
-const mostValues = 65_536;
-/** Fields of one span, and of a batch around its spans: each takes two bytes or more, and its time. */
+/** What one span, one resource, or what stands around spans may still have. */
+interface Left {
+  /** Each takes two bytes or more, and its time. */
+  fields: number;
+  /** Of lists: a member takes two bytes, and a hundred times that in memory. */
+  members: number;
+  readonly tooMany: () => Error;
+}
+
 const mostFields = 1_048_576;
+const leftFor = (tooMany: () => Error): Left => ({ fields: mostFields, members: 65_536, tooMany });
+const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${mostFields} fields`));
 const longestId = 16;
 
 /**
@@ -28,172 +30,125 @@ const longestId = 16;
  */
 export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   const batch = new IncomingBatch();
-  const around = new MessageReader(
-    () => new TooLarge(`A batch may have ${mostFields} fields around its spans`),
-  );
+  const around = leftFor(() => new TooLarge(`A batch may have ${mostFields} fields around its spans`));
   const reader = protobuf.Reader.create(body);
-  around.fields(reader, reader.len, { 1: (at) => readResourceSpans(at, around, batch) });
-  if (batch.spans.length === 0 && around.passedOver)
+  let passedOver = false;
+  const fields = (end: number, read: Readonly<Record<number, () => void>>): void =>
+    eachField(reader, end, around, (number, wireType) => {
+      if (read[number]) return read[number]();
+      if (number !== 3) passedOver = true;
+      reader.skipType(wireType);
+    });
+  const within = (read: Readonly<Record<number, () => void>>): void => fields(endOf(reader), read);
+  fields(reader.len, {
+    1: () => {
+      // Its fields may follow its spans, which are read later.
+      let described: unknown;
+      let resource: Resource | undefined;
+      const one = (): void => {
+        const bytes = reader.bytes();
+        batch.add(() => {
+          const span = fieldsIn(protobuf.Reader.create(bytes), bytes.length, spanFields, leftForOne());
+          return incomingSpan(span, (resource ??= resourceOf(described, batch)));
+        });
+      };
+      within({
+        1: () => (described = message(resourceFields)(reader, leftForOne(), 0)),
+        2: () => within({ 1: () => reader.skipType(2), 2: one }),
+      });
+    },
+  });
+  if (batch.spans.length === 0 && passedOver)
     batch.remark('The body has fields that an ExportTraceServiceRequest has not, and no spans');
   return batch.checked();
 }
 
-function readResourceSpans(reader: Reader, around: MessageReader, batch: IncomingBatch): void {
-  // Its fields may follow its spans, which are read later.
-  let fields: ReadAttributes = { attributes: {}, leftOut: 0 };
-  let resource: Resource | undefined;
-  const scope: Fields = {
-    1: passOver,
-    2: (at) => {
-      const bytes = at.bytes();
-      batch.add(() => incomingSpan(messageReader().span(bytes), (resource ??= resourceOf(fields, batch))));
-    },
-    3: passOver,
-  };
-  around.message(reader, {
-    1: (at) => (fields = messageReader().resource(at)),
-    2: (at) => around.message(at, scope),
-    3: passOver,
-  });
+/** The end of a message within another one. */
+function endOf(reader: Reader): number {
+  const end = reader.uint32() + reader.pos;
+  if (end > reader.len) throw new RangeError('The body ends within a message');
+  return end;
 }
 
-const passOver = (reader: Reader): void => void reader.bytes();
-
-const messageReader = (): MessageReader =>
-  new MessageReader(() => new RejectedSpan(`it has more than ${mostFields} fields`));
-
-type Pair = readonly [key: string, value: unknown];
-
-/** Reads one span, one resource, or what stands around spans, and no more fields and values than one may have. */
-class MessageReader {
-  /** A field was passed over because nobody reads it. */
-  passedOver = false;
-  private fieldsLeft = mostFields;
-  private values = 0;
-  private leftOut = 0;
-
-  constructor(private readonly tooMany: () => Error) {}
-
-  resource(reader: Reader): ReadAttributes {
-    const pairs: Pair[] = [];
-    this.message(reader, { 1: (pair) => this.attribute(pair, pairs) });
-    return { attributes: Object.fromEntries(pairs), leftOut: this.leftOut };
+function eachField(
+  reader: Reader,
+  end: number,
+  left: Left,
+  read: (number: number, wireType: number) => void,
+): void {
+  while (reader.pos < end) {
+    if (--left.fields < 0) throw left.tooMany();
+    const tag = reader.uint32();
+    read(tag >>> 3, tag & 7);
   }
+  if (reader.pos > end) throw new RangeError('A field reaches beyond its message');
+}
 
-  span(bytes: Uint8Array): OtlpSpan {
-    const reader = protobuf.Reader.create(bytes);
-    const span = { traceId: '', spanId: '', parentSpanId: '', name: '', startUs: NaN, endUs: NaN };
-    const status = { statusCode: 0, message: '' };
-    const pairs: Pair[] = [];
-    const events: OtlpEvent[] = [];
-    let ofEvents = 0;
-    this.fields(reader, reader.len, {
-      1: (at) => (span.traceId = hex(at)),
-      2: (at) => (span.spanId = hex(at)),
-      4: (at) => (span.parentSpanId = hex(at)),
-      5: (at) => (span.name = at.string()),
-      7: (at) => (span.startUs = microseconds(at)),
-      8: (at) => (span.endUs = microseconds(at)),
-      9: (at) => this.attribute(at, pairs),
-      11: (at) => {
-        if (events.length >= mostEvents) return passOver(at);
-        const event = this.event(at, mostAttributes - ofEvents);
-        ofEvents += Object.keys(event.attributes).length;
-        events.push(event);
-      },
-      15: (at) =>
-        this.message(at, {
-          2: (text) => (status.message = text.string()),
-          3: (code) => (status.statusCode = code.int32()),
-        }),
-    });
-    return { ...span, ...status, attributes: Object.fromEntries(pairs), leftOut: this.leftOut, events };
-  }
-
-  /** A message within another one: its length, then its fields. */
-  message(reader: Reader, fields: Fields): void {
-    const end = reader.uint32() + reader.pos;
-    if (end > reader.len) throw new RangeError('The body ends within a message');
-    this.fields(reader, end, fields);
-  }
-
-  fields(reader: Reader, end: number, fields: Fields): void {
-    while (reader.pos < end) {
-      if (--this.fieldsLeft < 0) throw this.tooMany();
-      const tag = reader.uint32();
-      const read = fields[tag >>> 3];
-      this.passedOver ||= !read;
-      if (read) read(reader);
-      else reader.skipType(tag & 7);
-    }
-    if (reader.pos > end) throw new RangeError('A field reaches beyond its message');
-  }
-
-  private event(reader: Reader, most: number): OtlpEvent {
-    const event = { name: '', timeUs: 0 };
-    const pairs: Pair[] = [];
-    this.message(reader, {
-      1: (at) => (event.timeUs = microseconds(at)),
-      2: (at) => (event.name = at.string()),
-      3: (at) => this.attribute(at, pairs, most),
-    });
-    return { ...event, attributes: Object.fromEntries(pairs) };
-  }
-
-  private attribute(reader: Reader, pairs: Pair[], most = mostAttributes): void {
-    if (this.values < mostValues && pairs.length < most) pairs.push(this.keyValue(reader, 0));
+/** A member of a list that is not read is null, so that it can be counted. */
+function fieldsIn(reader: Reader, end: number, fields: Message, left: Left, depth = 0): object {
+  const found: Record<string, unknown> = {};
+  eachField(reader, end, left, (number, wireType) => {
+    const [name = '', read, most] = fields[number] ?? [];
+    if (!read) reader.skipType(wireType);
+    else if (most === undefined) found[name] = read(reader, left, depth);
     else {
-      this.leftOut += 1;
-      passOver(reader);
+      const list = (found[name] ??= []) as unknown[];
+      if (list.length < most && --left.members >= 0) list.push(read(reader, left, depth));
+      else {
+        reader.skipType(wireType);
+        if (most !== Infinity) list.push(null);
+      }
     }
-  }
-
-  private keyValue(reader: Reader, depth: number): Pair {
-    let key = '';
-    let value: unknown = null;
-    this.message(reader, { 1: (at) => (key = at.string()), 2: (at) => (value = this.value(at, depth)) });
-    return [key, value];
-  }
-
-  private value(reader: Reader, depth: number): unknown {
-    this.values += 1;
-    if (depth > deepest) {
-      reader.bytes();
-      return tooDeep;
-    }
-    let value: unknown = null;
-    this.message(reader, {
-      1: (at) => (value = at.string()),
-      2: (at) => (value = at.bool()),
-      3: (at) => (value = wholeNumber(BigInt.asIntN(64, bits(at.int64())))),
-      4: (at) => (value = at.double()),
-      5: (at) => (value = this.members(at, (member) => this.value(member, depth + 1))),
-      6: (at) => (value = Object.fromEntries(this.members(at, (pair) => this.keyValue(pair, depth + 1)))),
-      7: (at) => (value = Buffer.from(at.bytes()).toString('base64')),
-    });
-    return value;
-  }
-
-  private members<T>(reader: Reader, read: (member: Reader) => T): T[] {
-    const members: T[] = [];
-    this.message(reader, {
-      1: (at) => {
-        if (this.values < mostValues) members.push(read(at));
-        else at.bytes();
-      },
-    });
-    return members;
-  }
+  });
+  return found;
 }
 
-/** @returns empty for what is too long to be an id */
-function hex(reader: Reader): string {
+const message =
+  (fields: Message): Read =>
+  (reader, left, depth) =>
+    fieldsIn(reader, endOf(reader), fields, left, depth);
+
+const text: Read = (reader) => reader.string();
+/** Empty for what is too long to be an id. */
+const hex: Read = (reader) => {
   const bytes = reader.bytes();
   return bytes.length > longestId ? '' : Buffer.from(bytes).toString('hex');
-}
-
+};
 /** A number of 64 bits as protobufjs reads it. */
 const bits = (value: number | { readonly low: number; readonly high: number }): bigint =>
   typeof value === 'number' ? BigInt(value) : (BigInt(value.high >>> 0) << 32n) | BigInt(value.low >>> 0);
+const time: Read = (reader) => String(bits(reader.fixed64()));
 
-const microseconds = (reader: Reader): number => Number(bits(reader.fixed64()) / 1_000n);
+const keyValue: Message = { 1: ['key', text], 2: ['value', value] };
+const anyValue: Message = {
+  1: ['stringValue', text],
+  2: ['boolValue', (reader) => reader.bool()],
+  3: ['intValue', (reader) => String(BigInt.asIntN(64, bits(reader.int64())))],
+  4: ['doubleValue', (reader) => reader.double()],
+  5: ['arrayValue', message({ 1: ['values', value, Infinity] })],
+  6: ['kvlistValue', message({ 1: ['values', message(keyValue), Infinity] })],
+  7: ['bytesValue', (reader) => Buffer.from(reader.bytes()).toString('base64')],
+};
+
+/** An AnyValue, one level deeper than what it stands in. */
+function value(reader: Reader, left: Left, depth: number): unknown {
+  if (depth <= deepest) return message(anyValue)(reader, left, depth + 1);
+  reader.skipType(2);
+  return { stringValue: tooDeep };
+}
+
+const attributes = ['attributes', message(keyValue), mostAttributes] as const;
+const resourceFields: Message = { 1: attributes };
+const eventFields: Message = { 1: ['timeUnixNano', time], 2: ['name', text], 3: attributes };
+const statusFields: Message = { 2: ['message', text], 3: ['code', (reader) => reader.int32()] };
+const spanFields: Message = {
+  1: ['traceId', hex],
+  2: ['spanId', hex],
+  4: ['parentSpanId', hex],
+  5: ['name', text],
+  7: ['startTimeUnixNano', time],
+  8: ['endTimeUnixNano', time],
+  9: attributes,
+  11: ['events', message(eventFields), mostEvents],
+  15: ['status', message(statusFields)],
+};

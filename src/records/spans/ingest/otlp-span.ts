@@ -1,31 +1,16 @@
-import { AttributeLookup, type Attributes } from './attribute-lookup.js';
-import { type IncomingBatch, type IncomingSpan, mostAttributes, RejectedSpan } from './incoming-span.js';
+import { AttributeLookup, type Attributes, memberOf } from './attribute-lookup.js';
+import {
+  type IncomingBatch,
+  type IncomingSpan,
+  mostAttributes,
+  mostEvents,
+  RejectedSpan,
+} from './incoming-span.js';
 
 /** Attributes as they were read, and how many more there were. */
-export interface ReadAttributes {
+interface ReadAttributes {
   readonly attributes: Attributes;
   readonly leftOut: number;
-}
-
-export interface OtlpEvent {
-  readonly name: string;
-  readonly timeUs: number;
-  readonly attributes: Attributes;
-}
-
-/** A span of OTLP, whichever encoding it came in. */
-export interface OtlpSpan extends ReadAttributes {
-  /** Hexadecimal; without a parent empty, or zeros. */
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId: string;
-  readonly name: string;
-  readonly startUs: number;
-  readonly endUs: number;
-  readonly events: readonly OtlpEvent[];
-  /** Undefined where there is none. */
-  readonly statusCode: unknown;
-  readonly message: string;
 }
 
 /** The part that all spans of a resource share. */
@@ -35,6 +20,8 @@ export interface Resource {
   readonly lookup: AttributeLookup;
 }
 
+export const deepest = 32;
+export const tooDeep = `[nested deeper than ${deepest} levels]`;
 const storedEvents = 32;
 const keptOfResource = /^(service|deployment|toolkeeper)\./;
 /** Limits in characters: for one value that each span of the resource gets, and for all values stored with each span. */
@@ -46,7 +33,8 @@ const zeros = /^0*$/;
  * Read once for all spans of the resource. Short values alone stand in for what a span does not say, and those that tell
  * services apart are stored with it: the rest is about a machine, and each span would repeat it.
  */
-export function resourceOf({ attributes, leftOut }: ReadAttributes, batch: IncomingBatch): Resource {
+export function resourceOf(resource: unknown, batch: IncomingBatch): Resource {
+  const { attributes, leftOut } = attributesIn(resource);
   if (leftOut > 0)
     batch.remark(`${leftOut} attributes of a resource were left out: it may have ${mostAttributes}`);
   const short = Object.entries(attributes).filter(([name, value]) => sizeOf(name, value) <= longestValue);
@@ -60,25 +48,52 @@ export function resourceOf({ attributes, leftOut }: ReadAttributes, batch: Incom
 const sizeOf = (name: string, value: unknown): number =>
   typeof value === 'object' ? Infinity : name.length + JSON.stringify(value).length;
 
-export function incomingSpan(span: OtlpSpan, resource: Resource): IncomingSpan {
-  const events = span.events
-    .slice(0, storedEvents)
-    .map(({ name, timeUs, attributes }) => ({ name, time_us: timeUs, attributes }));
+/** @param span as OTLP's JSON has it */
+export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
+  if (typeof span !== 'object' || span === null) throw new RejectedSpan('it is no object');
+  const { attributes, leftOut } = attributesIn(span);
+  const events = eventsIn(span);
+  const stored = events.slice(0, storedEvents);
   // The first event that says something decides: of equal names the last one stays.
-  const ofEvents = span.events.toReversed().flatMap(({ attributes }) => Object.entries(attributes));
+  const ofEvents = events.toReversed().flatMap(({ attributes: said }) => Object.entries(said));
+  const status = memberOf(span, 'status');
   return {
-    traceId: idOf(span.traceId, 32),
-    spanId: idOf(span.spanId, 16),
-    parentSpanId: idOf(span.parentSpanId, 16) || undefined,
-    name: span.name,
-    startUs: span.startUs,
-    finishUs: span.endUs,
-    attributes: { ...resource.kept, ...span.attributes, ...(events.length > 0 && { events }) },
-    leftOut: span.leftOut,
+    traceId: idOf(textAt(span, 'traceId'), 32),
+    spanId: idOf(textAt(span, 'spanId'), 16),
+    parentSpanId: idOf(textAt(span, 'parentSpanId'), 16) || undefined,
+    name: textAt(span, 'name'),
+    startUs: microseconds(memberOf(span, 'startTimeUnixNano')),
+    finishUs: microseconds(memberOf(span, 'endTimeUnixNano')),
+    attributes: { ...resource.kept, ...attributes, ...(stored.length > 0 && { events: stored }) },
+    leftOut,
     further: new AttributeLookup(Object.fromEntries(ofEvents), resource.lookup),
-    status: statusIn(span.statusCode),
-    failure: span.message || undefined,
+    status: statusIn(typeof status === 'object' ? memberOf(status, 'code') : status),
+    failure: textAt(status, 'message') || undefined,
   };
+}
+
+function eventsIn(
+  span: object,
+): { readonly name: string; readonly time_us: number; readonly attributes: Attributes }[] {
+  let left = mostAttributes;
+  return listAt(span, 'events')
+    .slice(0, mostEvents)
+    .map((event) => {
+      const { attributes } = attributesIn(event, left);
+      left -= Object.keys(attributes).length;
+      return {
+        name: textAt(event, 'name'),
+        time_us: microseconds(memberOf(event, 'timeUnixNano')) || 0,
+        attributes,
+      };
+    });
+}
+
+/** A null among them stands for one that was passed over. */
+function attributesIn(owner: unknown, most = mostAttributes): ReadAttributes {
+  const list = listAt(owner, 'attributes');
+  const read = list.slice(0, most).filter((pair) => pair !== null);
+  return { attributes: pairs(read, 0), leftOut: list.length - read.length };
 }
 
 /** By number or name, as text or not. @throws RejectedSpan for a code that OTLP does not have */
@@ -95,4 +110,43 @@ function statusIn(code: unknown): IncomingSpan['status'] {
 /** @returns empty for what is no id */
 function idOf(id: string, digits: number): string {
   return id.length === digits && /^[\da-f]+$/i.test(id) && !zeros.test(id) ? id.toLowerCase() : '';
+}
+
+const pairs = (list: readonly unknown[], depth: number): Record<string, unknown> =>
+  Object.fromEntries(list.map((pair) => [textAt(pair, 'key'), valueOf(memberOf(pair, 'value'), depth)]));
+/** Of an AnyValue the one member that it has. */
+function valueOf(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth > deepest) return tooDeep;
+  for (const [type, given] of Object.entries(value)) {
+    if (type === 'intValue') return wholeNumber(given);
+    if (type === 'arrayValue') return listAt(given, 'values').map((member) => valueOf(member, depth + 1));
+    if (type === 'kvlistValue') return pairs(listAt(given, 'values'), depth + 1);
+    if (type.endsWith('Value')) return given as unknown;
+  }
+  return null;
+}
+
+/** 64 bits may be more than a number holds exactly: then it stays text. */
+function wholeNumber(given: unknown): unknown {
+  const number = Number(given);
+  return Number.isSafeInteger(number) ? number : String(given);
+}
+
+const listAt = (owner: unknown, name: string): unknown[] => {
+  const list = memberOf(owner, name);
+  return Array.isArray(list) ? (list as unknown[]) : [];
+};
+
+const textAt = (owner: unknown, name: string): string => {
+  const text = memberOf(owner, name);
+  return typeof text === 'string' ? text : '';
+};
+
+/** @returns NaN for what is no time */
+function microseconds(nanoseconds: unknown): number {
+  if (typeof nanoseconds === 'number') return Math.floor(nanoseconds / 1_000);
+  return typeof nanoseconds === 'string' && /^\d{1,20}$/.test(nanoseconds)
+    ? Number(BigInt(nanoseconds) / 1_000n)
+    : NaN;
 }

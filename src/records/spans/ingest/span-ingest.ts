@@ -1,16 +1,27 @@
+import { Logger } from '@nestjs/common';
 import { existsSync } from 'node:fs';
 import { endsWithin } from '../../../common/abortable.js';
 import { Refusal } from '../../../common/errors.js';
 import { messageOf } from '../../../common/message-of.js';
+import { TypedEvents } from '../../../common/typed-events.js';
 import { WorkerCalls } from '../../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
 import { upToDate } from '../../journal/up-to-date.js';
-import type { KeptBatch } from './batch-events.js';
+import type { ToldFailure } from './failures.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';
 
 /** A batch that was taken. */
 export type Taken = Omit<Extract<Intake, { taken: number }>, 'told'>;
+
+/** A batch of spans that is in the journal. */
+interface KeptBatch {
+  readonly project: string;
+  /** Number of spans that were taken. */
+  readonly spans: number;
+  /** The word of these spans about executions. */
+  readonly told: readonly ToldFailure[];
+}
 
 /** Bytes of bodies that wait for the thread at most: they stand in memory. */
 const mostWaitingBytes = 67_108_864;
@@ -19,7 +30,7 @@ const catchUpMs = 2_000;
 const closeMs = 5_000;
 const restart = { firstMs: 500, longestMs: 5_000 };
 /** Twice what the largest batch takes. */
-const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 16 };
+const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 8 };
 const idle: JournalState = {
   depth: 0,
   oldestMs: 0,
@@ -34,6 +45,9 @@ const idle: JournalState = {
  * brings that to the database. Started by the first batch, or at the start where an earlier gateway left a journal.
  */
 export class SpanIngest {
+  readonly batches = new TypedEvents<KeptBatch>((error) =>
+    new Logger(SpanIngest.name).error(error, 'a listener of batches failed'),
+  );
   private worker: WorkerCalls<IngestRequest, Intake | undefined, IngestNews> | undefined;
   private last = { state: idle, at: Date.now() };
   private waitingBytes = 0;
@@ -42,7 +56,6 @@ export class SpanIngest {
   constructor(
     private readonly orders: IngestOrders,
     private readonly hear: (news: JournalNews) => void,
-    private readonly kept: (batch: KeptBatch) => void,
   ) {}
 
   /** How the journal keeps up, a quarter of a second ago at most. */
@@ -69,7 +82,7 @@ export class SpanIngest {
       const intake = await this.calls().call({ ask: 'take', batch });
       if (!intake || !('taken' in intake)) throw refusalOf(intake);
       const { told = [], ...taken } = intake;
-      this.kept({ project: batch.project, spans: taken.taken, told });
+      this.batches.emit({ project: batch.project, spans: taken.taken, told });
       return taken;
     } catch (error) {
       if (error instanceof Refusal) throw error;

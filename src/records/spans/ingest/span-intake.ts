@@ -8,7 +8,7 @@ import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './inc
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
 import { spansInJson } from './otlp-json.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
-import { type ToldFailure, toldFailure } from './told-failures.js';
+import { type ToldFailure, toldFailure } from './failures.js';
 import { spansOfVllora } from './vllora-json.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
@@ -18,6 +18,8 @@ const smallBytes = 1_048_576;
 /** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */
 const turnMs = 20;
 const longestMs = 10_000;
+/** Characters of attributes that a turn writes to the journal, or a span more. */
+const turnChars = 1_048_576;
 /** Failures that are told of a batch: its owner's thread takes them as one message. */
 const mostTold = 1_000;
 
@@ -152,9 +154,12 @@ function normalised(
 ): { readonly rows: SpanRow[]; readonly reason: string | undefined } {
   const rows: SpanRow[] = [];
   let reason: string | undefined;
-  while (spans.length > 0 && performance.now() < until) {
+  let chars = 0;
+  while (spans.length > 0 && chars < turnChars && performance.now() < until) {
     try {
-      rows.push(normaliseSpan((spans.pop() as ReadSpan)(), scope));
+      const row = normaliseSpan((spans.pop() as ReadSpan)(), scope);
+      chars += row.attributes.length;
+      rows.push(row);
     } catch (error) {
       const why = error instanceof RejectedSpan ? error.message : `it cannot be read (${messageOf(error)})`;
       reason ??= `Span ${all - spans.length - 1} of the batch: ${why}`;
@@ -172,7 +177,8 @@ const unwritable: Refused = {
 function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Array | undefined {
   if (!gzip) return body.length > maxOutputLength ? undefined : body;
   try {
-    return gunzipSync(body, { maxOutputLength });
+    // One buffer: many small ones would be in memory twice while they are joined.
+    return gunzipSync(body, { maxOutputLength, chunkSize: maxOutputLength });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined;
     throw error;

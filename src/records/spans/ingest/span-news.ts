@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { EventRing } from '../../../streams/event-ring.js';
 import { StreamTopics } from '../../../streams/stream-topics.js';
-import { BatchEvents } from './batch-events.js';
+import { SpanIngest } from './span-ingest.js';
 
 /** Spans of a project that this server took within half a second. */
 interface SpansCame {
@@ -31,7 +31,7 @@ export class SpanNews {
     dispose: ({ ring }) => ring.close(),
   });
 
-  constructor(topics: StreamTopics, batches: BatchEvents) {
+  constructor(topics: StreamTopics, { batches }: SpanIngest) {
     batches.subscribe(({ project, spans }) => this.came(project, spans));
     topics.add('spans', {
       scope: 'traces:read',

@@ -1,3 +1,5 @@
+import type { BottleneckView } from './trace-views.dto.js';
+
 /** A span on the clock; times in microseconds since 1970. */
 export interface TimedSpan {
   readonly trace_id: string;
@@ -8,21 +10,11 @@ export interface TimedSpan {
   readonly finish_us: number;
 }
 
-export interface Bottleneck {
-  readonly span_id: string;
-  readonly trace_id: string;
-  readonly operation: string;
-  /** Milliseconds for which the run waited for this span itself. */
-  readonly self_ms: number;
-  /** Of the wall time from the first start to the last finish, 0 to 100, one decimal. */
-  readonly percent_of_total: number;
-}
-
 /**
  * The spans of a run on its critical path, the longest first. At every moment the run waits for one span: of those that
  * run, the one that ends last, and of its children again the one that ends last. Spans below themselves are left out.
  */
-export function bottlenecks(spans: readonly TimedSpan[]): { total_ms: number; data: Bottleneck[] } {
+export function bottlenecks(spans: readonly TimedSpan[]): { total_ms: number; data: BottleneckView[] } {
   if (spans.length === 0) return { total_ms: 0, data: [] };
   const idOf = ({ trace_id, span_id }: Pick<TimedSpan, 'trace_id' | 'span_id'>): string =>
     `${trace_id} ${span_id}`;

@@ -1,5 +1,5 @@
 import { billableSpans } from './billable-spans.sql.js';
-import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
+import { conditionOf, type Page, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
 
 /** Spans are taken together by the run or the thread that they belong to, or by when they start. */
 export type Grouping =
@@ -18,9 +18,10 @@ export interface GroupFilter {
   readonly maxCost?: number;
 }
 
-export interface Statement {
-  readonly text: string;
-  readonly values: readonly unknown[];
+/** Which groups are meant. */
+export interface GroupFilters {
+  readonly spans: SpanFilter;
+  readonly groups?: GroupFilter;
 }
 
 /** The most entries of a list that a group shows, such as its traces. */
@@ -36,35 +37,35 @@ const keyOf = (grouping: Grouping): string => {
  * One page of groups, the newest first: `key`, and in `total` how many groups there are. A run or a thread is there with
  * all its spans when one of them matches; a span of time has those that match.
  */
-export function selectGroupKeys(
+export const selectGroupKeys = (
   grouping: Grouping,
-  { spans, groups = {} }: { readonly spans: SpanFilter; readonly groups?: GroupFilter | undefined },
-  page: { readonly limit: number; readonly offset: number },
-): Statement {
-  const values = new SqlValues();
-  const key = keyOf(grouping);
-  const matching = conditionOf(spans, values);
-  // As an array: of a day that was not analysed yet the planner expects a span or two, and would join each with each.
-  const members =
-    grouping.by === 'time'
-      ? matching
-      : `project = ${values.add(spans.project)} AND ${key} = ANY (ARRAY(SELECT DISTINCT ${key} FROM all_spans WHERE ${matching}))`;
-  const having = ['true'];
-  const holds = (comparison: string, value: boolean | number | undefined): void => {
-    if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
-  };
-  const { status, minCost, maxCost } = groups;
-  holds('bool_or(root_failed) =', status && status === 'error');
-  holds('bool_or(failed) =', groups.failed);
-  holds('bool_or(failed) =', groups.hasErrors);
-  holds(`${groupDurationMs} >=`, groups.minDurationMs);
-  holds(`${groupDurationMs} <=`, groups.maxDurationMs);
-  holds(`${groupCost} >=`, minCost);
-  holds(`${groupCost} <=`, maxCost);
-  // The cost of a group takes several times as long to find as its spans: only where it is asked for.
-  const costs = minCost !== undefined || maxCost !== undefined;
-  const counted = costs ? `${billableSpans(members, withinOf(grouping))},` : '';
-  const text = `
+  { spans, groups = {} }: GroupFilters,
+  page: Page,
+): Statement =>
+  statement((values) => {
+    const key = keyOf(grouping);
+    const matching = conditionOf(spans, values);
+    // As an array: of a day that was not analysed yet the planner expects a span or two, and would join each with each.
+    const members =
+      grouping.by === 'time'
+        ? matching
+        : `project = ${values.add(spans.project)} AND ${key} = ANY (ARRAY(SELECT DISTINCT ${key} FROM all_spans WHERE ${matching}))`;
+    const having = ['true'];
+    const holds = (comparison: string, value: boolean | number | undefined): void => {
+      if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
+    };
+    const { status, minCost, maxCost } = groups;
+    holds('bool_or(root_failed) =', status && status === 'error');
+    holds('bool_or(failed) =', groups.failed);
+    holds('bool_or(failed) =', groups.hasErrors);
+    holds(`${groupDurationMs} >=`, groups.minDurationMs);
+    holds(`${groupDurationMs} <=`, groups.maxDurationMs);
+    holds(`${groupCost} >=`, minCost);
+    holds(`${groupCost} <=`, maxCost);
+    // The cost of a group takes several times as long to find as its spans: only where it is asked for.
+    const costs = minCost !== undefined || maxCost !== undefined;
+    const counted = costs ? `${billableSpans(members, withinOf(grouping))},` : '';
+    return `
     WITH RECURSIVE ${counted} members AS MATERIALIZED (
       SELECT ${key} AS key, trace_id, span_id, parent_span_id, start_us, finish_us, status = 'error' AS failed,
              ${costs ? 'call_cost' : 'NULL::numeric AS call_cost'}
@@ -78,8 +79,7 @@ export function selectGroupKeys(
     HAVING ${having.join(' AND ')}
     ORDER BY min(start_us) DESC, key
     LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}`;
-  return { text, values: values.all };
-}
+  });
 
 const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
   by === 'time' ? undefined : `${by}_id`;
@@ -93,16 +93,16 @@ const isRoot = (all: string, same: string): string => `NOT EXISTS (
         WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id ${same})`;
 
 /** The figures of some groups, one row a group. */
-export function selectGroups(grouping: Grouping, spans: SpanFilter): Statement {
-  const values = new SqlValues();
-  const within = withinOf(grouping);
-  const distinct = (column: string): string =>
-    `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${mostListed}], '{}')`;
-  const text = `
+export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =>
+  statement((values) => {
+    const within = withinOf(grouping);
+    const distinct = (column: string): string =>
+      `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${mostListed}], '{}')`;
+    return `
     WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}
     SELECT ${keyOf(grouping)} AS key,
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
-           (array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${mostListed}] AS root_span_ids,
+           coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${mostListed}], '{}') AS root_span_ids,
            ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
            ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools,
            count(*) FILTER (WHERE is_call)::int AS llm_calls, ${groupCost}::float8 AS cost,
@@ -114,24 +114,21 @@ export function selectGroups(grouping: Grouping, spans: SpanFilter): Statement {
            ${distinct('left(error_message, 500)')} AS errors
     FROM (SELECT *, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
     GROUP BY 1`;
-  return { text, values: values.all };
-}
+  });
 
-/** Calls of models, errors, cost, tokens and latency, in all or by span of time; rows with a `bucket` in microseconds. */
-export function selectFigures(filter: SpanFilter, bucketSeconds?: number): Statement {
-  const values = new SqlValues();
-  const size = Math.round((bucketSeconds ?? 0) * 1_000_000);
-  const bucket = size > 0 ? `(start_us / ${size} * ${size})::float8` : 'NULL::float8';
-  const percentile = (share: number): string =>
-    `percentile_disc(${share}) WITHIN GROUP (ORDER BY duration_ms) FILTER (WHERE is_call AND duration_ms > 0)::float8`;
-  const text = `
+/** Calls of models, errors, cost, tokens and latency, in all or by span of time. */
+export const selectFigures = (filter: SpanFilter, bucketSeconds?: number): Statement =>
+  statement((values) => {
+    const size = Math.round((bucketSeconds ?? 0) * 1_000_000);
+    const bucket = size > 0 ? `(start_us / ${size} * ${size})::float8` : 'NULL::float8';
+    const percentile = (share: number): string =>
+      `percentile_disc(${share}) WITHIN GROUP (ORDER BY duration_ms) FILTER (WHERE is_call AND duration_ms > 0)::float8`;
+    return `
     WITH RECURSIVE ${billableSpans(conditionOf(filter, values))}
     SELECT ${bucket} AS bucket, count(*)::int AS spans, count(*) FILTER (WHERE is_call)::int AS calls,
            count(*) FILTER (WHERE status = 'error')::int AS errors, round(coalesce(sum(call_cost), 0), 6)::float8 AS cost,
            coalesce(sum(call_input), 0)::float8 AS input_tokens, coalesce(sum(call_output), 0)::float8 AS output_tokens,
            ${percentile(0.5)} AS p50_ms, ${percentile(0.95)} AS p95_ms
     FROM counted
-    GROUP BY 1
-    ORDER BY 1`;
-  return { text, values: values.all };
-}
+    ${size > 0 ? 'GROUP BY 1 ORDER BY 1' : ''}`;
+  });

@@ -1,5 +1,4 @@
-import type { Statement } from './groups.sql.js';
-import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
+import { conditionOf, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
 
 /**
  * All spans of a trace as the text of one JSON object, in columns by start: what a tree and a time line draw. The database
@@ -8,11 +7,12 @@ import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
  * two, and would compare each with each.
  * @param most spans at most, from the first on
  */
-export function selectSkeleton(filter: SpanFilter, most: number): Statement {
-  const values = new SqlValues();
-  const condition = conditionOf(filter, values);
-  const column = (value: string): string => `'[' || string_agg((${value})::text, ',' ORDER BY place) || ']'`;
-  const text = `
+export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
+  statement((values) => {
+    const condition = conditionOf(filter, values);
+    const column = (value: string): string =>
+      `'[' || string_agg((${value})::text, ',' ORDER BY place) || ']'`;
+    return `
     WITH chosen AS MATERIALIZED (
       SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us
       FROM all_spans
@@ -48,5 +48,4 @@ export function selectSkeleton(filter: SpanFilter, most: number): Statement {
       || ',"type":' || ${column('type')} || '}' AS skeleton
     FROM placed
     HAVING count(*) > 0`;
-  return { text, values: values.all };
-}
+  });

@@ -43,6 +43,23 @@ export class SqlValues {
   }
 }
 
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** @param textOf adds each value where the text names it */
+export function statement(textOf: (values: SqlValues) => string): Statement {
+  const values = new SqlValues();
+  return { text: textOf(values), values: values.all };
+}
+
+/** The page of a list. */
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
 const idColumns = {
   traceIds: 'trace_id',
   spanIds: 'span_id',

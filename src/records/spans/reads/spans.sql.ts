@@ -1,10 +1,7 @@
-import type { Statement } from './groups.sql.js';
-import type { FoundId } from './reads.types.js';
-import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
+import { conditionOf, type Page, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
+import type { FoundIdView } from './trace-views.dto.js';
 
-export interface SpanPage {
-  readonly limit: number;
-  readonly offset: number;
+export interface SpanPage extends Page {
   /** By start; the oldest first unless told otherwise. */
   readonly newestFirst?: boolean | undefined;
   /** Of what the spans carried: the attributes of those beyond are left out, and a mark says so. Absent: 16 MiB. */
@@ -22,10 +19,10 @@ const shown = `
   ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, semantic_pattern, semantic_severity`;
 
 /** One page of spans; with what they carried in `attribute`, if asked for. */
-export function selectSpans(filter: SpanFilter, page: SpanPage, contents: boolean): Statement {
-  const values = new SqlValues();
-  const order = `start_us ${page.newestFirst ? 'DESC' : 'ASC'}, span_id, trace_id`;
-  const text = `
+export const selectSpans = (filter: SpanFilter, page: SpanPage, contents: boolean): Statement =>
+  statement((values) => {
+    const order = `start_us ${page.newestFirst ? 'DESC' : 'ASC'}, span_id, trace_id`;
+    return `
     WITH page AS (
       SELECT *
       FROM all_spans
@@ -36,8 +33,7 @@ export function selectSpans(filter: SpanFilter, page: SpanPage, contents: boolea
     SELECT ${shown}${contents ? `, ${attributesWithin(values.add(page.mostBytes ?? usualBytes), order)}` : ''}
     FROM ${contents ? `(SELECT *, ${carried} FROM page) AS page` : 'page'}
     ORDER BY ${order}`;
-  return { text, values: values.all };
-}
+  });
 
 const carried = `coalesce((
         SELECT attributes FROM all_span_contents AS contents
@@ -49,19 +45,14 @@ const attributesWithin = (most: string, order: string): string =>
   `CASE WHEN sum(octet_length(carried::text)) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) <= ${most} THEN carried
     ELSE '{"toolkeeper.cut": "left out: the spans before it fill this page, ask for fewer at a time"}' END AS attribute`;
 
-export function countSpans(filter: SpanFilter): Statement {
-  const values = new SqlValues();
-  return {
-    text: `SELECT count(*)::int AS total FROM all_spans WHERE ${conditionOf(filter, values)}`,
-    values: values.all,
-  };
-}
+export const countSpans = (filter: SpanFilter): Statement =>
+  statement((values) => `SELECT count(*)::int AS total FROM all_spans WHERE ${conditionOf(filter, values)}`);
 
 /** The place of a span among those of a filter, by start, from 0; no row where it is none of them. */
-export function selectPlace(filter: SpanFilter, spanId: string): Statement {
-  const values = new SqlValues();
-  const among = conditionOf(filter, values);
-  const text = `
+export const selectPlace = (filter: SpanFilter, spanId: string): Statement =>
+  statement((values) => {
+    const among = conditionOf(filter, values);
+    return `
     SELECT (
       SELECT count(*)::int FROM all_spans
       WHERE ${among} AND (start_us, span_id, trace_id) < (wanted.start_us, wanted.span_id, wanted.trace_id)
@@ -71,8 +62,7 @@ export function selectPlace(filter: SpanFilter, spanId: string): Statement {
       WHERE ${conditionOf({ ...filter, spanIds: [spanId] }, values)}
       ORDER BY start_us LIMIT 1
     ) AS wanted`;
-  return { text, values: values.all };
-}
+  });
 
 /** Kinds of ids, by the part of a filter that takes them. */
 const idKinds = {
@@ -80,52 +70,51 @@ const idKinds = {
   run: 'runIds',
   thread: 'threadIds',
   span: 'spanIds',
-} as const satisfies Record<FoundId['kind'], keyof SpanFilter>;
+} as const satisfies Record<FoundIdView['kind'], keyof SpanFilter>;
 
 /** An id looked up as each kind of id: the first span that has it. */
-export function selectById(project: string, id: string): Statement {
-  const values = new SqlValues();
-  const firsts = Object.entries(idKinds).map(
-    ([kind, ids]) => `(
+export const selectById = (project: string, id: string): Statement =>
+  statement((values) =>
+    Object.entries(idKinds)
+      .map(
+        ([kind, ids]) => `(
     SELECT '${kind}' AS kind, trace_id, run_id, thread_id, span_id, operation AS operation_name, start_us::float8 AS start_time_us
     FROM all_spans
     WHERE ${conditionOf({ project, [ids]: [id] }, values)}
     ORDER BY start_us, span_id
     LIMIT 1)`,
+      )
+      .join(' UNION ALL '),
   );
-  return { text: firsts.join(' UNION ALL '), values: values.all };
-}
 
 /** The narrow columns that a path through a run needs. */
-export function selectTimedSpans(filter: SpanFilter, limit: number): Statement {
-  const values = new SqlValues();
-  const text = `
+export const selectTimedSpans = (filter: SpanFilter, limit: number): Statement =>
+  statement(
+    (values) => `
     SELECT trace_id, span_id, parent_span_id, operation, start_us::float8 AS start_us, finish_us::float8 AS finish_us
     FROM all_spans
     WHERE ${conditionOf(filter, values)}
     ORDER BY start_us, span_id
-    LIMIT ${values.add(limit)}`;
-  return { text, values: values.all };
-}
+    LIMIT ${values.add(limit)}`,
+  );
 
 /** Labels of spans and how many have them, the commonest first. */
-export function selectLabels(filter: SpanFilter, limit: number): Statement {
-  const values = new SqlValues();
-  const text = `
+export const selectLabels = (filter: SpanFilter, limit: number): Statement =>
+  statement(
+    (values) => `
     SELECT label AS name, count(*)::int AS count, count(*) OVER ()::int AS total
     FROM all_spans
     WHERE ${conditionOf(filter, values)} AND label IS NOT NULL
     GROUP BY label
     ORDER BY count(*) DESC, label COLLATE "C"
-    LIMIT ${values.add(limit)}`;
-  return { text, values: values.all };
-}
+    LIMIT ${values.add(limit)}`,
+  );
 
 /** Takes a run or a thread out of the store: the spans that were sent, with what they carried. */
-export function deleteSpans(filter: SpanFilter): Statement {
-  const values = new SqlValues();
-  const key = 'project, trace_id, span_id, start_day';
-  const text = `
+export const deleteSpans = (filter: SpanFilter): Statement =>
+  statement((values) => {
+    const key = 'project, trace_id, span_id, start_day';
+    return `
     WITH gone AS (DELETE FROM spans WHERE ${conditionOf(filter, values)} RETURNING ${key}),
     emptied AS (
       DELETE FROM span_contents AS contents
@@ -134,5 +123,4 @@ export function deleteSpans(filter: SpanFilter): Statement {
         AND contents.start_day = gone.start_day
     )
     SELECT count(*)::int AS deleted FROM gone`;
-  return { text, values: values.all };
-}
+  });

@@ -1,6 +1,5 @@
 import { billableSpans } from './billable-spans.sql.js';
-import type { Statement } from './groups.sql.js';
-import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
+import { conditionOf, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
 
 /** The most entries of a list in a summary, and of a map. */
 const mostListed = 20;
@@ -256,11 +255,10 @@ const totals = `
     FROM sums WHERE part = ${inAll}`;
 
 /** The rows of a summary: `section`, `place` in it, `total` entries of it, and the entry. */
-export function selectSummary(filter: SpanFilter): Statement {
-  const values = new SqlValues();
-  const parts = Object.entries(sections).map(([name, section]) => textOf(name, section));
-  const text = `
+export const selectSummary = (filter: SpanFilter): Statement =>
+  statement((values) => {
+    const parts = Object.entries(sections).map(([name, section]) => textOf(name, section));
+    return `
     WITH RECURSIVE ${billableSpans(conditionOf(filter, values))}, ${sums}, ${selfTimes}, ${toolErrors}, ${repetitions}
     ${[totals, ...parts].join('\n    UNION ALL ')}`;
-  return { text, values: values.all };
-}
+  });

@@ -1,7 +1,7 @@
 import { invalidRequest } from '../../../common/errors.js';
-import type { GroupFilter, Grouping } from './groups.sql.js';
+import type { GroupFilter, GroupFilters, Grouping } from './groups.sql.js';
 import { anyId, type SpanFilter, type WantedId } from './span-filter.sql.js';
-import type { GroupBody, ListRunsQuery, ListSpansQuery, Period } from './trace-queries.dto.js';
+import type { GroupBody, ListRunsQuery, ListSpansQuery, Period, StatsQuery } from './trace-queries.dto.js';
 
 const hourMs = 3_600_000;
 const periodMs: Readonly<Record<Period, number>> = {
@@ -12,68 +12,76 @@ const periodMs: Readonly<Record<Period, number>> = {
 };
 
 /** The beginning of a period that ends now, in microseconds. */
-export const startOf = (period: Period | undefined): number | undefined =>
+const startOf = (period: Period | undefined): number | undefined =>
   period && (Date.now() - periodMs[period]) * 1_000;
 
-type Said<T> = Partial<T>;
+/** The times of a query, the last day unless told otherwise. */
+export function rangeOf({ period, start_time: start, end_time: end }: StatsQuery): {
+  readonly startUs: number;
+  readonly endUs: number;
+} {
+  const endUs = end ?? Date.now() * 1_000;
+  return { startUs: start ?? startOf(period) ?? endUs - 24 * hourMs * 1_000, endUs };
+}
+
+/** A query as REST has it, or a tool's words for it. */
+type Said<T> = {
+  readonly [K in keyof T]?: (T[K] extends string[] | undefined ? readonly string[] : T[K]) | undefined;
+};
 
 /** Ids of a list as a caller writes them: `null` stands for none and `!null` for any, whatever their case. */
-export function wantedIds(words: readonly string[]): WantedId[] {
-  return words.map((word) => {
+export const wantedIds = (words: readonly string[] | undefined): WantedId[] | undefined =>
+  words?.map((word) => {
     if (/^null$/i.test(word)) return null;
     return /^!null$/i.test(word) ? anyId : word;
   });
-}
+
+const idsIn = (query: Said<ListSpansQuery>) => ({
+  spanIds: wantedIds(query.span_ids),
+  traceIds: wantedIds(query.trace_ids),
+  parentSpanIds: wantedIds(query.parent_span_ids),
+  threadIds: wantedIds(query.thread_ids),
+  runIds: wantedIds(query.run_ids),
+  operationNames: wantedIds(query.operation_names),
+  labels: wantedIds(query.labels),
+  text: query.q,
+});
+
+/** Limits of a span, or of a group as a whole. */
+const limitsIn = (query: Said<ListSpansQuery | ListRunsQuery>) => ({
+  minDurationMs: query.min_duration_ms,
+  maxDurationMs: query.max_duration_ms,
+  minCost: query.min_cost,
+  maxCost: query.max_cost,
+  hasErrors: query.has_errors,
+});
 
 /** @param query as `GET /spans` has it */
-export function spansOf(project: string, query: Said<ListSpansQuery>): SpanFilter {
-  return given({
+export const spansOf = (project: string, query: Said<ListSpansQuery>): SpanFilter =>
+  given({
     project,
-    spanIds: query.span_ids && wantedIds(query.span_ids),
-    traceIds: query.trace_ids && wantedIds(query.trace_ids),
-    parentSpanIds: query.parent_span_ids && wantedIds(query.parent_span_ids),
-    threadIds: query.thread_ids && wantedIds(query.thread_ids),
-    runIds: query.run_ids && wantedIds(query.run_ids),
-    operationNames: query.operation_names && wantedIds(query.operation_names),
-    labels: query.labels && wantedIds(query.labels),
+    ...idsIn(query),
+    ...limitsIn(query),
     startUs: query.start_time ?? startOf(query.period),
     endUs: query.end_time,
-    minDurationMs: query.min_duration_ms,
-    maxDurationMs: query.max_duration_ms,
-    minCost: query.min_cost,
-    maxCost: query.max_cost,
     status: query.status,
-    hasErrors: query.has_errors,
-    text: query.q,
   });
-}
 
 /** @param query as `GET /runs` has it: of spans, and of what they belong to */
-export function groupsOf(
-  project: string,
-  query: Said<ListRunsQuery>,
-): { readonly spans: SpanFilter; readonly groups: GroupFilter } {
-  const { type_filter: type, status } = query;
-  const spans = given({
+export function groupsOf(project: string, query: Said<ListRunsQuery>): GroupFilters {
+  const { type_filter: type, status, model_name: model, ...rest } = query;
+  const spans = given<SpanFilter>({
     project,
-    runIds: query.run_ids && wantedIds(query.run_ids),
-    threadIds: query.thread_ids && wantedIds(query.thread_ids),
-    traceIds: query.trace_ids && wantedIds(query.trace_ids),
-    labels: query.labels && wantedIds(query.labels),
-    models: query.model_name === undefined ? undefined : [query.model_name],
+    ...idsIn(rest),
+    models: model === undefined ? undefined : [model],
     kinds: type && [type === 'model' ? 'llm' : 'tool'],
     startUs: query.start_time_min ?? startOf(query.period),
     endUs: query.start_time_max,
-    text: query.q,
   });
-  const groups = given({
+  const groups = given<GroupFilter>({
+    ...limitsIn(query),
     status: status === 'failed' ? undefined : status,
     failed: status === 'failed' || undefined,
-    hasErrors: query.has_errors,
-    minDurationMs: query.min_duration_ms,
-    maxDurationMs: query.max_duration_ms,
-    minCost: query.min_cost,
-    maxCost: query.max_cost,
   });
   return { spans, groups };
 }
@@ -112,6 +120,6 @@ export function oneGroup(
 }
 
 /** Without the members that are undefined. */
-function given<T extends object>(members: { readonly [K in keyof T]: T[K] | undefined }): T {
+export function given<T extends object>(members: { readonly [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

@@ -3,30 +3,20 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { bulkhead } from 'cockatiel';
 import type { DataSource } from 'typeorm';
 import { DatabaseUnavailable } from '../../../common/errors.js';
-import { type Bottleneck, bottlenecks, type TimedSpan } from './bottlenecks.js';
+import { bottlenecks, type TimedSpan } from './bottlenecks.js';
 import {
-  type GroupFilter,
+  type GroupFilters,
   type Grouping,
   selectFigures,
   selectGroupKeys,
   selectGroups,
-  type Statement,
 } from './groups.sql.js';
-import type { SpanFilter } from './span-filter.sql.js';
-import {
-  countSpans,
-  deleteSpans,
-  selectById,
-  selectLabels,
-  selectPlace,
-  selectSpans,
-  selectTimedSpans,
-  type SpanPage,
-} from './spans.sql.js';
+import type { Page, SpanFilter, Statement } from './span-filter.sql.js';
+import * as sql from './spans.sql.js';
 import { selectSkeleton } from './skeleton.sql.js';
 import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
-import type { FiguresRow, FoundId, GroupRow, Listed, SpanRead } from './reads.types.js';
+import type * as views from './trace-views.dto.js';
 
 /** The most spans of which a skeleton is drawn. */
 const mostDrawn = 50_000;
@@ -38,6 +28,9 @@ const longestMs = 20_000;
 const longestWaitMs = 5_000;
 /** Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. */
 const inMemory = '64MB';
+
+/** The figures of a run, a thread or a span of time, whose start in microseconds is the key. */
+type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key: string };
 
 /**
  * Reads spans, those that were sent and the executions of this server alike. Every question names
@@ -52,8 +45,12 @@ export class TraceReads {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
   }
 
-  async spans(filter: SpanFilter, page: SpanPage, contents = true): Promise<Listed<SpanRead>> {
-    const data = await this.select<SpanRead>(selectSpans(filter, page, contents));
+  async spans(
+    filter: SpanFilter,
+    page: sql.SpanPage,
+    contents = true,
+  ): Promise<views.Listed<views.SpanView>> {
+    const data = await this.select<views.SpanView>(sql.selectSpans(filter, page, contents));
     const { length } = data;
     // A page that is not full tells the total itself.
     const total = length > 0 && length < page.limit ? page.offset + length : await this.countSpans(filter);
@@ -61,18 +58,40 @@ export class TraceReads {
   }
 
   async countSpans(filter: SpanFilter): Promise<number> {
-    const [row] = await this.select<{ total: number }>(countSpans(filter));
+    const [row] = await this.select<{ total: number }>(sql.countSpans(filter));
     return row?.total ?? 0;
+  }
+
+  /** Runs as vLLora's clients know them. */
+  async runs(filters: GroupFilters, page: Page): Promise<views.Listed<views.RunView>> {
+    const { data, pagination } = await this.grouped({ by: 'run' }, filters, page);
+    return { data: data.map(({ key, run_ids: _, ...figures }) => ({ run_id: key, ...figures })), pagination };
   }
 
   async groups(
     grouping: Grouping,
-    filters: { readonly spans: SpanFilter; readonly groups?: GroupFilter },
-    page: { readonly limit: number; readonly offset: number },
-  ): Promise<Listed<GroupRow>> {
+    filters: GroupFilters,
+    page: Page,
+  ): Promise<views.Listed<views.GroupView>> {
+    const { by: group_by } = grouping;
+    const { data, pagination } = await this.grouped(grouping, filters, page);
+    const keyOf = (key: string): views.GroupKeyView =>
+      group_by === 'time' ? { time_bucket: Number(key) } : { [`${group_by}_id`]: key };
+    return {
+      data: data.map(({ key, ...figures }) => ({ group_by, group_key: keyOf(key), ...figures })),
+      pagination,
+    };
+  }
+
+  private async grouped(
+    grouping: Grouping,
+    filters: GroupFilters,
+    page: Page,
+  ): Promise<views.Listed<GroupRow>> {
+    const { limit, offset } = page;
     const keys = await this.select<{ key: string; total: number }>(selectGroupKeys(grouping, filters, page));
-    const total = keys[0]?.total ?? (page.offset === 0 ? 0 : await this.countGroups(grouping, filters));
-    const pagination = { ...page, total };
+    const total = keys[0]?.total ?? (offset === 0 ? 0 : await this.countGroups(grouping, filters));
+    const pagination = { limit, offset, total };
     if (keys.length === 0) return { data: [], pagination };
     const rows = await this.select<GroupRow>(selectGroups(grouping, ofGroups(grouping, filters.spans, keys)));
     const byKey = new Map(rows.map((row) => [String(row.key), row]));
@@ -84,20 +103,20 @@ export class TraceReads {
     limit: number,
   ): Promise<{ labels: { name: string; count: number }[]; total: number }> {
     const rows = await this.select<{ name: string; count: number; total: number }>(
-      selectLabels(filter, limit),
+      sql.selectLabels(filter, limit),
     );
     return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
   }
 
   /** @returns where a span stands among those of the filter, by start, from 0; undefined where it is none of them */
   async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
-    const [row] = await this.select<{ place: number }>(selectPlace(filter, spanId));
+    const [row] = await this.select<{ place: number }>(sql.selectPlace(filter, spanId));
     return row?.place;
   }
 
   /** @returns each kind of id that it is, none for one that is unknown */
-  byId(project: string, id: string): Promise<FoundId[]> {
-    return this.select<FoundId>(selectById(project, id));
+  byId(project: string, id: string): Promise<views.FoundIdView[]> {
+    return this.select<views.FoundIdView>(sql.selectById(project, id));
   }
 
   /** @returns JSON; undefined where there is no span */
@@ -106,13 +125,14 @@ export class TraceReads {
     return row?.skeleton;
   }
 
-  figures(filter: SpanFilter, bucketSeconds?: number): Promise<FiguresRow[]> {
-    return this.select<FiguresRow>(selectFigures(filter, bucketSeconds));
+  /** One row without `bucketSeconds`, whose bucket means nothing. */
+  figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
+    return this.select<views.BucketView>(selectFigures(filter, bucketSeconds));
   }
 
   /** @returns undefined for a run of which there is no span */
-  async bottlenecks(filter: SpanFilter): Promise<{ total_ms: number; data: Bottleneck[] } | undefined> {
-    const spans = await this.select<TimedSpan>(selectTimedSpans(filter, mostTimed));
+  async bottlenecks(filter: SpanFilter): Promise<Omit<views.BottlenecksView, 'run_id'> | undefined> {
+    const spans = await this.select<TimedSpan>(sql.selectTimedSpans(filter, mostTimed));
     return spans.length > 0 ? bottlenecks(spans) : undefined;
   }
 
@@ -123,14 +143,11 @@ export class TraceReads {
 
   /** @returns how many spans were deleted */
   async delete(filter: SpanFilter): Promise<number> {
-    const [row] = await this.select<{ deleted: number }>(deleteSpans(filter));
+    const [row] = await this.select<{ deleted: number }>(sql.deleteSpans(filter));
     return row?.deleted ?? 0;
   }
 
-  private async countGroups(
-    grouping: Grouping,
-    filters: { readonly spans: SpanFilter; readonly groups?: GroupFilter },
-  ): Promise<number> {
+  private async countGroups(grouping: Grouping, filters: GroupFilters): Promise<number> {
     const [first] = await this.select<{ total: number }>(
       selectGroupKeys(grouping, filters, { limit: 1, offset: 0 }),
     );

@@ -1,8 +1,7 @@
+import type { Type } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { AnyObject } from '../../../rest/dto.js';
 import { spanKinds } from '../span-row.js';
-import type { Comparison, Difference } from './comparison.js';
-import type { FiguresRow, FoundId, GroupRow, Listed, SpanRead } from './reads.types.js';
 import type { SpansSummary } from './summary.js';
 
 const us = 1_769_164_200_000_000;
@@ -20,8 +19,23 @@ export class PaginationView {
   @ApiProperty({ example: 1 }) readonly total!: number;
 }
 
+/** One page of a list, in the envelope that vLLora's clients know. */
+export interface Listed<T> {
+  readonly data: T[];
+  readonly pagination: PaginationView;
+}
+
+/** The view of a page of such items. */
+export function ListOf<T>(item: Type<T>): Type<Listed<T>> {
+  class ListView implements Listed<T> {
+    @ApiProperty({ type: [item] }) readonly data!: T[];
+    @ApiProperty() readonly pagination!: PaginationView;
+  }
+  return ListView;
+}
+
 /** Times in microseconds since 1970, costs in US dollars. */
-export class SpanView implements SpanRead {
+export class SpanView {
   @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
   @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
   @Nullable(String, 'a3ce929d0e0e4736') readonly parent_span_id!: string | null;
@@ -64,13 +78,10 @@ export class SpanView implements SpanRead {
   readonly attribute?: Record<string, unknown>;
 }
 
-export class SpanListView implements Listed<SpanRead> {
-  @ApiProperty({ type: [SpanView] }) readonly data!: SpanView[];
-  @ApiProperty() readonly pagination!: PaginationView;
-}
+export class SpanListView extends ListOf(SpanView) {}
 
 /** The figures of spans that belong together; each model call counts once. */
-export class FiguresOfGroupView implements Omit<GroupRow, 'key' | 'run_ids' | 'root_span_ids'> {
+export class FiguresOfGroupView {
   @Ids('thread-7') readonly thread_ids!: string[];
   @Ids('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_ids!: string[];
   @ApiProperty({
@@ -100,10 +111,7 @@ export class RunView extends FiguresOfGroupView {
   @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
 }
 
-export class RunListView implements Listed<RunView> {
-  @ApiProperty({ type: [RunView] }) readonly data!: RunView[];
-  @ApiProperty() readonly pagination!: PaginationView;
-}
+export class RunListView extends ListOf(RunView) {}
 
 export class RunDetailsView {
   // `nullable` beside a reference would still ask for an object.
@@ -126,10 +134,7 @@ export class GroupView extends FiguresOfGroupView {
   @Ids('run-42') readonly run_ids!: string[];
 }
 
-export class GroupListView implements Listed<GroupView> {
-  @ApiProperty({ type: [GroupView] }) readonly data!: GroupView[];
-  @ApiProperty() readonly pagination!: PaginationView;
-}
+export class GroupListView extends ListOf(GroupView) {}
 
 export class SpansOfGroupView {
   @ApiProperty({ type: [SpanView] }) readonly spans!: SpanView[];
@@ -157,7 +162,7 @@ export class LabelsView {
 }
 
 /** Percentiles are those of calls of models. */
-export class FiguresView implements Omit<FiguresRow, 'bucket'> {
+export class FiguresView {
   @ApiProperty({ example: 120 }) readonly spans!: number;
   @ApiProperty({ example: 30, description: 'Calls of models' }) readonly calls!: number;
   @ApiProperty({ example: 2, description: 'Spans that failed' }) readonly errors!: number;
@@ -174,7 +179,7 @@ export class StatsView extends FiguresView {
 }
 
 /** A figure of two runs. */
-export class DifferenceView implements Difference {
+export class DifferenceView {
   @ApiProperty({ example: 0.0063 }) readonly a!: number;
   @ApiProperty({ example: 0.0084 }) readonly b!: number;
   @ApiProperty({ example: 0.0021, description: 'From a to b' }) readonly change!: number;
@@ -182,7 +187,7 @@ export class DifferenceView implements Difference {
   readonly change_percent!: number | null;
 }
 
-export class RunComparisonView implements Comparison {
+export class RunComparisonView {
   @AnyObject({ example: {}, description: 'The summary of a, as the tool `fetch_spans_summary` gives it' })
   readonly a!: SpansSummary;
   @AnyObject({ example: {}, description: 'That of b' }) readonly b!: SpansSummary;
@@ -222,8 +227,9 @@ export class BottlenecksView {
   readonly data!: BottleneckView[];
 }
 
-export class FoundIdView implements FoundId {
-  @ApiProperty({ enum: ['trace', 'run', 'thread', 'span'], example: 'run' }) readonly kind!: FoundId['kind'];
+export class FoundIdView {
+  @ApiProperty({ enum: ['trace', 'run', 'thread', 'span'], example: 'run' }) readonly kind!:
+    'trace' | 'run' | 'thread' | 'span';
   @ApiProperty({
     example: '4bf92f3577b34da6a3ce929d0e0e4736',
     description: 'Of the first span that has the id',

@@ -1,49 +1,203 @@
-import { Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { Body, Delete, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiExtraModels } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
-import { AuditedRead } from '../../../auth/audit/audited.decorator.js';
-import { CurrentProject } from '../../../auth/project.decorator.js';
-import { ApiProblems } from '../../../rest/api-problems.decorator.js';
+import { AuditedRead } from '../../../auth/audit/audit.interceptor.js';
+import { CurrentProject } from '../../../auth/principal.decorator.js';
+import { Scopes } from '../../../auth/scopes.decorator.js';
 import { Problem } from '../../../common/errors.js';
-import { ReadsTraces } from './reads-traces.decorator.js';
-import type { Listed, SpanRead } from './reads.types.js';
+import { Answers, ReadsTraces } from './answers.decorator.js';
+import { comparisonOf } from './summary.js';
+import { given, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
 import * as queries from './trace-queries.dto.js';
-import * as views from './trace-views.dto.js';
 import { TraceReads } from './trace-reads.js';
+import * as views from './trace-views.dto.js';
 
+const mostBottlenecks = 20;
+/** Of what the spans of all groups of a batch carried. */
+const mostBatchBytes = 16_777_216;
+const executionsStay = 'Spans that were sent; the executions of this server stay among its metrics.';
 /** In a thread of its own; a skeleton gets five times smaller. */
 const gzipped = promisify(gzip);
 /** Ids repeat nothing: to look for what they have in common makes them larger. */
 const ofIds = { strategy: constants.Z_FILTERED };
 
-/** One trace, however large: its outline, and parts of it. */
-@ReadsTraces('api/v1/traces')
+/** Parameters are in snake case and may be written in camel case as well. */
+@ReadsTraces('api/v1')
 export class TracesController {
   constructor(private readonly reads: TraceReads) {}
 
-  @Get('find')
-  @ApiOperation({
-    summary: 'What an id is the id of',
-    description:
-      'A trace, a run, a thread or a span, or several of them; each with the first span that has it.',
-  })
-  @ApiOkResponse({ type: views.FoundIdsView })
-  async findById(
+  @Get('spans')
+  @AuditedRead()
+  @Answers(views.SpanListView, 'Spans that every filter lets through, by start', 'With what they carried.')
+  listSpans(@CurrentProject() project: string, @Query() query: queries.ListSpansQuery) {
+    const { limit, offset, order } = query;
+    return this.reads.spans(spansOf(project, query), { limit, offset, newestFirst: order === 'desc' });
+  }
+
+  @Get('runs')
+  @Answers(
+    views.RunListView,
+    'Runs of which a span matches, the newest first',
+    'With the figures of all their spans; each model call counts once.',
+  )
+  listRuns(@CurrentProject() project: string, @Query() query: queries.ListRunsQuery) {
+    return this.reads.runs(groupsOf(project, query), query);
+  }
+
+  @Get('runs/:id')
+  @AuditedRead()
+  @Answers(views.SpanListView, 'The spans of a run', 'By start, with what they carried.')
+  listRunSpans(
     @CurrentProject() project: string,
-    @Query() { id }: queries.FindQuery,
-  ): Promise<views.FoundIdsView> {
+    @Param() { id }: queries.RunParams,
+    @Query() query: queries.RunSpansQuery,
+  ) {
+    return this.reads.spans({ project, runIds: [id] }, query);
+  }
+
+  @Get('runs/:id/details')
+  @Answers(views.RunDetailsView, 'One run with its figures', '`data` is null for a run without spans.')
+  async getRunDetails(@CurrentProject() project: string, @Param() { id }: queries.RunParams) {
+    const { data } = await this.reads.runs({ spans: { project, runIds: [id] } }, { limit: 1, offset: 0 });
+    return { data: data[0] ?? null };
+  }
+
+  @Get('runs/:id/bottlenecks')
+  @Answers(
+    views.BottlenecksView,
+    'What a run waited for',
+    'Spans on its critical path with their own time, and its share of the wall time.',
+    'not_found',
+  )
+  async listBottlenecks(@CurrentProject() project: string, @Param() { id }: queries.RunParams) {
+    const found = await this.reads.bottlenecks({ project, runIds: [id] });
+    if (!found) throw unknown('run', id);
+    return { run_id: id, total_ms: found.total_ms, data: found.data.slice(0, mostBottlenecks) };
+  }
+
+  @Delete('runs/:id')
+  @Scopes('admin')
+  @Answers(views.DeletedSpansView, 'Delete the spans of a run', executionsStay)
+  async deleteRun(@CurrentProject() project: string, @Param() { id }: queries.RunParams) {
+    return { deleted: await this.reads.delete({ project, runIds: [id] }) };
+  }
+
+  @Delete('threads/:id')
+  @Scopes('admin')
+  @Answers(views.DeletedSpansView, 'Delete the spans of a thread', executionsStay)
+  async deleteThread(@CurrentProject() project: string, @Param() { id }: queries.ThreadParams) {
+    return { deleted: await this.reads.delete({ project, threadIds: [id] }) };
+  }
+
+  @Get('group')
+  @Answers(
+    views.GroupListView,
+    'Figures of spans by time, thread or run, the newest first',
+    'A thread or a run comes with all its spans when one of them matches; a span of time with those that match.',
+  )
+  listGroups(@CurrentProject() project: string, @Query() query: queries.ListGroupsQuery) {
+    const grouping = groupingOf(query.group_by, query.bucket_size);
+    return this.reads.groups(grouping, groupsOf(project, query), query);
+  }
+
+  @Get('group/spans')
+  @AuditedRead()
+  @Answers(views.SpanListView, 'The spans of one group', 'By start, with what they carried.')
+  listGroupSpans(@CurrentProject() project: string, @Query() query: queries.GroupSpansQuery) {
+    const { group_by: groupBy, bucket_size: bucketSize } = query;
+    const { thread_id: threadId, run_id: runId, time_bucket: timeBucket } = query;
+    const names = { threadId: 'thread_id', runId: 'run_id', timeBucket: 'time_bucket' } as const;
+    const group = given<queries.GroupBody>({ groupBy, bucketSize, threadId, runId, timeBucket });
+    const { filter } = oneGroup(project, group, query.labels, (member) => `/${names[member]}`);
+    return this.reads.spans(filter, query);
+  }
+
+  @Post('group/batch-spans')
+  @AuditedRead()
+  @HttpCode(200)
+  @Answers(views.BatchSpansView, 'The spans of several groups', 'A page of each, by start.')
+  @ApiExtraModels(views.SpansOfGroupView)
+  async listBatchSpans(@CurrentProject() project: string, @Body() body: queries.BatchSpansBody) {
+    const { groups, spansPerGroup: limit = 100, labels } = body;
+    const wanted = groups.map((group, at) =>
+      oneGroup(project, group, labels, (member) => `/groups/${at}/${member}`),
+    );
+    const data: Record<string, views.SpansOfGroupView> = {};
+    // One after the other: a page with a hundred groups takes one connection, not all of them.
+    for (const { name, filter } of wanted) {
+      const page = { limit, offset: 0, mostBytes: Math.floor(mostBatchBytes / wanted.length) };
+      const { data: spans, pagination } = await this.reads.spans(filter, page);
+      data[name] = { spans, pagination };
+    }
+    return { data };
+  }
+
+  @Get('labels')
+  @Answers(views.LabelsView, 'Labels of spans, the commonest first', 'Of all threads when none is named.')
+  listLabels(@CurrentProject() project: string, @Query() query: queries.LabelsQuery) {
+    const { thread_id: thread, period, limit } = query;
+    const filter = { ...spansOf(project, { period }), ...(thread && { threadIds: [thread] }) };
+    return this.reads.labels(filter, limit);
+  }
+
+  @Get('stats')
+  @Answers(
+    views.StatsView,
+    'Calls, errors, cost, tokens and latency of a period',
+    'The last day when nothing is said.',
+  )
+  async getTraceStats(@CurrentProject() project: string, @Query() query: queries.StatsQuery) {
+    const { startUs, endUs } = rangeOf(query);
+    const [figures] = await this.reads.figures({ ...spansOf(project, query), startUs, endUs });
+    const { bucket: _, ...figured } = figures as views.BucketView;
+    return { ...figured, start_time_us: startUs, end_time_us: endUs };
+  }
+
+  @Get('stats/compare')
+  @Answers(
+    views.RunComparisonView,
+    'Two runs beside each other',
+    'The summary of each, and what changed from the first to the second.',
+    'not_found',
+  )
+  @ApiExtraModels(views.DifferenceView)
+  async compareRuns(@CurrentProject() project: string, @Query() query: queries.CompareQuery) {
+    const summaryOf = async (id: string) => {
+      const summary = await this.reads.summary({ project, runIds: [id] });
+      if (summary.summary.total_spans === 0) throw unknown('run', id);
+      return summary;
+    };
+    // One after the other: a summary takes much of one connection's memory.
+    const a = await summaryOf(query.a);
+    return comparisonOf(a, await summaryOf(query.b));
+  }
+
+  @Get('metrics/timeseries')
+  @Answers(views.TimeseriesView, 'The same by span of time', 'The last day by the hour when nothing is said.')
+  async listTimeseries(@CurrentProject() project: string, @Query() query: queries.TimeseriesQuery) {
+    const filter = { ...spansOf(project, query), ...rangeOf(query) };
+    return { bucket_size: query.bucket_size, data: await this.reads.figures(filter, query.bucket_size) };
+  }
+
+  @Get('traces/find')
+  @Answers(
+    views.FoundIdsView,
+    'What an id is the id of',
+    'A trace, a run, a thread or a span, or several of them; each with the first span that has it.',
+  )
+  async findById(@CurrentProject() project: string, @Query() { id }: queries.FindQuery) {
     return { data: await this.reads.byId(project, id) };
   }
 
-  @Get(':id/skeleton')
-  @ApiOperation({
-    summary: 'All spans of a trace in columns, without what they carried',
-    description: 'By start, the first 50,000: what a tree or a time line of them needs. Small in gzip.',
-  })
-  @ApiOkResponse({ type: views.SkeletonView })
-  @ApiProblems('not_found')
+  @Get('traces/:id/skeleton')
+  @Answers(
+    views.SkeletonView,
+    'All spans of a trace in columns, without what they carried',
+    'By start, the first 50,000: what a tree or a time line of them needs. Small in gzip.',
+    'not_found',
+  )
   async getTraceSkeleton(
     @CurrentProject() project: string,
     @Param() { id }: queries.TraceParams,
@@ -51,7 +205,7 @@ export class TracesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
     const skeleton = await this.reads.skeleton({ project, traceIds: [id] });
-    if (skeleton === undefined) throw unknownTrace(id);
+    if (skeleton === undefined) throw unknown('trace', id);
     void reply.headers({ 'content-type': 'application/json; charset=utf-8', vary: 'accept-encoding' });
     const json = Buffer.from(skeleton);
     if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return json;
@@ -59,28 +213,22 @@ export class TracesController {
     return gzipped(json, ofIds);
   }
 
-  @Get(':id/window')
+  @Get('traces/:id/window')
   @AuditedRead()
-  @ApiOperation({
-    summary: 'Spans of a trace around one of them, or that run in a span of time',
-    description: 'By start. `offset` and `total` count among the spans of the trace, or of the span of time.',
-  })
-  @ApiOkResponse({ type: views.SpanListView })
-  @ApiProblems('not_found')
+  @Answers(
+    views.SpanListView,
+    'Spans of a trace around one of them, or that run in a span of time',
+    'By start. `offset` and `total` count among the spans of the trace, or of the span of time.',
+    'not_found',
+  )
   async listTraceWindow(
     @CurrentProject() project: string,
     @Param() { id }: queries.TraceParams,
-    @Query() query: queries.WindowQuery,
-  ): Promise<Listed<SpanRead>> {
-    const { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit } = query;
+    @Query() { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit }: queries.WindowQuery,
+  ) {
     const trace = { project, traceIds: [id] };
-    if (spanId === undefined) {
-      const times = {
-        ...(finishFromUs !== undefined && { finishFromUs }),
-        ...(endUs !== undefined && { endUs }),
-      };
-      return this.reads.spans({ ...trace, ...times }, { limit, offset: 0 });
-    }
+    if (spanId === undefined)
+      return this.reads.spans(given({ ...trace, finishFromUs, endUs }), { limit, offset: 0 });
     const place = await this.reads.place(trace, spanId);
     if (place === undefined)
       throw new Problem(
@@ -91,5 +239,5 @@ export class TracesController {
   }
 }
 
-const unknownTrace = (id: string): Problem =>
-  new Problem('not_found', `There is no trace ${JSON.stringify(id)}`);
+const unknown = (what: string, id: string): Problem =>
+  new Problem('not_found', `There is no ${what} ${JSON.stringify(id)}`);

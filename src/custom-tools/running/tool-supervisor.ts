@@ -1,0 +1,300 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Deadline } from '../../common/deadline.js';
+import { KeyedMutex } from '../../common/keyed-mutex.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
+import type { PoolStats } from '../../process-pool/pool.types.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
+import { type ToolEvent, ToolEvents } from '../../streams/tool-events.js';
+import { type CallEvent, CallEvents } from '../../tool-contract/call-events.js';
+import {
+  brokenBy,
+  CustomToolsRepository,
+  healthOf,
+  type StatedHealth,
+  type ToolCondition,
+} from '../entity/custom-tools.repository.js';
+import { ToolLogs } from '../logs/tool-logs.js';
+import { ProcessMetrics } from './process.metrics.js';
+import { RunningTools, type RuntimeEvent } from './running-tools.js';
+import { sumOfStats } from './tool-backend.js';
+
+/** What may be wrong with a tool, the least first; one that is well has none. */
+const ailments = ['degraded', 'crashed', 'failed'] as const;
+type Ailment = (typeof ailments)[number];
+type Report = Omit<ToolEvent, 'timestamp'>;
+type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
+type NamedCondition = { readonly name: string } & Omit<ToolCondition, 'lastHealthCheck'>;
+
+const wellAgain = { status: 'active', healthStatus: 'healthy', errorMessage: null } as const;
+
+/**
+ * Tells changes of a tool's condition from repetitions: a tool that crashes with every call has crashed once, until it
+ * has recovered.
+ */
+export class ConditionEvents {
+  private readonly known = new Map<string, Ailment>();
+
+  constructor(private readonly report: (event: Report) => void) {}
+
+  /** A process of the tool ended by itself. */
+  crashed(tool: string, { exitCode, signal }: Pick<Terminated, 'exitCode' | 'signal'>): void {
+    const end = { exitCode, signal };
+    this.fell(tool, 'crashed', crashMessage(end), end);
+  }
+
+  /** It does not start any more. */
+  failed(tool: string, message: string): void {
+    this.fell(tool, 'failed', message, { status: 'error' });
+  }
+
+  /** Its processes start again. */
+  recovered(tool: string): void {
+    const from = this.known.get(tool);
+    if (!this.known.delete(tool)) return;
+    this.report({ type: 'tool.recovered', tool, message: 'It works again', data: { from } });
+  }
+
+  /** A condition was written into its row, which may be the same as before. */
+  written({ name, status, healthStatus, errorMessage }: NamedCondition): void {
+    if (status === 'inactive') this.forget(name);
+    else if (status === 'error') this.failed(name, errorMessage ?? 'It cannot be started');
+    else if (healthStatus === 'healthy') this.recovered(name);
+    else if (healthStatus === 'degraded' || healthStatus === 'unhealthy') {
+      const message = errorMessage ?? `It says of itself that it is ${healthStatus}`;
+      this.fell(name, 'degraded', message, { healthStatus });
+    }
+  }
+
+  forget(tool: string): void {
+    this.known.delete(tool);
+  }
+
+  private fell(tool: string, to: Ailment, message: string, data: Report['data']): void {
+    const from = this.known.get(tool);
+    if (from !== undefined && ailments.indexOf(from) >= ailments.indexOf(to)) return;
+    this.known.set(tool, to);
+    this.report({ type: `tool.${to}`, tool, message, data });
+  }
+}
+
+/**
+ * Turns what happens to the processes of tools into counters, log lines, the condition in the tool's row, and events for
+ * the whole server. Nothing that it does makes a pool emit.
+ */
+@Injectable()
+export class ToolSupervisor {
+  private readonly logger = new Logger(ToolSupervisor.name);
+  private readonly pingTimeoutMs: number;
+  private readonly conditions: ConditionEvents;
+  /** Conditions of one tool are written in the order in which they came. */
+  private readonly writes = new KeyedMutex();
+  /** Processes whose first line of unparsed output is in the server's log: a tool may write megabytes of it. */
+  private readonly noisy = new Set<number>();
+  /** Pools that gave up and go on trying by themselves, with back-off. */
+  private readonly failing = new WeakSet<ProcessPool>();
+  /** Tools whose last crash is written down and not yet followed by a good answer. */
+  private readonly ailing = new Set<string>();
+  /** Pools of tools that a trial start found broken: a good start of their own says otherwise. */
+  private readonly doubted = new WeakSet<ProcessPool>();
+
+  constructor(
+    @Inject(APP_CONFIG) { customTools }: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly running: RunningTools,
+    private readonly log: ToolLog,
+    private readonly logs: ToolLogs,
+    private readonly metrics: ProcessMetrics,
+    events: ToolEvents,
+    calls: CallEvents,
+  ) {
+    this.pingTimeoutMs = customTools.healthTimeoutMs;
+    this.conditions = new ConditionEvents((event) => events.say(event));
+    running.events.subscribe((event) => this.on(event));
+    running.deletions.subscribe((tool) => this.forget(tool));
+    calls.subscribe((event) => this.onCall(event));
+  }
+
+  /** What a tool's processes do now; undefined if it has none and cannot have any. */
+  processesOf(name: string): PoolStats | undefined {
+    return sumOfStats(this.running.poolsOf(name));
+  }
+
+  /** Whether the tool's pool starts processes again and again until one is good: nobody else need try. */
+  triesByItself(name: string): boolean {
+    return this.running.poolsOf(name).some((pool) => this.failing.has(pool));
+  }
+
+  /** Asks an idle process, if there is one; a busy process is not disturbed and not called dead. */
+  async ping(name: string): Promise<void> {
+    const pools = this.running.poolsOf(name);
+    const deadline = Deadline.ofSmallest([this.pingTimeoutMs]);
+    const answers = await Promise.all(
+      pools.map((each) => each.health(deadline).catch((error: Error) => error)),
+    );
+    // Meanwhile the tool may have been changed: then the answers are another's.
+    if (this.running.poolsOf(name)[0] !== pools[0]) return;
+    const ill = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
+    const all = answers
+      .filter((answer) => answer !== undefined)
+      .map((answer) => (answer instanceof Error ? ill(answer.message) : healthOf(answer.reply)));
+    const worst = all.find((each) => each.healthStatus !== 'healthy') ?? all[0];
+    if (!worst) return;
+    const { healthStatus, errorMessage } = this.withHeldBack(name, worst);
+    this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
+    // A tool's own words may hold its secrets.
+    const clean = errorMessage && this.running.clean(name, errorMessage);
+    await this.write(name, { healthStatus, errorMessage: clean, lastHealthCheck: new Date() });
+  }
+
+  /**
+   * Checks a tool without a process: is its program there? Nothing is started for that.
+   * @param gone files of the program that are not there any more
+   */
+  look(name: string, gone: readonly string[]): Promise<void> {
+    const lastHealthCheck = new Date();
+    if (gone.length === 0) return this.write(name, { lastHealthCheck });
+    const errorMessage = `Its program is not there any more: ${gone.join(', ')}`;
+    return this.write(name, { healthStatus: 'unhealthy', errorMessage, lastHealthCheck });
+  }
+
+  /** A trial start failed: the tool is broken until another one, or a process of its own, starts. */
+  broken(name: string, reason: string): Promise<void> {
+    this.log.write({ tool: name, event: 'error', error: reason });
+    for (const pool of this.running.poolsOf(name)) this.doubted.add(pool);
+    return this.write(name, brokenBy(reason));
+  }
+
+  /** Writes a tool's condition into its row; a tool that is inactive stays as it is. */
+  write(name: string, condition: ToolCondition): Promise<void> {
+    return this.writes.run(name, async () => {
+      const written = await this.repository.setCondition(name, condition);
+      if (written) this.stored({ name, ...written });
+    });
+  }
+
+  /** Reports the condition that stands in a tool's row now. */
+  stored(row: NamedCondition): void {
+    const { name, status, healthStatus, errorMessage } = row;
+    if (healthStatus === 'healthy') this.ailing.delete(name);
+    if (status) this.logs.status(name, status, errorMessage);
+    this.conditions.written(row);
+  }
+
+  private forget(tool: string): void {
+    this.ailing.delete(tool);
+    this.conditions.forget(tool);
+    void this.metrics.forget(tool);
+  }
+
+  /** An MCP server is degraded while tools that were approved are held back. */
+  private withHeldBack(name: string, health: StatedHealth): StatedHealth {
+    const held = (this.running.server(name)?.review() ?? []).filter(
+      ({ state, approved }) => state === 'held' && approved,
+    );
+    const [first] = held;
+    if (!first || health.healthStatus !== 'healthy') return health;
+    const errorMessage = `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
+    return { healthStatus: 'degraded', errorMessage };
+  }
+
+  /** After a crash a good call shows that the tool works again; nobody waits for the next ping. */
+  private onCall(event: CallEvent): void {
+    if (this.ailing.size === 0 || event.kind !== 'executed' || event.status !== 'success' || event.test)
+      return;
+    const { tool } = event;
+    for (const name of this.ailing) {
+      if (name !== tool && !this.running.offers(name, tool)) continue;
+      this.ailing.delete(name);
+      this.note(name, this.withHeldBack(name, { healthStatus: 'healthy', errorMessage: null }));
+    }
+  }
+
+  private on(event: RuntimeEvent): void {
+    this.metrics.count(event);
+    this.logEvent(event);
+    const { pool: tool, source } = event;
+    if (event.type === 'failed') this.failing.add(source);
+    if (event.type === 'recovered') this.failing.delete(source);
+    // Pools of dry runs and of replaced configurations say nothing about the tool.
+    if (!this.running.poolsOf(tool).includes(source)) return;
+    if (event.type === 'failed') {
+      this.conditions.failed(tool, event.error);
+      this.note(tool, { status: 'error', healthStatus: 'unhealthy', errorMessage: event.error });
+    } else if (event.type === 'recovered') {
+      this.conditions.recovered(tool);
+      this.note(tool, wellAgain);
+    } else if (event.type === 'spawn' && this.doubted.delete(source)) this.note(tool, wellAgain);
+    else if (event.type === 'terminate' && event.reason === 'crash') this.crashed(tool, event);
+  }
+
+  /** A tool that crashes with every call is written down once. */
+  private crashed(tool: string, end: Terminated): void {
+    this.conditions.crashed(tool, end);
+    if (this.ailing.has(tool)) return;
+    this.ailing.add(tool);
+    this.note(tool, { healthStatus: 'unhealthy', errorMessage: crashMessage(end) });
+  }
+
+  /** Nobody waits for the row. */
+  private note(name: string, condition: ToolCondition): void {
+    const written = this.write(name, { ...condition, lastHealthCheck: new Date() });
+    written.catch((error: unknown) => this.logger.error(error));
+  }
+
+  private logEvent(event: RuntimeEvent): void {
+    const tool = event.pool;
+    switch (event.type) {
+      case 'starting':
+        return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
+      case 'spawn': {
+        const durationMs = Math.round(event.durationMs);
+        return this.logBoth({ tool, event: 'spawn', durationMs, pid: event.pid }, 'the process is ready');
+      }
+      case 'terminate':
+        return this.logEnd(event);
+      case 'start_failed':
+        return this.logBoth({
+          tool,
+          event: 'error',
+          error: `start ${event.failures} failed: ${event.error}`,
+        });
+      case 'failed':
+        return this.logBoth({ tool, event: 'error', error: event.error });
+      case 'recovered':
+        return this.logBoth({ tool, event: 'health', reason: 'recovered' });
+      case 'noise': {
+        const { pid } = event;
+        if (this.noisy.has(pid)) return;
+        this.noisy.add(pid);
+        return this.log.write({
+          tool,
+          event: 'error',
+          pid,
+          error: 'writes lines to stdout that are no messages',
+        });
+      }
+      default:
+        return event satisfies never;
+    }
+  }
+
+  private logEnd({ pool: tool, pid, reason, exitCode, signal, why }: Terminated): void {
+    const faulty = ['crash', 'protocol', 'output', 'flood'].includes(reason);
+    this.noisy.delete(pid);
+    const how = signal === null ? `exit code ${exitCode}` : signal;
+    this.logBoth(
+      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: why ?? reason }) },
+      `the process ended with ${how} (${reason})${why === undefined ? '' : `: ${why}`}`,
+    );
+  }
+
+  /** Into the server's log and the tool's own. */
+  private logBoth(entry: ToolLogEntry, message?: string): void {
+    this.log.write(entry);
+    this.logs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
+  }
+}
+
+const crashMessage = ({ exitCode, signal }: Pick<Terminated, 'exitCode' | 'signal'>): string =>
+  `A process of it ended ${signal === null ? `with exit code ${exitCode}` : `by ${signal}`}`;

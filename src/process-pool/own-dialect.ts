@@ -1,0 +1,146 @@
+import { statSync } from 'node:fs';
+import { isDeeperThan, jsonExcerpt } from '../common/json-depth.js';
+import { isObject, type JsonObject } from '../common/json.js';
+import type { AddressedNotice, Capabilities, Dialect, Handshake, ProcessSpec, Reply } from './pool.types.js';
+import { type NoticeLevel, noticeLevels, type ToolNotice } from '../common/tool-notice.js';
+
+/** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
+export const protocolVersions = ['1.1', '1.0'] as const;
+
+/**
+ * The parameters of `initialize`, which every process is asked first. `protocolVersion` stays at 1.0: older tools may
+ * insist on it. A tool that knows more chooses from the list.
+ */
+export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
+
+/** The protocol of docs/tools/protocol.md. */
+export const ownDialect: Dialect = {
+  methods: { execute: 'execute', health: 'health' },
+  begin(talk, said) {
+    talk.ask('initialize', initializeParams, (reply) => said(readHandshake(reply)));
+    return () => undefined;
+  },
+  readNotice,
+  cancel: (id, reason) => ({ method: 'cancel', params: { id, reason } }),
+  asksAfterCancel: false,
+};
+
+/** @returns what the tool says of itself, or a sentence that says why its answer is none */
+export function readHandshake(reply: Reply): Handshake | string {
+  if ('error' in reply) {
+    return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
+  }
+  const { result } = reply;
+  if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
+  const { inputSchema, maxConcurrency, protocolVersion } = result;
+  if (protocolVersion !== undefined && !isSpoken(protocolVersion)) return notSpoken(protocolVersion);
+  return {
+    ...text(result, 'name'),
+    ...text(result, 'description'),
+    ...text(result, 'version'),
+    ...(isObject(inputSchema) ? { inputSchema } : {}),
+    ...(Number.isInteger(maxConcurrency) && Number(maxConcurrency) > 0
+      ? { maxConcurrency: Number(maxConcurrency) }
+      : {}),
+    ...text(result, 'protocolVersion'),
+    ...readCapabilities(result.capabilities),
+  };
+}
+
+const isSpoken = (version: unknown): boolean => protocolVersions.some((spoken) => spoken === version);
+
+function notSpoken(version: unknown): string {
+  const spoken = protocolVersions.map((each) => `"${each}"`).join(' and ');
+  const theirs = jsonExcerpt(version, 100);
+  return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${spoken}`;
+}
+
+/** A capability is declared by `true`, or by an object: room for options that we do not know yet. */
+function readCapabilities(declared: unknown): { readonly capabilities?: Capabilities } {
+  if (!isObject(declared)) return {};
+  const has = (name: keyof Capabilities): boolean => declared[name] === true || isObject(declared[name]);
+  const capabilities: Capabilities = {
+    ...(has('cancel') && { cancel: true }),
+    ...(has('shutdown') && { shutdown: true }),
+  };
+  return Object.keys(capabilities).length > 0 ? { capabilities } : {};
+}
+
+export function text<K extends string>(
+  from: Readonly<Record<string, unknown>>,
+  key: K,
+): { [P in K]?: string } {
+  const value = from[key];
+  return typeof value === 'string' ? ({ [key]: value } as { [P in K]: string }) : {};
+}
+
+/** One sentence for whoever registered the executable. */
+export function whyNotStarted(error: NodeJS.ErrnoException, { command, cwd }: ProcessSpec): string {
+  // The system says ENOENT for a missing folder, a missing command and a missing interpreter alike.
+  if (!isFolder(cwd)) return `The working directory "${cwd}" does not exist`;
+  switch (error.code) {
+    case 'ENOENT':
+      return `The command "${command}" was not found, or the interpreter in its first line was not`;
+    case 'EACCES':
+      return `The command "${command}" is not executable`;
+    default:
+      return `The command "${command}" could not be started: ${error.message}`;
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+/** Characters of a notice's message that are kept. */
+export const maxNoticeChars = 4_096;
+/** Levels of a notice's data: deeper ones could not be written again. */
+const maxDataLevels = 64;
+
+/**
+ * Reads a notification of a tool.
+ * @returns `unknown` for a method that is none of ours (JSON-RPC: ignored), `malformed` for one without its members
+ */
+export function readNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {
+  if (method !== 'progress' && method !== 'log') return 'unknown';
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return 'malformed';
+  const members = params as JsonObject;
+  const notice = method === 'progress' ? readProgress(members) : readLog(members);
+  return notice ? { notice, ...addressOf(members) } : 'malformed';
+}
+
+export function readProgress({ progress, total, message }: JsonObject): ToolNotice | undefined {
+  if (typeof progress !== 'number') return undefined;
+  return {
+    type: 'progress',
+    progress,
+    ...(typeof total === 'number' && { total }),
+    ...(typeof message === 'string' && { message: message.slice(0, maxNoticeChars) }),
+  };
+}
+
+export function readLog({ level, message, data }: JsonObject): ToolNotice | undefined {
+  if (typeof message !== 'string') return undefined;
+  return {
+    type: 'log',
+    level: levelOf(level),
+    message: message.slice(0, maxNoticeChars),
+    ...(data !== undefined && !isDeeperThan(data, maxDataLevels) && { data }),
+  };
+}
+
+/** Words of syslog and MCP for the same. */
+const otherLevels = new Map<unknown, NoticeLevel>([
+  ['notice', 'info'],
+  ['warning', 'warn'],
+  ['critical', 'error'],
+  ['alert', 'error'],
+  ['emergency', 'error'],
+]);
+
+function levelOf(word: unknown): NoticeLevel {
+  return noticeLevels.find((level) => level === word) ?? otherLevels.get(word) ?? 'info';
+}
+
+function addressOf({ id, executionId }: JsonObject): { id?: string; executionId?: string } {
+  if (typeof id === 'string' || typeof id === 'number') return { id: String(id) };
+  return typeof executionId === 'string' ? { executionId } : {};
+}

@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common';
+import type { Launcher } from './launcher.js';
+import type { PoolSettings } from './pool.types.js';
+import { ProcessPool } from './process-pool.js';
+import { StartSlots } from './start-slots.js';
+import { ToolSpawner } from './tool-spawner.js';
+
+/** Makes the pools of all tools, which share one spawner and the start slots. */
+@Injectable()
+export class PoolFactory {
+  /** Sessions with servers elsewhere are no processes: they are not counted. */
+  private readonly unbounded = new StartSlots();
+
+  constructor(
+    private readonly spawner: ToolSpawner,
+    private readonly slots: StartSlots,
+  ) {}
+
+  /** @param elsewhere starts sessions with a server that runs elsewhere, instead of processes */
+  create(settings: PoolSettings, elsewhere?: Launcher): ProcessPool {
+    return elsewhere
+      ? new ProcessPool(settings, this.unbounded, elsewhere)
+      : new ProcessPool(settings, this.slots, this.spawner.launch);
+  }
+
+  /**
+   * Runs `work`, which starts one process that belongs to no pool and ends with it, when there is a slot for it.
+   * @throws PoolFailure `timeout` if there was none within `waitMs`
+   */
+  runOnce<T>(waitMs: number, work: (launcher: Launcher) => Promise<T>, elsewhere?: Launcher): Promise<T> {
+    return elsewhere ? work(elsewhere) : this.slots.run(waitMs, () => work(this.spawner.launch));
+  }
+}

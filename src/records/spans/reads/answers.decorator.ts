@@ -1,0 +1,39 @@
+import { applyDecorators, Controller, type Type, UseInterceptors } from '@nestjs/common';
+import { ApiHeader, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../../../auth/scopes.decorator.js';
+import type { ProblemCode } from '../../../common/errors.js';
+import { ApiProblems } from '../../../rest/api-problems.decorator.js';
+import { UpToDateInterceptor } from '../../executions/execution-recorder.js';
+import { SpansUpToDateInterceptor } from '../ingest/span-ingest.js';
+
+/** A controller whose routes answer about one of the caller's projects. */
+export const OfProject = (path: string, tag: string): ClassDecorator =>
+  applyDecorators(
+    ApiTags(tag),
+    Scopes('traces:read'),
+    ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
+    ApiHeader({
+      name: 'x-project-id',
+      required: false,
+      description: "One of the key's projects; else the first of them, or `default`",
+      schema: { type: 'string', maxLength: 256 },
+    }),
+    Controller(path),
+  );
+
+/** A controller whose routes read spans: those that were sent before a request are found. */
+export const ReadsTraces = (path: string): ClassDecorator =>
+  applyDecorators(UseInterceptors(UpToDateInterceptor, SpansUpToDateInterceptor), OfProject(path, 'traces'));
+
+/** The answer of a route, as /openapi.json describes it. */
+export const Answers = (
+  type: Type,
+  summary: string,
+  description: string,
+  ...problems: ProblemCode[]
+): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary, description }),
+    ApiOkResponse({ type }),
+    ...(problems.length > 0 ? [ApiProblems(...problems)] : []),
+  );
