@@ -2,7 +2,7 @@ import { endsWithin } from '../../common/abortable.js';
 import { Refusal } from '../../common/errors.js';
 import { InFlight } from '../../common/lifecycle.js';
 import type { Journal, JournalState } from '../journal/journal.js';
-import { upToDate } from '../journal/up-to-date.js';
+import { upToDate } from '../journal/journalled-table.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ResultBacklog, type ResultToRead } from './semantic/result-reader.js';
 import type { PartHealth } from '../../observability/contributors.js';
