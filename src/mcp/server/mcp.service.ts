@@ -184,7 +184,8 @@ export class McpService {
 
   private async call(asked: Asked): Promise<object | Readable | undefined> {
     const { message, isModern, request, reply } = asked;
-    const { name, arguments: input = {}, _meta: about = {} } = message.params ?? {};
+    const { name, arguments: given, _meta: about = {} } = message.params ?? {};
+    const input = given ?? {};
     if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
     if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw new Problem('invalid_request', 'arguments must be an object');

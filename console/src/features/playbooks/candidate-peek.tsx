@@ -97,7 +97,10 @@ function Verdict({ candidate, search: { q = '', was }, standing }: VerdictProps)
       <Row>
         <h2>{id}</h2>
         <Tag>{version}</Tag>
-        <Badge state={removed_by === null ? 'shown' : 'kept out'} tone={removed_by === null ? 'good' : 'warn'} />
+        <Badge
+          state={removed_by === null ? 'shown' : 'kept out'}
+          tone={removed_by === null ? 'good' : 'warn'}
+        />
       </Row>
       {before && standing && <BeforeAndNow before={before} now={standing} />}
       <p>{reason}.</p>

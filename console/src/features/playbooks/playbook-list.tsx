@@ -46,7 +46,12 @@ export function PlaybookList(): ReactNode {
   const list = useInfiniteQuery({
     queryKey: ['playbooks', 'list'],
     queryFn: ({ pageParam, signal }) =>
-      ask(listPlaybooks({ query: { limit: pageSize, ...(pageParam !== null && { cursor: pageParam }) }, signal })),
+      ask(
+        listPlaybooks({
+          query: { limit: pageSize, ...(pageParam !== null && { cursor: pageParam }) },
+          signal,
+        }),
+      ),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
