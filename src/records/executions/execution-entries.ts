@@ -188,29 +188,26 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   const { tool, notes } = call.ticket;
   const { capture } = tool;
   if (!capture || (capture.of === 'failures' && outcome?.status === 'success')) return undefined;
-  const answer =
-    outcome?.status === 'success'
-      ? // A large one, whose size is known, is not written down to be measured.
-        part('result', outcome.result, notes.outputBytes)
-      : part('error', outcome?.error ?? null);
-  const parts = [part('input', call.input), answer];
-  const kept = parts
-    .filter(({ fits }) => fits)
-    .map((each) => ({ ...each, clean: capture.clean(each.value) }));
-  const omitted = parts.filter(({ fits }) => !fits).map(({ name }) => name);
-  const input = kept.find(({ name }) => name === 'input');
-  const line = input && jsonOf(input.clean);
+  const kept: Record<string, unknown> = {};
+  const omitted: string[] = [];
+  /** @returns the value as JSON, if it is kept */
+  const keep = (name: string, value: unknown, bytesAtLeast = 0): string | undefined => {
+    const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
+    if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) return void omitted.push(name);
+    kept[name] = capture.clean(value);
+    return text;
+  };
+  const input = keep('input', call.input);
+  const line = input && jsonOf(kept['input']);
+  // A large result, whose size is known, is not written down to be measured.
+  if (outcome?.status === 'success') keep('result', outcome.result, notes.outputBytes);
+  else keep('error', outcome?.error ?? null);
   return {
-    ...Object.fromEntries(kept.map(({ name, clean }) => [name, clean])),
+    ...kept,
     preview: line?.slice(0, previewLength) ?? '(not kept)',
     ...(omitted.length > 0 && { omitted }),
-    ...(line !== input?.text && { redacted: true }),
+    ...(line !== input && { redacted: true }),
   };
-}
-
-function part(name: string, value: unknown, bytesAtLeast = 0) {
-  const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
-  return { name, value, text, fits: text !== undefined && Buffer.byteLength(text) <= maxCapturedBytes };
 }
 
 function jsonOf(value: unknown): string | undefined {

@@ -2,7 +2,7 @@ import { endsWithin } from '../../common/abortable.js';
 import { Refusal } from '../../common/errors.js';
 import { InFlight } from '../../common/lifecycle.js';
 import type { Journal, JournalState } from '../journal/journal.js';
-import { upToDate } from '../journal/up-to-date.js';
+import { upToDate } from '../journal/journalled-table.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ResultBacklog, type ResultToRead } from './semantic/result-reader.js';
 import type { PartHealth } from '../../observability/contributors.js';
@@ -161,13 +161,7 @@ const failureCountsMs = 30_000;
 
 /** Grades the recorder: down while it takes no calls, degraded if records wait or were damaged. */
 export function gradeRecorder(
-  {
-    full,
-    takesMore,
-    oldestMs,
-    damagedLines,
-    lastWriteFailureAt,
-  }: Pick<RecorderState, 'full' | 'takesMore' | 'oldestMs' | 'damagedLines' | 'lastWriteFailureAt'>,
+  { full, takesMore, oldestMs, damagedLines, lastWriteFailureAt }: Omit<RecorderState, 'depth' | 'bytes'>,
   now = Date.now(),
 ): PartHealth {
   const unable =

@@ -4,7 +4,7 @@ import { NullableText } from '../../rest/dto.js';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** A column that may be null, and its property in views. */
-const OptionalText = (name: string, example: string | null, description?: string): PropertyDecorator =>
+const NullableColumn = (name: string, example: string | null, description?: string): PropertyDecorator =>
   applyDecorators(Column('text', { name, nullable: true }), NullableText(example, description));
 
 /** The durable record of one execution. Durations in milliseconds, sizes in bytes. */
@@ -22,26 +22,26 @@ export class ToolMetric {
   @ApiProperty({ example: 'user-123' })
   userId!: string;
 
-  @OptionalText('session_id', 'sess-456')
+  @NullableColumn('session_id', 'sess-456')
   sessionId!: string | null;
 
-  @OptionalText('request_id', 'req-789')
+  @NullableColumn('request_id', 'req-789')
   requestId!: string | null;
 
-  @OptionalText('investigation_id', 'inv-1')
+  @NullableColumn('investigation_id', 'inv-1')
   investigationId!: string | null;
 
-  @OptionalText('run_id', 'run-1')
+  @NullableColumn('run_id', 'run-1')
   runId!: string | null;
 
-  @OptionalText(
+  @NullableColumn(
     'trace_id',
     '7bba9f33312b3dbb8b2c2c62bb7abe2d',
     'Of which it is a span: the trace of `traceparent`, else one of its own',
   )
   traceId!: string | null;
 
-  @OptionalText('parent_span_id', '086e83747d0e381e', "The caller's span")
+  @NullableColumn('parent_span_id', '086e83747d0e381e', "The caller's span")
   parentSpanId!: string | null;
 
   /** `success`, `error` or `timeout`; any other word counts in totals only. */
@@ -53,13 +53,13 @@ export class ToolMetric {
   @ApiProperty({ example: 150, description: 'Milliseconds' })
   executionTimeMs!: number;
 
-  @OptionalText('error_type', 'tool_error')
+  @NullableColumn('error_type', 'tool_error')
   errorType!: string | null;
 
-  @OptionalText('error_message', 'The log file does not exist')
+  @NullableColumn('error_message', 'The log file does not exist')
   errorMessage!: string | null;
 
-  @OptionalText(
+  @NullableColumn(
     'parameters_hash',
     '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
     "SHA-256 over the input's canonical JSON",
@@ -94,7 +94,7 @@ export class ToolMetric {
   @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
   toolFault!: boolean;
 
-  @OptionalText(
+  @NullableColumn(
     'semantic_failure',
     null,
     'Why its answer was wrong although it came to its end; null where nobody said so',

@@ -1,13 +1,12 @@
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Gauge } from 'prom-client';
 import { hourMs } from '../../common/clock.js';
-import { TableRetention } from '../journal/table-retention.js';
+import { journalReport, type JournalReport, TableRetention } from '../journal/journalled-table.js';
 import type { DataSource } from 'typeorm';
 import { LockHeld } from '../../common/lock.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { drainThread } from '../journal/drain-thread.js';
 import { Journal } from '../journal/journal.js';
-import { journalReport, type JournalReport } from '../journal/journal-report.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder, gradeRecorder } from './execution-recorder.js';

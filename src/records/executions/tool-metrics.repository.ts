@@ -8,8 +8,7 @@ import { sanitisedText } from '../../common/pg-text.js';
 import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
-import { periodParts, selectCounts } from './queries/stats.sql.js';
-import { selectSeries, type SeriesRange, type SeriesRow } from './queries/series.js';
+import { periodParts, selectCounts } from './rollups/rollup.sql.js';
 import {
   type CountedRow,
   emptyStats,
@@ -17,6 +16,9 @@ import {
   filledStats,
   type FleetFigures,
   latencyOf,
+  selectSeries,
+  type SeriesRange,
+  type SeriesRow,
 } from './queries/tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 

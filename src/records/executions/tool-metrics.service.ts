@@ -19,7 +19,7 @@ import type {
   ToolStatsView,
 } from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
-import { seriesPoints, seriesRange } from './queries/series.js';
+import { seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';

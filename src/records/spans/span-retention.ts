@@ -5,7 +5,7 @@ import { dayMs, minuteMs } from '../../common/clock.js';
 import { Refusal } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { DayPartitions } from '../../database/day-partitions.js';
-import { TableRetention } from '../journal/table-retention.js';
+import { TableRetention } from '../journal/journalled-table.js';
 import { oldestKept } from './ingest/normalise-span.js';
 
 const sizeOfDays = `

@@ -6,7 +6,7 @@ import { AuthModule } from '../../auth/auth.module.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
-import { journalReport, type JournalReport } from '../journal/journal-report.js';
+import { journalReport, type JournalReport } from '../journal/journalled-table.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import { BatchRates, IngestController } from './ingest/ingest.controller.js';
 import { SpanIngest } from './ingest/span-ingest.js';

@@ -1,6 +1,78 @@
 import { rounded } from './rounding.js';
-import { LatencyHistogram } from '../rollups/latency-histogram.js';
-import type { StatsPeriodView, ToolStatsView } from '../tool-metrics.dto.js';
+import type { SeriesPointView, SeriesQuery, StatsPeriodView, ToolStatsView } from '../tool-metrics.dto.js';
+import { sanitisedText } from '../../../common/pg-text.js';
+import { spans, type Statement } from '../rollups/rollup.sql.js';
+import { dayMs, minuteMs } from '../../../common/clock.js';
+import { invalidRequest } from '../../../common/errors.js';
+
+/** Each bucket's upper bound is this many times its lower one: its middle is at most 2 % off. */
+const growth = 1.04;
+/** 0 ms has its own; the last one holds the largest 32-bit number. */
+const bucketCount = 550;
+/** An entry is 32 bits: 10 of bucket, 2 of place, 20 of digit. A count is the sum of its digits, each × 2^(20 × place). */
+const bucketShift = 22;
+const placeShift = 20;
+const digitMask = 0xf_ffff;
+
+/** The middle of the whole milliseconds that a bucket holds. */
+const middles = Float64Array.from({ length: bucketCount }, (_, bucket) => {
+  if (bucket === 0) return 0;
+  const first = Math.ceil(growth ** (bucket - 1));
+  const last = Math.ceil(growth ** bucket) - 1;
+  return Math.max(first, (first + last) / 2);
+});
+
+/** How long executions took, in logarithmic buckets: any figure read from it is at most 2 % off. */
+export class LatencyHistogram {
+  private readonly counts = new Float64Array(bucketCount);
+  private sum = 0;
+
+  /** Executions counted. */
+  get total(): number {
+    return this.sum;
+  }
+
+  /** @param entries as the database writes them; a bucket may have several */
+  add(entries: Buffer): this {
+    const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
+    for (let at = 0; at + 4 <= entries.byteLength; at += 4) {
+      const entry = view.getInt32(at);
+      const place = (entry >>> placeShift) & 3;
+      this.count(entry >>> bucketShift, (entry & digitMask) * 2 ** (placeShift * place));
+    }
+    return this;
+  }
+
+  /** @returns milliseconds of the execution at this rank (0 < share <= 1); 0 without executions */
+  percentile(share: number): number {
+    const rank = Math.max(1, Math.ceil(share * this.sum));
+    let below = 0;
+    for (let bucket = 0; bucket < bucketCount; bucket += 1) {
+      below += this.counts[bucket] ?? 0;
+      if (below >= rank) return middles[bucket] ?? 0;
+    }
+    return 0;
+  }
+
+  /** Executions that took at least so many milliseconds. */
+  countFrom(thresholdMs: number): number {
+    let count = 0;
+    for (let bucket = bucketCount - 1; bucket >= 0 && (middles[bucket] ?? 0) >= thresholdMs; bucket -= 1) {
+      count += this.counts[bucket] ?? 0;
+    }
+    return count;
+  }
+
+  /** Milliseconds (the bucket's middle) and executions, shortest first; empty buckets are left out. */
+  *buckets(): Generator<readonly [milliseconds: number, executions: number]> {
+    for (const [bucket, count] of this.counts.entries()) if (count > 0) yield [middles[bucket] ?? 0, count];
+  }
+
+  private count(bucket: number, executions: number): void {
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + executions;
+    this.sum += executions;
+  }
+}
 
 /** The figures that make a tool's grade: its calls in a period, at least one. */
 export interface ToolFigures {
@@ -134,3 +206,80 @@ export const emptyStats = (toolName: string, period: StatsPeriodView): ToolStats
   avgTimeMs: 0,
   period,
 });
+
+/** The counts of one stretch of time; `at` is its start. */
+export interface SeriesRow extends CountedRow {
+  readonly at: Date;
+}
+
+/** Whole minutes, so that cells alone are read. */
+export interface SeriesRange {
+  /** Both are starts of buckets; the second one is left out. */
+  readonly from: Date;
+  readonly to: Date;
+  readonly bucketMs: number;
+}
+
+/** Executions counted by bucket and status, out of the longest cells that make one up; no trials. */
+export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string | undefined): Statement {
+  const seconds = bucketMs / 1_000;
+  const cell = spans.findLast((span) => seconds % span === 0);
+  const values: unknown[] = [seconds, from, to, ...(tool === undefined ? [] : [sanitisedText(tool)])];
+  const text = `
+    SELECT date_bin($1 * interval '1 second', starts_at, '1970-01-01 00:00:00+00') AS at, status,
+           sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
+           max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures",
+           encode(string_agg(latency, ''::bytea), 'base64') AS latency
+    FROM tool_metric_rollups
+    WHERE seconds = ${cell} AND starts_at >= $2 AND starts_at < $3 AND NOT is_test
+      ${tool === undefined ? '' : 'AND tool_name = $4'}
+    GROUP BY 1, 2
+    HAVING sum(calls) > 0`;
+  return { text, values };
+}
+
+/** Each divides a day, or is some. */
+const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
+const fewPoints = 120;
+const mostPoints = 1_500;
+
+/**
+ * The buckets that cover a period; without a width one that makes some hundred points at most.
+ * @throws Problem `invalid_request` naming the field
+ */
+export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery): SeriesRange {
+  const [first, last] = [since?.getTime() ?? until.getTime() - dayMs, until.getTime()];
+  if (first > last) throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
+  if (bucketMs !== undefined && bucketMs % minuteMs !== 0)
+    throw invalidRequest({ pointer: '/bucketMs', detail: 'must be whole minutes' });
+  const fitting = usualBuckets.find((width) => (last - first) / width <= fewPoints);
+  const width = bucketMs ?? fitting ?? dayMs;
+  const from = Math.floor(first / width) * width;
+  const to = (Math.floor(last / width) + 1) * width;
+  if ((to - from) / width > mostPoints)
+    throw invalidRequest({
+      pointer: '/bucketMs',
+      detail: `must be longer: there may be ${mostPoints} of them in the period`,
+    });
+  return { from: new Date(from), to: new Date(to), bucketMs: width };
+}
+
+/** One point a bucket, those without calls included. */
+export function seriesPoints(
+  { from, to, bucketMs }: SeriesRange,
+  rows: readonly SeriesRow[],
+): SeriesPointView[] {
+  const byTime = Map.groupBy(rows, ({ at }) => at.getTime());
+  const starts = Array.from(
+    { length: (to.getTime() - from.getTime()) / bucketMs },
+    (_, index) => from.getTime() + index * bucketMs,
+  );
+  return starts.map((start) => ({ at: new Date(start).toISOString(), ...figures(byTime.get(start)) }));
+}
+
+function figures(rows: readonly SeriesRow[] | undefined): Omit<SeriesPointView, 'at'> {
+  if (!rows) return { calls: 0, errors: 0, timeouts: 0, avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
+  const { totalCalls, errorCount, timeoutCount, avgTimeMs } = figuresOf(rows);
+  const { p50TimeMs, p95TimeMs } = latencyOf(rows);
+  return { calls: totalCalls, errors: errorCount, timeouts: timeoutCount, avgTimeMs, p50TimeMs, p95TimeMs };
+}

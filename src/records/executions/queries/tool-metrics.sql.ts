@@ -1,8 +1,7 @@
 import { executionColumns } from '../execution-record.js';
 import { sanitisedText } from '../../../common/pg-text.js';
-import type { Statement } from './stats.sql.js';
+import { spansList, type Statement } from '../rollups/rollup.sql.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
-import { spansList } from '../rollups/rollup.sql.js';
 
 /** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { periodParts } from '../queries/stats.sql.js';
+import { periodParts } from './rollup.sql.js';
 
 const at = (text: string): Date => new Date(`2026-01-${text}Z`);
 const lengths = ({ cells }: ReturnType<typeof periodParts>): number[] => cells.map(({ seconds }) => seconds);

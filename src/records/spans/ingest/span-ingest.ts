@@ -6,7 +6,7 @@ import { messageOf } from '../../../common/message-of.js';
 import { TypedEvents } from '../../../common/typed-events.js';
 import { WorkerCalls } from '../../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
-import { upToDate } from '../../journal/up-to-date.js';
+import { upToDate } from '../../journal/journalled-table.js';
 import type { ToldFailure } from './failures.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';

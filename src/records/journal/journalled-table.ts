@@ -1,7 +1,18 @@
-import { Logger, type Provider, type Type } from '@nestjs/common';
+import {
+  type CallHandler,
+  Inject,
+  Logger,
+  type NestInterceptor,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
 import { getToken, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import type { JournalNews, JournalState } from './journal.js';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import type { Observable } from 'rxjs';
 
 type NameAndText = readonly [name: string, text: string];
 
@@ -67,4 +78,45 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
     ...counters.map(([, [name, help]]) => makeCounterProvider({ name, help })),
     { provide: token, inject: counters.map(([, [name]]) => getToken(name)), useFactory },
   ];
+}
+
+/** Deletes a table's old rows once after the start, which does not wait for it, then at an interval. */
+export abstract class TableRetention implements OnApplicationBootstrap, OnApplicationShutdown {
+  protected readonly logger = new Logger(this.constructor.name);
+  private readonly loop: IntervalLoop;
+
+  constructor(everyMs: number, failed: string) {
+    this.loop = new IntervalLoop(
+      () => this.run(),
+      everyMs,
+      (error) => this.logger.error(error, failed),
+    );
+  }
+
+  abstract run(): Promise<void>;
+
+  onApplicationBootstrap(): void {
+    this.loop.start(0);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+  }
+}
+
+interface CatchesUp {
+  catchUp(): Promise<void>;
+}
+
+/** An interceptor for routes that read a journalled table: what was written before the request is found. */
+export function upToDate(owner: Type<CatchesUp>): Type<NestInterceptor> {
+  class UpToDateInterceptor implements NestInterceptor {
+    constructor(@Inject(owner) private readonly journal: CatchesUp) {}
+
+    async intercept(_: unknown, next: CallHandler): Promise<Observable<unknown>> {
+      await this.journal.catchUp();
+      return next.handle();
+    }
+  }
+  return UpToDateInterceptor;
 }
