@@ -1,9 +1,8 @@
-import { createClient, createConfig, type Client } from '../../client/client/index.js';
-import { CliError, exit } from './exit.js';
+import { type Client, createClient, createConfig } from '../../client/client/index.js';
+import { CliError, exit, Output } from './output.js';
 import { type ServerAddress, Surroundings } from './surroundings.js';
 import { Agent, type BodyInit as Body, fetch } from 'undici';
 import type { Command } from 'commander';
-import { Output } from './output.js';
 
 declare global {
   /** The generated client knows this type from browsers; Node's own types leave it out. */

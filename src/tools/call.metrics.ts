@@ -6,7 +6,7 @@ import {
   makeHistogramProvider,
 } from '@willsoto/nestjs-prometheus';
 import { Counter, Gauge, Histogram } from 'prom-client';
-import { forgetTool } from '../observability/forget-tool.js';
+import { forgetTool } from '../observability/contributors.js';
 import type { CachedAnswer } from '../tool-contract/call-ticket.js';
 import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
 

@@ -1,7 +1,7 @@
 import { createKey, listKeys, revokeKey } from '../../../client/sdk.gen.js';
 import type { CreateKeyBody } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
-import { CliError, exit } from '../exit.js';
+import { CliError, exit } from '../output.js';
 
 export interface KeyOptions {
   readonly scope: string[];

@@ -13,7 +13,7 @@ import {
 } from '../../../client/sdk.gen.js';
 import type { CustomToolView, ToolView } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
-import { CliError, codeOf } from '../exit.js';
+import { CliError, codeOf } from '../output.js';
 
 interface ListedTool {
   readonly name: string;

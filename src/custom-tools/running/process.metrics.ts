@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { Contributors } from '../../observability/contributors.js';
-import { forgetTool } from '../../observability/forget-tool.js';
+import { Contributors, forgetTool } from '../../observability/contributors.js';
 import { CallMetrics } from '../../tools/call.metrics.js';
 import { residentBytes } from './resident-memory.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
