@@ -1,6 +1,5 @@
-import type { Session } from '../api.js';
+import type { ServerAddress, Session, Surroundings } from '../api.js';
 import { CliError, type Output } from '../output.js';
-import type { ServerAddress, Surroundings } from '../surroundings.js';
 import { type Finding, missing, note, ok, placeFindings, programFindings } from './host.js';
 
 interface Part {
