@@ -103,15 +103,18 @@ export function sessionOf(command: Command): Session {
 
 /** Every entry of a list, whatever the number of its pages. */
 export async function allOf<T>(
-  pageAt: (cursor?: string) => Promise<{ readonly data: readonly T[]; readonly nextCursor?: string | null }>,
+  pageAt: (query: {
+    limit: number;
+    cursor?: string;
+  }) => Promise<{ readonly data: readonly T[]; readonly nextCursor?: string | null }>,
 ): Promise<T[]> {
   const all: T[] = [];
-  let cursor: string | undefined;
+  let cursor: string | null | undefined;
   do {
-    const { data, nextCursor } = await pageAt(cursor);
+    const { data, nextCursor } = await pageAt({ limit: 100, ...(cursor && { cursor }) });
     all.push(...data);
-    cursor = nextCursor ?? undefined;
-  } while (cursor !== undefined);
+    cursor = nextCursor;
+  } while (cursor);
   return all;
 }
 
