@@ -1,12 +1,8 @@
 import { type Client, createClient, createConfig } from '../../client/client/index.js';
+import { type ServerAddress, Surroundings } from './surroundings.js';
 import { CliError, exit, Output } from './output.js';
 import { Agent, type BodyInit as Body, fetch } from 'undici';
 import type { Command } from 'commander';
-import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join, resolve, sep } from 'node:path';
-import { projectRoot } from '../common/project.js';
-import { runningServer } from '../common/server-file.js';
 
 declare global {
   /** The generated client knows this type from browsers; Node's own types leave it out. */
@@ -116,57 +112,4 @@ export async function allOf<T>(
     cursor = nextCursor;
   } while (cursor);
   return all;
-}
-
-/** Where commands go, and what they show there. */
-export interface ServerAddress {
-  readonly url: string;
-  readonly key: string | undefined;
-}
-
-/** What stands around a command; only this file of the command line reads the environment. */
-export class Surroundings {
-  readonly root = projectRoot();
-  /** A package among others has its data in the home directory, for npm may remove its folder; a clone in its own. */
-  readonly dataDir: string;
-  /** Named by hand; undefined: the server of the data directory. */
-  readonly url: string | undefined;
-
-  constructor(
-    { url }: { readonly url?: string | undefined },
-    readonly environment: NodeJS.ProcessEnv = process.env,
-  ) {
-    const isInstalled = this.root.split(sep).includes('node_modules');
-    const folder = environment['TOOLKEEPER_DATA_DIR'];
-    this.dataDir = folder
-      ? resolve(this.root, folder)
-      : join(isInstalled ? homedir() : this.root, '.toolkeeper');
-    this.url = url ?? (environment['TOOLKEEPER_URL'] || undefined);
-  }
-
-  /** The key of the data directory is shown to the server of that directory alone: any program may listen on a port. */
-  server(): ServerAddress {
-    const running = runningServer(this.dataDir);
-    const url = this.url ?? running?.url ?? `http://127.0.0.1:${this.environment['PORT'] || '3000'}`;
-    const given = this.environment['TOOLKEEPER_KEY'];
-    const own = running && isSame(url, running.url) ? this.ownKey() : undefined;
-    return { url: url.replace(/\/+$/, ''), key: given || own };
-  }
-
-  private ownKey(): string | undefined {
-    const configured = this.environment['ADMIN_API_KEY'];
-    if (configured) return configured;
-    try {
-      return readFileSync(join(this.dataDir, 'admin.key'), 'utf8').trim();
-    } catch {
-      return undefined;
-    }
-  }
-}
-
-/** Whether two addresses are one, also where loopback is named in another way. */
-function isSame(one: string, other: string): boolean {
-  const [a, b] = [URL.parse(one), URL.parse(other)];
-  const host = (url: URL): string => url.host.replace(/^(localhost|\[::1\])/, '127.0.0.1');
-  return a !== null && b !== null && a.protocol === b.protocol && host(a) === host(b);
 }

@@ -1,4 +1,5 @@
-import type { ServerAddress, Session, Surroundings } from '../api.js';
+import type { Session } from '../api.js';
+import type { ServerAddress, Surroundings } from '../surroundings.js';
 import { CliError, type Output } from '../output.js';
 import { type Finding, missing, note, ok, placeFindings, programFindings } from './host.js';
 

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { dirname } from 'node:path';
-import type { Surroundings } from '../api.js';
+import type { Surroundings } from '../surroundings.js';
 
 /** `missing`: a server does not work as it should; `note`: it works, and could do more. */
 export interface Finding {

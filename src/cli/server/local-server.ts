@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { acquireLock } from '../../common/lock.js';
 import { manifest } from '../../common/project.js';
 import { runningServer, type RunningServer } from '../../common/server-file.js';
-import type { ServerAddress, Session, Surroundings } from '../api.js';
+import type { Session } from '../api.js';
+import type { ServerAddress, Surroundings } from '../surroundings.js';
 import { CliError, exit } from '../output.js';
 
 /** A first start makes a database, too. */
