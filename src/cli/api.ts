@@ -1,9 +1,8 @@
-import { createClient, createConfig, type Client } from '../../client/client/index.js';
-import { CliError, exit } from './exit.js';
+import { type Client, createClient, createConfig } from '../../client/client/index.js';
 import { type ServerAddress, Surroundings } from './surroundings.js';
+import { CliError, exit, Output } from './output.js';
 import { Agent, type BodyInit as Body, fetch } from 'undici';
 import type { Command } from 'commander';
-import { Output } from './output.js';
 
 declare global {
   /** The generated client knows this type from browsers; Node's own types leave it out. */
@@ -23,7 +22,7 @@ export const patientFetch: typeof globalThis.fetch = async (input, init) => {
 };
 
 /** The generated client, speaking to one server. */
-export function apiOf({ url, key }: ServerAddress): Client {
+function apiOf({ url, key }: ServerAddress): Client {
   return createClient(
     createConfig({
       baseUrl: url,
@@ -100,14 +99,17 @@ export function sessionOf(command: Command): Session {
 
 /** Every entry of a list, whatever the number of its pages. */
 export async function allOf<T>(
-  pageAt: (cursor?: string) => Promise<{ readonly data: readonly T[]; readonly nextCursor?: string | null }>,
+  pageAt: (query: {
+    limit: number;
+    cursor?: string;
+  }) => Promise<{ readonly data: readonly T[]; readonly nextCursor?: string | null }>,
 ): Promise<T[]> {
   const all: T[] = [];
-  let cursor: string | undefined;
+  let cursor: string | null | undefined;
   do {
-    const { data, nextCursor } = await pageAt(cursor);
+    const { data, nextCursor } = await pageAt({ limit: 100, ...(cursor && { cursor }) });
     all.push(...data);
-    cursor = nextCursor ?? undefined;
-  } while (cursor !== undefined);
+    cursor = nextCursor;
+  } while (cursor);
   return all;
 }

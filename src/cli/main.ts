@@ -1,6 +1,5 @@
 import { CommanderError } from 'commander';
-import { CliError, exit } from './exit.js';
-import { visible } from './output.js';
+import { CliError, exit, visible } from './output.js';
 import { buildProgram } from './program.js';
 
 /** @returns the exit code */

@@ -12,7 +12,7 @@ import {
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { messageOf } from '../common/message-of.js';
 import type { CustomToolCreate } from '../../client/types.gen.js';
-import { CliError, exit } from './exit.js';
+import { CliError, exit } from './output.js';
 import { tmpdir } from 'node:os';
 
 /** What a registration takes as a tool's name. */

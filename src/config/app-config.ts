@@ -144,13 +144,7 @@ function toConfig(values: Values<typeof settings>) {
     /** Undefined: nothing can be asked of a language model. */
     llm: llmOf(values.llm),
     /** Undefined: playbooks are found in the catalogue here. */
-    dataStorage:
-      service === undefined
-        ? undefined
-        : {
-            ...dataStorage,
-            url: service,
-          },
+    dataStorage: service === undefined ? undefined : { ...dataStorage, url: service },
   };
 }
 

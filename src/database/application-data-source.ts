@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { AppConfig } from '../config/app-config.js';
-import { DatabaseClient } from './database-client.js';
-import { DatabaseHealth } from './database-health.js';
+import { DatabaseClient, DatabaseHealth } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';

@@ -3,7 +3,6 @@ import pg from 'pg';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import type { PartHealth } from '../observability/contributors.js';
-import { DatabaseClient } from './database-client.js';
 
 /** How soon a failed ping is repeated. */
 const againMs = 1_000;
@@ -98,5 +97,26 @@ export class DatabaseHealth {
     this.client = client;
     await client.connect();
     return client;
+  }
+}
+
+const goodbyeMs = 1_000;
+
+/** A connection whose end does not hang on the server, and that lives through its own. */
+export class DatabaseClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    // The pool stops listening to a connection a moment before TypeORM begins: an error in between has no listener and
+    // would end the process. The connection's user is told by its next query.
+    this.on('error', () => undefined);
+  }
+
+  override end(): Promise<void>;
+  override end(done: (error: Error) => void): void;
+  override end(done?: (error: Error) => void): Promise<void> | void {
+    // The other side closes the connection; one that is frozen would leave it open for ever.
+    const timer = setTimeout(() => this.connection.stream.destroy(), goodbyeMs);
+    this.connection.once('end', () => clearTimeout(timer));
+    return done ? super.end(done) : super.end();
   }
 }

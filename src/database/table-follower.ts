@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { DataSourceOptions } from 'typeorm';
 import { IntervalLoop } from '../common/interval-loop.js';
-import { DatabaseClient } from './database-client.js';
+import { DatabaseClient } from './database-health.js';
 
 const timeoutMs = 5_000;
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Metric } from 'prom-client';
 
 /** How one part of the server is. Beside `status` and `message` it may carry figures; probes answer everybody. */
 export interface PartHealth {
@@ -32,5 +33,21 @@ export class Contributors {
 
   sample(): void {
     for (const sample of this.samplers) sample();
+  }
+}
+
+/**
+ * Removes a deleted tool's series (label `tool`): the number of series is bounded by the tools that exist. Called once
+ * the tool's last process and call have ended, or a late count would bring a series back.
+ */
+export async function forgetTool(tool: string, metrics: readonly Metric[]): Promise<void> {
+  for (const metric of metrics) {
+    const { values } = await metric.get();
+    const own = values.filter(({ labels }) => labels.tool === tool).map(({ labels }) => labels);
+    for (const labels of own) {
+      // A histogram lists each bucket; `le` is none of the labels that it is removed by.
+      const { le: _bucket, ...series } = labels as Record<string, string | number>;
+      metric.remove(series);
+    }
   }
 }

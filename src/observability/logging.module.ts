@@ -1,9 +1,9 @@
 import { Global, Module } from '@nestjs/common';
-import { LoggerModule } from 'nestjs-pino';
-import { APP_CONFIG } from '../config/app-config.js';
-import { loggingParams } from './logging.options.js';
+import { LoggerModule, type Params } from 'nestjs-pino';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RequestContext, RequestLog } from './request-log.js';
 import { ToolLog } from './tool-log.js';
+import pino from 'pino';
 
 @Module({ providers: [RequestContext], exports: [RequestContext] })
 class RequestContextModule {}
@@ -22,3 +22,63 @@ class RequestContextModule {}
   exports: [RequestLog, ToolLog],
 })
 export class LoggingModule {}
+
+const secretPaths = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'password',
+  'apiKey',
+  'adminKey',
+  'env.*',
+];
+
+/** JSON lines with a string `timestamp` and `level`, the request's id, and no payload or secret. */
+export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, context: RequestContext): Params {
+  return {
+    // Requests are logged by RequestLog.
+    forRoutes: [],
+    pinoHttp: {
+      level: config.logging.level,
+      base: undefined,
+      timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+      formatters: { level: (label: string) => ({ level: label }) },
+      mixin: () => {
+        const id = context.requestId();
+        return id === undefined ? {} : { req: { id } };
+      },
+      redact: { paths: secretPaths.flatMap(atTopAndBelow), censor: '[redacted]' },
+      hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey) },
+      wrapSerializers: false,
+      serializers: { err: withoutStatement },
+    },
+  };
+}
+
+/**
+ * The fields of a failed statement's error that hold rows, secrets included: PostgreSQL quotes the failing row, too.
+ */
+const rowsOfStatement = ['parameters', 'query', 'detail', 'where', 'driverError'];
+
+/** @param error what was logged as `err`: a reason in words stays as it is */
+export function withoutStatement(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error;
+  const logged: Record<string, unknown> = { ...pino.stdSerializers.err(error as Error) };
+  for (const name of rowsOfStatement) delete logged[name];
+  return logged;
+}
+
+/** Wherever they stand in a line: the passwords of URLs, and the bootstrap key. */
+export function withoutSecrets(line: string, adminKey: string | undefined): string {
+  const clean = adminKey ? line.replaceAll(adminKey, '[redacted]') : line;
+  return clean.replace(/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@');
+}
+
+/** For pino's `redact`: the name at the top of an entry, in any of its objects, and in their headers. */
+function atTopAndBelow(name: string): string[] {
+  const quoted = name.includes('-');
+  const key = quoted ? `["${name}"]` : name;
+  const member = quoted ? key : `.${name}`;
+  return [key, `*${member}`, `*.headers${member}`];
+}

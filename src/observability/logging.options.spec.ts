@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { withoutSecrets, withoutStatement } from './logging.options.js';
+import { withoutSecrets, withoutStatement } from './logging.module.js';
 import { levelOfStatus } from './request-log.js';
 
 describe('withoutSecrets', () => {

@@ -13,20 +13,16 @@ export interface LineSink {
 
 const newline = 10;
 
-/** The largest block: one of this size is given back to the system when it is freed, and leaves no hole in the heap. */
-const blockBytes = 262_144;
 const nothing = Buffer.alloc(0);
 
 /**
- * Splits a byte stream into lines of at most `maxBytes` bytes. An unfinished line is kept in blocks that grow with it
- * and are joined once, when its end is found: a concatenation for every chunk costs nine times as much at 1 MB a line,
- * and a list of chunks a hundred times its bytes where they come singly.
+ * Splits a byte stream into lines of at most `maxBytes` bytes. An unfinished line is kept in a buffer that doubles as it
+ * grows: a concatenation for every chunk costs nine times as much at 1 MB a line, and a list of chunks a hundred times
+ * its bytes where they come singly.
  */
 export class LineFramer {
-  /** The unfinished line so far: full blocks, and one that has room left. */
-  private full: Buffer[] = [];
-  private last = nothing;
-  private lastBytes = 0;
+  /** Holds the unfinished line, which is so many bytes long. */
+  private kept = nothing;
   private keptBytes = 0;
   private closed = false;
 
@@ -68,29 +64,30 @@ export class LineFramer {
     const bytes = this.keptBytes + to - from;
     if (bytes > this.maxBytes) return this.overflow();
     if (this.keptBytes === 0) return this.sink.line(chunk.toString('utf8', from, to), bytes);
-    const kept = [...this.full, this.last.subarray(0, this.lastBytes)];
-    const whole = Buffer.concat([...kept, chunk.subarray(from, to)], bytes);
+    this.append(chunk.subarray(from, to));
+    const line = this.kept.toString('utf8', 0, bytes);
     this.forget();
-    return this.sink.line(whole.toString('utf8'), bytes);
+    return this.sink.line(line, bytes);
   }
 
   private keep(part: Buffer): void {
-    const before = this.keptBytes;
-    this.keptBytes += part.length;
-    if (this.keptBytes > this.maxBytes) return void this.overflow();
-    const copied = part.copy(this.last, this.lastBytes);
-    this.lastBytes += copied;
-    if (copied === part.length) return;
-    if (this.lastBytes > 0) this.full.push(this.last);
-    const left = part.length - copied;
-    this.last = Buffer.allocUnsafe(Math.max(left, Math.min(before, blockBytes)));
-    this.lastBytes = part.copy(this.last, 0, copied);
+    if (this.keptBytes + part.length > this.maxBytes) this.overflow();
+    else this.append(part);
+  }
+
+  private append(part: Buffer): void {
+    const bytes = this.keptBytes + part.length;
+    if (bytes > this.kept.length) {
+      const larger = Buffer.allocUnsafe(Math.min(this.maxBytes, 2 * bytes));
+      this.kept.copy(larger, 0, 0, this.keptBytes);
+      this.kept = larger;
+    }
+    part.copy(this.kept, this.keptBytes);
+    this.keptBytes = bytes;
   }
 
   private forget(): void {
-    this.full = [];
-    this.last = nothing;
-    this.lastBytes = 0;
+    this.kept = nothing;
     this.keptBytes = 0;
   }
 

@@ -195,13 +195,7 @@ export class PoolMember {
 }
 
 /** The processes of one pool, from the oldest to the newest, and how many are in which state. */
-export class MemberList {
-  private all: readonly PoolMember[] = [];
-
-  get size(): number {
-    return this.all.length;
-  }
-
+export class MemberList extends Set<PoolMember> {
   get starting(): number {
     return this.count(({ state }) => state.name === 'starting');
   }
@@ -221,31 +215,18 @@ export class MemberList {
   }
 
   get pids(): number[] {
-    return this.all.map(({ pid }) => pid).filter((pid) => pid > 0);
-  }
-
-  /** The list may change while this goes over it. */
-  [Symbol.iterator](): Iterator<PoolMember> {
-    return this.all.values();
-  }
-
-  add(member: PoolMember): void {
-    this.all = [...this.all, member];
-  }
-
-  remove(member: PoolMember): void {
-    this.all = this.all.filter((other) => other !== member);
+    return [...this].map(({ pid }) => pid).filter((pid) => pid > 0);
   }
 
   /** Those that serve nobody, the longest idle first. */
   idle(): PoolMember[] {
-    return this.all.filter(({ isIdle }) => isIdle).sort((a, b) => a.idleSince - b.idleSince);
+    return [...this].filter(({ isIdle }) => isIdle).sort((a, b) => a.idleSince - b.idleSince);
   }
 
   /** The most recently used one that takes a request. @param fresh it has served nobody */
   pick(fresh: boolean): PoolMember | undefined {
     let best: PoolMember | undefined;
-    for (const member of this.all) {
+    for (const member of this) {
       const fits = member.isReady && !member.isFull && (!fresh || (member.isIdle && member.served === 0));
       if (fits && (!best || member.lastUsedAt >= best.lastUsedAt)) best = member;
     }
@@ -254,22 +235,22 @@ export class MemberList {
 
   /** One that has reached a limit and has no successor; none while the successor of another one starts. */
   nextWorn(): PoolMember | undefined {
-    const isChanging = this.all.some(
+    const isChanging = [...this].some(
       ({ state }) => state.name === 'starting' && state.replaces?.isReady === true,
     );
-    return isChanging ? undefined : this.all.find((member) => member.isReady && member.worn);
+    return isChanging ? undefined : [...this].find((member) => member.isReady && member.worn);
   }
 
   /** Those that were told to end by themselves and have nothing more to do. */
   stopping(): PoolMember[] {
-    return this.all.filter(
+    return [...this].filter(
       ({ state, running }) => state.name === 'leaving' && state.by === 'stop' && running.size === 0,
     );
   }
 
   private count(is: (member: PoolMember) => boolean): number {
     let count = 0;
-    for (const member of this.all) if (is(member)) count++;
+    for (const member of this) if (is(member)) count++;
     return count;
   }
 }

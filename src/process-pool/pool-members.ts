@@ -261,7 +261,7 @@ export class PoolMembers implements SlotUser {
     if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
     // A second request to a process that ends after each answer would be lost.
     if (ofItself && member.endsAfterAnswer(ending)) this.settings = { ...this.settings, keepAlive: false };
-    this.list.remove(member);
+    this.list.delete(member);
     const { pid } = member.process;
     if (pid !== undefined) this.events.emit({ type: 'terminate', pool: this.settings.name, pid, ...ending });
     member.slot.release();

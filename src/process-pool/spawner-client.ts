@@ -228,7 +228,11 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
   attempts = 0;
   /** It was told to end before it ran. */
   cancelled = false;
-  private running: (Pipes & { readonly pid: number }) | undefined;
+  pid: number | undefined;
+  /** From `spawn` on, as the other two. */
+  stdin!: Writable;
+  stdout!: Readable;
+  stderr!: Readable;
 
   constructor(
     readonly id: number,
@@ -240,22 +244,6 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
     super();
   }
 
-  get pid(): number | undefined {
-    return this.running?.pid;
-  }
-
-  get stdin(): Writable {
-    return this.pipes.stdin;
-  }
-
-  get stdout(): Readable {
-    return this.pipes.stdout;
-  }
-
-  get stderr(): Readable {
-    return this.pipes.stderr;
-  }
-
   kill(signal: NodeJS.Signals): void {
     if (this.stage === 'ended') return;
     if (this.stage !== 'running') this.cancelled = true;
@@ -264,7 +252,7 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
 
   started(pid: number, pipes: Pipes): void {
     this.stage = 'running';
-    this.running = { pid, ...pipes };
+    Object.assign(this, pipes, { pid });
     this.emit('spawn');
   }
 
@@ -276,10 +264,5 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
   exited(code: number | null, signal: NodeJS.Signals | null): void {
     this.stage = 'ended';
     this.emit('exit', code, signal);
-  }
-
-  private get pipes(): Pipes {
-    if (!this.running) throw new Error('The process has no streams before "spawn"');
-    return this.running;
   }
 }

@@ -59,7 +59,7 @@ describe('ReplyReader', () => {
   const replies = [
     { kind: 'ready', version: 1 },
     { kind: 'started', id: 5, pid: 4242, fds: [9, 10, 11] },
-    { kind: 'failed', id: 6, errno: -2, step: 'executing it' },
+    { kind: 'failed', id: 6, errno: -2 },
     { kind: 'exited', id: 5, code: 3, signal: null },
     { kind: 'exited', id: 7, code: null, signal: 'SIGKILL' },
   ];

@@ -16,9 +16,6 @@ const mostBytes = 16 * 1_024 * 1_024;
 
 export const protocolVersion = 1;
 
-/** In the spawner's order, from 1. */
-const steps = ['making its pipes', 'forking', 'setting it up', 'entering its directory', 'executing it'];
-
 export type SpawnerReply = { readonly kind: 'ready'; readonly version: number } | ToolReply;
 
 export type ToolReply =
@@ -29,7 +26,7 @@ export type ToolReply =
       readonly pid: number;
       readonly fds: readonly [number, number, number];
     }
-  | { readonly kind: 'failed'; readonly id: number; readonly errno: number; readonly step: string }
+  | { readonly kind: 'failed'; readonly id: number; readonly errno: number }
   | {
       readonly kind: 'exited';
       readonly id: number;
@@ -104,7 +101,7 @@ function decode(frame: Buffer): SpawnerReply {
     case 2:
       return { kind: 'started', id, pid: a, fds: [b, c, d] };
     case 3:
-      return { kind: 'failed', id, errno: -a, step: steps[b - 1] ?? `step ${b}` };
+      return { kind: 'failed', id, errno: -a };
     case 4:
       return b === 0
         ? { kind: 'exited', id, code: a, signal: null }

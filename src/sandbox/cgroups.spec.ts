@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findCgroups } from './cgroup-discovery.js';
-import { CgroupLeaves, limitFiles, newLeafPrefix, removeDeadLeaves } from './cgroups.js';
+import { CgroupLeaves, findCgroups, limitFiles, newLeafPrefix, removeDeadLeaves } from './cgroups.js';
 
 // real: the groups of this host where it lets us make some, plain directories for what is only written; mock: nothing
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { bubblewrapCommand, launcherInside, ownFiles } from './bubblewrap.js';
-import { findCgroups } from './cgroup-discovery.js';
+import { findCgroups } from './cgroups.js';
 import { onPath, systemFiles } from './launch-files.js';
 import { holding, launcherCommand } from './launcher-command.js';
 import { covers, noPlaces, placed, type Places } from './places.js';

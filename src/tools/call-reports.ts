@@ -7,7 +7,7 @@ import {
 } from '@willsoto/nestjs-prometheus';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Refusal } from '../common/errors.js';
-import { forgetTool } from '../observability/forget-tool.js';
+import { forgetTool } from '../observability/contributors.js';
 import { ToolLog } from '../observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../observability/tracing/tracer.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';

@@ -4,8 +4,7 @@ import type { LogEntryView, OutcomeView } from '../../../client/types.gen.js';
 import { isObject } from '../../common/json.js';
 import { messageOf } from '../../common/message-of.js';
 import { ask, type Session } from '../api.js';
-import { CliError, exit } from '../exit.js';
-import type { Output } from '../output.js';
+import { CliError, exit, type Output } from '../output.js';
 
 export interface CallOptions {
   readonly investigation?: string;

@@ -1,7 +1,7 @@
 import { createKey, listKeys, revokeKey } from '../../../client/sdk.gen.js';
 import type { CreateKeyBody } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
-import { CliError, exit } from '../exit.js';
+import { CliError, exit } from '../output.js';
 
 export interface KeyOptions {
   readonly scope: string[];
@@ -37,9 +37,7 @@ function rateOf(text: string): NonNullable<CreateKeyBody['rate']> {
 }
 
 export async function list({ client, out }: Session): Promise<void> {
-  const keys = await allOf((cursor) =>
-    ask(listKeys({ client, query: { limit: 100, ...(cursor && { cursor }) } })),
-  );
+  const keys = await allOf((query) => ask(listKeys({ client, query })));
   out.answer(keys, () =>
     out.table(
       ['ID', 'STATUS', 'LAST USED', 'NAME', 'SCOPES'],

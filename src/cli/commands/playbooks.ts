@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { importPlaybooks, searchPlaybooks } from '../../../client/sdk.gen.js';
 import { messageOf } from '../../common/message-of.js';
 import { ask, type Session } from '../api.js';
-import { CliError, exit } from '../exit.js';
+import { CliError, exit } from '../output.js';
 
 const types: Readonly<Record<string, string>> = {
   '.yaml': 'application/yaml',

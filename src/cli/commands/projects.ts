@@ -13,7 +13,7 @@ import type { CustomToolView } from '../../../client/types.gen.js';
 import { projectRoot } from '../../common/project.js';
 import { ask, type Session } from '../api.js';
 import { type Bundle, bundleAt, hasManifest, packed, projectAt, toolName } from '../project.js';
-import { CliError, codeOf, exit, withHint } from '../exit.js';
+import { CliError, codeOf, exit, withHint } from '../output.js';
 import { told } from './tools.js';
 
 /** A stand-in until the tool reports its own name. */

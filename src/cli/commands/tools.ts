@@ -13,7 +13,7 @@ import {
 } from '../../../client/sdk.gen.js';
 import type { CustomToolView, ToolView } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
-import { CliError, codeOf } from '../exit.js';
+import { CliError, codeOf } from '../output.js';
 
 interface ListedTool {
   readonly name: string;
@@ -27,14 +27,10 @@ interface ListedTool {
 
 /** All tools: those that can be called, and the custom ones that cannot. */
 export async function list({ client, out }: Session, words?: string): Promise<void> {
-  const callable = (await allOf((cursor) =>
-    ask(
-      listTools({ client, query: { limit: 100, ...(cursor && { cursor }), ...(words && { query: words }) } }),
-    ),
+  const callable = (await allOf((page) =>
+    ask(listTools({ client, query: { ...page, ...(words && { query: words }) } })),
   )) as ToolView[];
-  const custom = await allOf((cursor) =>
-    ask(listCustomTools({ client, query: { limit: 100, ...(cursor && { cursor }) } })),
-  );
+  const custom = await allOf((query) => ask(listCustomTools({ client, query })));
   const known = new Map(custom.map((tool) => [tool.name, tool]));
   const tools = callable.map(({ name, kind, version, description }) => ({
     ...{ name, kind, version, status: 'active', description },
@@ -117,11 +113,7 @@ export async function disable({ client, out }: Session, name: string): Promise<v
 }
 
 export async function revisions({ client, out }: Session, name: string): Promise<void> {
-  const all = await allOf((cursor) =>
-    ask(
-      listCustomToolRevisions({ client, path: { name }, query: { limit: 100, ...(cursor && { cursor }) } }),
-    ),
-  );
+  const all = await allOf((query) => ask(listCustomToolRevisions({ client, path: { name }, query })));
   out.answer(all, () =>
     out.table(
       ['REVISION', 'SOURCE', 'BY', 'AT', 'CONTENT'],

@@ -1,8 +1,7 @@
 import { watch } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { CliError } from '../exit.js';
+import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
-import type { Output } from '../output.js';
 import { type Executable, executableAt } from '../project.js';
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';

@@ -1,7 +1,6 @@
 import type { Session } from '../api.js';
-import { CliError } from '../exit.js';
-import type { Output } from '../output.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
+import { CliError, type Output } from '../output.js';
 import { type Finding, missing, note, ok, placeFindings, programFindings } from './host.js';
 
 interface Part {

@@ -7,8 +7,8 @@ import { acquireLock } from '../../common/lock.js';
 import { manifest } from '../../common/project.js';
 import { runningServer, type RunningServer } from '../../common/server-file.js';
 import type { Session } from '../api.js';
-import { CliError, exit } from '../exit.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
+import { CliError, exit } from '../output.js';
 
 /** A first start makes a database, too. */
 const startTimeoutMs = 120_000;

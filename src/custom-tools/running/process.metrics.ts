@@ -7,8 +7,7 @@ import {
 } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { Contributors } from '../../observability/contributors.js';
-import { forgetTool } from '../../observability/forget-tool.js';
+import { Contributors, forgetTool } from '../../observability/contributors.js';
 import { CallReports } from '../../tools/call-reports.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';

@@ -22,7 +22,10 @@ export class OtelTracer extends Tracer {
   private readonly around = new AsyncLocalStorage<Context>();
   private readonly clock = new SpanClock();
 
-  constructor(private readonly otel: Otel) {
+  constructor(
+    private readonly otel: Otel,
+    readonly close: () => Promise<void>,
+  ) {
     super();
   }
 

@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import type { Attributes } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -15,7 +14,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { AppConfig } from '../../config/app-config.js';
 import { OtelTracer } from './otel-tracer.js';
-import type { Tracing } from './tracer.js';
+import type { Tracer } from './tracer.js';
 import { ExportResultCode } from '@opentelemetry/core';
 
 type TracingConfig = AppConfig['tracing'];
@@ -23,9 +22,14 @@ type TracingConfig = AppConfig['tracing'];
 /**
  * The exporter reads OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and the certificates by itself, the detector
  * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
- * @param facts about this process that the operator need not say; what the detector finds wins
  */
-export function startTracing(config: TracingConfig, facts: Attributes): Tracing {
+export function startTracing(config: TracingConfig): Tracer {
+  // What the detector finds wins.
+  const facts = {
+    'service.name': 'toolkeeper',
+    'service.instance.id': crypto.randomUUID(),
+    'process.pid': process.pid,
+  };
   const exporter = new OTLPTraceExporter({ url: config.url });
   const processor = new BatchSpanProcessor({
     exporter: new LoggedExporter(exporter, new Logger('Tracing')),
@@ -38,10 +42,7 @@ export function startTracing(config: TracingConfig, facts: Attributes): Tracing 
     resource: resourceFromAttributes(facts).merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [processor],
   });
-  return {
-    tracer: new OtelTracer(provider.getTracer('toolkeeper')),
-    close: () => provider.shutdown(),
-  };
+  return new OtelTracer(provider.getTracer('toolkeeper'), () => provider.shutdown());
 }
 
 const byParent = (root: Sampler): Sampler => new ParentBasedSampler({ root });

@@ -52,6 +52,9 @@ export abstract class Tracer {
    * @param incoming `context.traceparent` of the call
    */
   abstract traceparent(incoming: string | undefined): string | undefined;
+
+  /** Sends the spans that wait. */
+  abstract readonly close: () => Promise<void>;
 }
 
 const noSpan: OpenSpan = {
@@ -67,13 +70,5 @@ export const noTracer: Tracer = {
   open: () => noSpan,
   past: () => undefined,
   traceparent: (incoming) => incoming,
+  close: async () => {},
 };
-
-/** A tracer and the end of it. */
-export interface Tracing {
-  readonly tracer: Tracer;
-  /** Sends what waits. */
-  close(): Promise<void>;
-}
-
-export const noTracing: Tracing = { tracer: noTracer, close: () => Promise.resolve() };
