@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
-import { withoutNulls } from '../../common/json.js';
 import { toldProblem } from '../../rest/problem.filter.js';
 import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
@@ -18,6 +17,7 @@ import { ToolsService } from '../../tools/tools.service.js';
 import {
   type Answer,
   errorOf,
+  givenMembers,
   invalidParams,
   isForTheModel,
   methodNotFound,
@@ -88,8 +88,7 @@ export class McpService {
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
     if (request.body === undefined)
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
-    // A client may give optional members as null. A tool's arguments are the tool's to read.
-    request.body = withoutNulls(request.body, ['arguments', 'id']);
+    request.body = givenMembers(request.body);
     // It takes a tenth of a second to load, and most servers may never be asked.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);
