@@ -208,7 +208,9 @@ describe('a server that runs', () => {
 
   it('is not ready while it drains, but lives and has started', async () => {
     tk.app.get(Lifecycle).drain();
-    expect((await ask(tk, 'readyz')).body.error).toEqual({ server: { status: 'down', state: 'draining' } });
+    expect((await ask(tk, 'readyz')).body.error).toMatchObject({
+      server: { status: 'down', state: 'draining' },
+    });
     expect(await statusesOf(tk)).toEqual({ livez: 200, startupz: 200, readyz: 503 });
   });
 });
