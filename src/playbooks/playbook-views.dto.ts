@@ -87,7 +87,7 @@ export class PlaybookPageView extends PageOf(ListedPlaybookView, {
   description: 'Latest versions, by playbook_id',
 }) {}
 
-/** Who changed a version's status, when and why. */
+/** A change of a version's status: by whom, when and why. */
 export class StatusChangeView {
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;

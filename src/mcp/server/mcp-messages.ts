@@ -104,7 +104,7 @@ const blocks = new Map<unknown, (block: JsonObject) => boolean>([
 /** Whether a model should read the refusal, in place of a result; the others are errors of JSON-RPC. */
 export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has(code);
 
-/** What came of a call, as MCP has it. The outcome without its result stands in `_meta`. */
+/** The outcome of a call as a result of MCP. The outcome without its result is in `_meta`. */
 export function toolResultOf(outcome: ToolOutcome): CallToolResult {
   const { result: _result, ...about } = outcome;
   return {

@@ -162,7 +162,7 @@ export class McpService {
   }
 
   /**
-   * Of what a client may wish to hear only changes of the tools are offered. One that wishes for nothing of it is told
+   * Subscriptions are offered to changes of the tools alone. A client that wishes for nothing of it is told
    * so, and the stream is over.
    * @throws Problem `rate_limited`, `shutting_down`
    */
@@ -243,7 +243,7 @@ export class McpService {
     }
   }
 
-  /** From 2026-07-28 on each result says that it is whole, and whose it is. */
+  /** The answer with a result. From 2026-07-28 on a result says that it is complete, and whose it is. */
   private done({ message: { id }, isModern }: Asked, result: object): Answer {
     if (!isModern) return resultOf(id, result);
     const { _meta } = result as { _meta?: object };
@@ -274,7 +274,7 @@ function idOf(body: unknown): string | number | null {
 const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
 
-/** Without a session's id nobody else's calls could be told from the client's own. */
+/** The key of a call that its client may cancel: only a session's id tells its calls from those of others. */
 function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
   const session = headers[sessionHeader];
   return typeof session === 'string' && session !== ''
