@@ -86,7 +86,11 @@ describe('a server that starts', () => {
   it('serves, and says so without asking for a key, when a part of its start failed', async () => {
     const db = await createTestDatabase();
     await db.dataSource.query('ALTER TABLE playbook_catalog RENAME TO elsewhere');
-    const tk = await startApp({ DATABASE_URL: db.url, ADMIN_API_KEY: 'a-key-of-enough-length' });
+    const tk = await startApp({
+      DATABASE_URL: db.url,
+      ADMIN_API_KEY: 'a-key-of-enough-length',
+      PLAYBOOKS_DIR: 'playbooks',
+    });
     try {
       const { status, body } = await ask(tk, 'startupz');
       expect(status).toBe(200);
