@@ -22,7 +22,7 @@ type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'>;
 /** The matched route as it was registered; without `url`: none matched. */
 export type Route = Pick<FastifyContextConfig, 'public' | 'scopes'> & { readonly url?: string };
 
-const mostTrustedHosts = 100;
+const maxTrustedHosts = 100;
 /** Routes of Swagger UI and of the OpenAPI document; they are not Nest's. */
 export const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -106,7 +106,7 @@ export class AccessPolicy {
   private isTrusted({ host = '', origin }: IncomingHttpHeaders): boolean {
     if (origin === undefined && this.trustedHosts.has(host)) return true;
     if (!comesFromTrustedHost({ host, origin }, this.config.server.allowedHosts)) return false;
-    if (this.trustedHosts.size < mostTrustedHosts) this.trustedHosts.add(host);
+    if (this.trustedHosts.size < maxTrustedHosts) this.trustedHosts.add(host);
     return true;
   }
 

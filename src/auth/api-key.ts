@@ -20,12 +20,12 @@ export function newKey(at = Date.now()): { readonly id: string; readonly key: st
 export const idIn = (key: string): string | undefined => /^tk_([0-9a-f]{20})_/.exec(key)?.[1];
 
 /**
- * What is kept of a key. SHA-256 is enough for random secrets (and costs 3 µs where scrypt costs 49 ms); hashes have one
+ * The stored part of a key. SHA-256 is enough for random secrets (and costs 3 µs where scrypt costs 49 ms); hashes have one
  * length, so that their comparison takes the same time for every guess.
  */
 export const hashOfKey = (key: string): Buffer => hash('sha256', key, 'buffer');
 
-const fewestCharacters = 16;
+const minCharacters = 16;
 
 /**
  * The operator's key of this server: ADMIN_API_KEY, else the one in `admin.key` of the data directory, which is
@@ -50,9 +50,9 @@ export class AdminKey {
 function keyIn(file: string): string {
   const key = readKeyFile(file) ?? made(file);
   const usable = key?.trim();
-  if (usable && usable.length >= fewestCharacters && !/\s/.test(usable)) return usable;
+  if (usable && usable.length >= minCharacters && !/\s/.test(usable)) return usable;
   throw new KeyFileError(
-    `The key file ${file} holds no key of ${fewestCharacters} characters or more: put it back, or remove it and another is made`,
+    `The key file ${file} holds no key of ${minCharacters} characters or more: put it back, or remove it and another is made`,
   );
 }
 

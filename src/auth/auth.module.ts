@@ -12,7 +12,7 @@ import { KeysController } from './keys/keys.controller.js';
 import { KeysRepository } from './keys/keys.repository.js';
 import { KeysService } from './keys/keys.service.js';
 
-/** Who may come in, and do what. It works by what is in memory; KeysModule brings the keys of the database there. */
+/** Access to the server. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({
   providers: [
     AccessPolicy,

@@ -6,7 +6,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CallRate } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 
-/** Whose calls are counted together, how many there may be, and what the refused one is told. */
+/** The calls that are counted together, their maximum, and the message of a refusal. */
 interface Limit {
   readonly of: string;
   readonly rate: CallRate;

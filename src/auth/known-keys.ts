@@ -17,7 +17,7 @@ export const adminKeyId = 'admin';
 
 const including: Partial<Record<Scope, readonly Scope[]>> = {
   admin: scopes,
-  // Who registers tools calls them to try them, and looks how they do.
+  // Callers who register tools also try them, and look how they do.
   'tools:admin': ['tools:call', 'metrics:read'],
 };
 
@@ -37,7 +37,7 @@ export class KnownKeys {
 
   constructor({ hash }: AdminKey) {
     const principal = { userId: 'admin', keyId: adminKeyId, scopes: new Set(scopes) };
-    // Without a key of the operator's a hash that no key has.
+    // A hash that no key has stands in for a missing key of the operator.
     this.admin = { hash: hash ?? randomBytes(32), principal, expiresAt: Infinity };
   }
 
@@ -69,7 +69,7 @@ export class KnownKeys {
     return principal;
   }
 
-  /** From now on these are all there are, beside the operator's own. */
+  /** Replaces all keys but the operator's. */
   replace(stored: readonly StoredKey[]): void {
     const before = this.keys;
     this.keys = new Map(stored.map((key) => [key.id, knownKey(key)]));

@@ -15,7 +15,7 @@ export const CurrentPrincipal = createParamDecorator((_: unknown, context: Execu
   principalOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );
 
-/** Why a caller may not name a project; undefined: it may. Naming one never widens a key. */
+/** The reason why a caller may not name a project; undefined: it may. Naming one never widens a key. */
 export function foreignProject({ projects, keyId }: Principal, project: string): string | undefined {
   if (!projects || projects.includes(project)) return undefined;
   const who = keyId === undefined ? 'Without a key a caller' : 'A caller with this key';

@@ -2,7 +2,7 @@ export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
-/** Where the time comes from; tests bring their own. */
+/** The source of the time; tests bring their own. */
 export interface Clock {
   /** Milliseconds, as a rule since 1970, UTC. */
   now(): number;

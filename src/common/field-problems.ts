@@ -3,11 +3,11 @@ import type { FieldProblem } from './errors.js';
 import { sanitisedText } from './pg-text.js';
 
 /** Characters of what a problem lists, such as the values that are allowed. */
-const longestList = 500;
+const maxListLength = 500;
 /** Enough to mend a request; a large one could break its shape a hundred thousand times. */
 export const mostProblems = 20;
 
-/** What Ajv found, in the words of an answer: the sentence goes on after the field's name. */
+/** The error of Ajv in the words of an answer; the sentence follows the field's name. */
 export function asFieldProblem(error: ErrorObject): FieldProblem {
   const named = error.params as { missingProperty?: string; additionalProperty?: string } | undefined;
   const property = named?.missingProperty ?? named?.additionalProperty;
@@ -52,7 +52,7 @@ export function inWords(keyword: string, limit: unknown): string | undefined {
 
 function listOf(values: readonly unknown[]): string {
   const text = values.map((value) => JSON.stringify(value)).join(', ');
-  return text.length > longestList ? `${text.slice(0, longestList)}…` : text;
+  return text.length > maxListLength ? `${text.slice(0, maxListLength)}…` : text;
 }
 
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 
 export type LifecycleState = 'starting' | 'ready' | 'draining';
 
-/** Where the server is between its start and its end; it only ever moves forward. */
+/** The state of the server between its start and its end; it only moves forward. */
 @Injectable()
 export class Lifecycle {
   private current: LifecycleState = 'starting';

@@ -32,7 +32,7 @@ export function commandLineOf(pid: number): string[] {
   return readProc(pid, 'cmdline').split('\0');
 }
 
-/** From the state on. The name before it stands in brackets and may itself hold brackets and spaces. */
+/** The fields of `stat` from the state on. The name before it is in brackets and may itself hold brackets and spaces. */
 function statOf(pid: number): string[] {
   const stat = readProc(pid, 'stat');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

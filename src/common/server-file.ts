@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityOf, lives, type ProcessIdentity } from './process-identity.js';
 
-/** Where a server is reached, as it says in its data directory. */
+/** The address of a server, as its data directory names it. */
 export interface RunningServer {
   readonly url: string;
   readonly process: ProcessIdentity;

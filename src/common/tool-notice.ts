@@ -1,7 +1,7 @@
 export const noticeLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type NoticeLevel = (typeof noticeLevels)[number];
 
-/** How far a call is: `progress` of `total`, in a unit of the tool's own. */
+/** The progress of a call: `progress` of `total`, in a unit of the tool's own. */
 export interface ProgressNotice {
   readonly type: 'progress';
   readonly progress: number;

@@ -10,13 +10,13 @@ import { messageOf } from './message-of.js';
 import type { TypedEvents } from './typed-events.js';
 
 const batchSize = 500;
-/** Beyond this the oldest are dropped: the database has been away for very long. */
+/** Maximum rows that wait; then the oldest are dropped. */
 const maxPending = 10_000;
 const retryMs = 5_000;
 
-/** Where what happened is kept. */
+/** The storage of the rows. */
 export interface Keeping<Row> {
-  /** In the order in which they happened; a batch may come again. */
+  /** Inserts rows in their order; a batch may come again. */
   insert(rows: readonly Row[]): Promise<void>;
   deleteOlder(before: Date): Promise<unknown>;
 }

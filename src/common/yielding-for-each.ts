@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** How long work may hold up the event loop at a time, in milliseconds. */
+/** Maximum time that work holds up the event loop, in milliseconds. */
 const turnMs = 4;
 
 /** Works through many items; every few milliseconds the event loop serves what waits there first. */

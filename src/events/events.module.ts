@@ -6,9 +6,8 @@ import { CircuitEvents } from '../circuits/circuit-transitions.repository.js';
 import { HealthEvents } from '../tool-health/tool-health.service.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { EventHistory, type PlacedEvent } from './event-history.js';
-import { EventsController } from './events.controller.js';
+import { EventsController, TopicStreamController } from './events.controller.js';
 import { EventsService } from './events.service.js';
-import { TopicStreamController } from './topic-stream.controller.js';
 import { TopicStreamService } from './topic-stream.service.js';
 import { webhookMetrics, Webhooks } from './webhooks.js';
 

@@ -75,7 +75,7 @@ function followingOf({ name, topic, ring }: Followed, places: Map<string, string
   };
 }
 
-/** Where the client is before the first event, and the topics in which it cannot go on where it was. */
+/** The client's place before the first event, and the topics in which it cannot go on where it was. */
 function greetingOf(
   followed: readonly Followed[],
   lastSeen: ReadonlyMap<string, string>,

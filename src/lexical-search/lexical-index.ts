@@ -3,7 +3,7 @@ import type { ReadTerms } from './vocabulary.js';
 
 /** A text of an item that is searched. */
 export interface Field<T> {
-  /** What a word is worth here beside a word elsewhere. */
+  /** Weight of a word in this field. */
   readonly boost: number;
   readonly text: (item: T) => string;
 }
@@ -11,7 +11,7 @@ export interface Field<T> {
 /** BM25+: saturation of repeated terms, weight of a field's length, least worth of a term that occurs. */
 const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
 
-/** Where a term occurs and what it is worth there, all fields in one. */
+/** The places of a term and its worth there, all fields in one. */
 interface Postings {
   /** Places of items in their list, ascending. */
   readonly places: Int32Array;
@@ -29,7 +29,7 @@ type Occurrences = number[];
 export class LexicalIndex {
   private constructor(
     private readonly postings: ReadonlyMap<string, Postings>,
-    /** By place: the share of all boosts that belongs to fields with a word in them. */
+    /** Per place, the share of all boosts that belongs to fields with a word in them. */
     readonly written: Float64Array,
   ) {}
 
@@ -108,7 +108,7 @@ function termsIn(text: string, read: ReadTerms): Map<string, number> {
 
 /** Which items have a phrase whose words all stand in a query. Equal phrases are looked at once. */
 export class PhraseIndex {
-  /** By the phrase's rarest term, so that few phrases are looked at. */
+  /** Phrases by their rarest term, so that few of them are looked at. */
   private constructor(private readonly phrases: ReadonlyMap<string, readonly Phrase[]>) {}
 
   /**

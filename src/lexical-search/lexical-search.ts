@@ -2,7 +2,7 @@ import { type Field, inverseFrequency, LexicalIndex, PhraseIndex } from './lexic
 import { rememberingTerms, termsOf, type Vocabulary } from './vocabulary.js';
 
 /**
- * What the words of a query and of one item have in common. Weights are counted in "rare words": a term that occurs in
+ * The words that a query and one item share. Weights are counted in "rare words": a term that occurs in
  * a single item weighs 1, so that the figures mean the same among few and among many.
  */
 interface LexicalEvidence {
@@ -24,7 +24,7 @@ const halfStrength = 9;
 const enoughWords = 6;
 /** Less than this in common ("pod", "service") says nothing. */
 const tooLittle = 0.85;
-/** Where right answers part from noise, set on the tuned halves of test/eval. */
+/** The score at which right answers part from noise, set on the tuned halves of test/eval. */
 const scale = { floor: 0, cut: 0.44 };
 
 /** @returns 0 to 1; 0.70 and above is worth showing */
@@ -44,7 +44,7 @@ export function lexicalConfidence({
   return calibrated(showsPhrase && telling === 1 ? Math.max(raw, scale.cut) : raw, scale);
 }
 
-/** What of its items a search reads. */
+/** The parts of an item that a search reads. */
 export interface Searched<T> {
   readonly fields: readonly Field<T>[];
   /** Texts that convince by themselves where all their words stand in a query. */
@@ -52,7 +52,7 @@ export interface Searched<T> {
   readonly vocabulary: Vocabulary;
 }
 
-/** How far items answer a query. Items are named by their places in the list that was indexed. */
+/** The confidence of items for a query. Items are named by their places in the list that was indexed. */
 interface Answers {
   /** @returns 0 to 1; 0.70 and above is worth showing */
   readonly confidenceAt: (place: number) => number;
@@ -65,7 +65,7 @@ const leastItems = 50;
 
 /** BM25+ over stemmed words, calibrated by the share of the query that an item explains. Knows no synonyms. */
 export class LexicalSearch {
-  /** Of a term that occurs in one item alone: the unit in which weights and scores are counted. */
+  /** Weight of a term that occurs in one item alone: the unit in which weights and scores are counted. */
   private readonly rareWeight: number;
   private readonly rareScore: number;
 

@@ -1,6 +1,6 @@
 import { stemmer } from 'stemmer';
 
-/** What is known of the words of a kind of texts. */
+/** The vocabulary of one kind of texts. */
 export interface Vocabulary {
   /** Words that say nothing there. */
   readonly stopWords: ReadonlySet<string>;

@@ -12,7 +12,7 @@ export interface HttpClientSettings {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly connections: number;
-  /** For the whole of a request: connecting, headers and body. */
+  /** Limit for the whole of a request: connecting, headers and body. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
   /** A failure tells the beginning of what the service said about it: not for services whose answers may hold secrets. */
@@ -23,7 +23,7 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
-  /** With its query string. */
+  /** The path with its query string. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** JSON. */
@@ -153,9 +153,9 @@ async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
 /** A service may repeat the token that it was shown. A shorter one is a placeholder, and may stand in any word. */
 function withoutToken(text: string, { authorization }: Readonly<Record<string, string>>): string {
   const token = authorization?.split(' ').at(-1) ?? '';
-  return token.length < shortestToken ? text : text.replaceAll(token, '[token]');
+  return token.length < minTokenLength ? text : text.replaceAll(token, '[token]');
 }
-const shortestToken = 8;
+const minTokenLength = 8;
 
 /**
  * RFC 9110's `Retry-After`: seconds, or a date.

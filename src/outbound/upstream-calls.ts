@@ -12,13 +12,13 @@ export interface RetrySettings {
   readonly retries: number;
   /** The longest pause before the first retry, in milliseconds; it doubles with each. */
   readonly pauseMs: number;
-  /** For all tries and pauses of a question together, in milliseconds. */
+  /** Limit for all tries and pauses of a question together, in milliseconds. */
   readonly deadlineMs: number;
 }
 
 /** The end of one try. */
 export interface TryReport {
-  /** From 1. */
+  /** The first is 1. */
   readonly attempt: number;
   readonly durationMs: number;
   /** Absent: it was answered. */

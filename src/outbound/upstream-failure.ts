@@ -24,7 +24,7 @@ const kinds = {
 
 export type FailureKind = keyof typeof kinds;
 
-/** Why a service gave no answer; the message is for the operator. */
+/** The reason why a service gave no answer; the message is for the operator. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   /** Tries that were made for the question. */

@@ -4,7 +4,7 @@ const anything = '*';
 const prefix = 'kubernaut.io/';
 
 /**
- * What a caller's situation demands, in the form in which labels are compared: short key to values, lower case. Who
+ * The labels of a caller's situation, in the form in which labels are compared: short key to values, lower case. Who
  * spells a key in two ways and gives it two values demands both.
  */
 export type AskedLabels = ReadonlyMap<string, readonly string[]>;
@@ -14,7 +14,7 @@ interface LabelClash {
   /** Short key. */
   readonly label: string;
   readonly asked: string;
-  /** What the playbook is for, as its author wrote it. */
+  /** The values that the playbook is for, as its author wrote them. */
   readonly allowed: readonly string[];
 }
 

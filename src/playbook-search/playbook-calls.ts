@@ -64,7 +64,7 @@ export class PlaybookCalls implements OnModuleInit {
       this.cacheHitRate.set(sample.cacheHitRate);
     });
     for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
-    // How many of the investigations ask for playbooks is known only if all of them are.
+    // The share of investigations that ask for playbooks needs all investigations.
     this.calls.subscribe((event) => {
       const { investigationId } = event.context;
       if (investigationId === undefined || event.kind === 'refused') return;
@@ -127,11 +127,11 @@ export class PlaybookCalls implements OnModuleInit {
 
 const windowMs = 3_600_000;
 
-/** What was seen in the last hour; each 0 to 1, and 0 where nothing was seen. */
+/** Shares of the last hour, 0 to 1; 0 if nothing was seen. */
 export interface PlaybookUsageSample {
-  /** Of the investigations that called any tool, those that called a playbook tool. */
+  /** Share of the investigations with a call of any tool that called a playbook tool. */
   readonly callRate: number;
-  /** Of the calls of playbook tools, those that were answered from memory. */
+  /** Share of the calls of playbook tools that were answered from memory. */
   readonly cacheHitRate: number;
 }
 
@@ -141,7 +141,7 @@ interface Investigation {
   askedAt: number;
 }
 
-/** Who asks for playbooks, and how often memory answers, in the last hour. */
+/** The use of playbook tools in the last hour, and how often memory answered. */
 export class PlaybookUsage {
   private readonly investigations = new Map<string, Investigation>();
   private readonly calls = new SampleRing(windowMs);
@@ -213,7 +213,7 @@ export const playbookMetrics = [
   makeHistogramProvider({
     name: durations,
     help: 'Duration of executions of playbook tools; what is answered from memory is not among them',
-    // From a cached answer to the deadline of a Data Storage service, in seconds.
+    // Seconds, from a fast search to the deadline of a Data Storage service.
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
   }),
   makeGaugeProvider({

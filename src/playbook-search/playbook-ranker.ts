@@ -1,6 +1,6 @@
 import type { SearchablePlaybook } from '../playbooks/playbook.types.js';
 
-/** What is asked of a ranking. The label filter has been applied already: its candidates are all that may be shown. */
+/** One search of a ranking. The label filter has been applied already: its candidates are all that may be shown. */
 export interface RankRequest {
   readonly query: string;
   /**
@@ -16,9 +16,9 @@ export interface RankRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a confidence came about, for authors of playbooks; an LLM never reads it. */
+/** The origin of a confidence, for authors of playbooks; an LLM never reads it. */
 export interface RankExplanation {
-  /** By shared words, 0 to 1; null: not asked. */
+  /** Confidence by shared words, 0 to 1; null: not asked. */
   readonly lexical: number | null;
   /** Raw cosine of the embeddings, -1 to 1; null: the ranker has none, or none of this playbook. */
   readonly cosine: number | null;
@@ -41,7 +41,7 @@ export interface RankedPlaybook {
 export interface Ranked {
   /** Those with a confidence above 0, by confidence descending, then id ascending. */
   readonly playbooks: readonly RankedPlaybook[];
-  /** Why this ranking is poorer than it should be, in one word (embeddings were not to be had); undefined: it is not. */
+  /** The reason why this ranking is poorer than it should be, in one word; undefined: it is not. */
   readonly degraded?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface PlaybookRanking {
 }
 
 /**
- * How playbooks are found. A ranking is prepared for a whole catalogue and replaced as a whole, so that a ranker
+ * A way to find playbooks. A ranking is prepared for a whole catalogue and replaced as a whole, so that a ranker
  * that embeds texts can take its time while the ranking before it still serves.
  */
 export interface PlaybookRanker {
@@ -61,5 +61,5 @@ export interface PlaybookRanker {
   prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking>;
 }
 
-/** What a confidence reads as: two decimals. Thresholds compare with this, so that none shown is below them. */
+/** The confidence as it is shown: two decimals. Thresholds compare with this, so that none shown is below them. */
 export const shownConfidence = (confidence: number): number => Math.round(confidence * 100) / 100;

@@ -22,7 +22,7 @@ import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookSearchController } from './rest/playbook-search.controller.js';
 
-/** How playbooks are found: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
+/** Search for playbooks: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
 @Module({})
 export class PlaybookSearchModule {
   constructor(

@@ -10,20 +10,20 @@ export interface PlaybookSearch {
   readonly similarityThreshold: number;
   /** Playbooks shown at most. */
   readonly limit: number;
-  /** What the caller's situation demands: they come from the call's context, and filter before anything is ranked. */
+  /** Labels of the caller's situation: they come from the call's context, and filter before anything is ranked. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What a source found, and for how long it stands. */
+/** The answer of a source, and for how long it stands. */
 export interface FoundPlaybooks {
   readonly answer: PlaybookAnswer;
-  /** How long it may answer equal searches, in milliseconds; 0: not at all; absent: as long as the revision stays. */
+  /** Time for which it may answer equal searches, in milliseconds; 0: none; absent: as long as the revision stays. */
   readonly ttlMs?: number;
   /** The source could not be asked now: this is what it said before. */
   readonly stale?: boolean;
 }
 
-/** Where playbooks are found: the built-in catalogue, or a Data Storage service (DATA_STORAGE_URL). */
+/** A source of playbooks: the built-in catalogue, or a Data Storage service (DATA_STORAGE_URL). */
 export interface PlaybookSource {
   readonly kind: 'catalogue' | 'data_storage';
   /** The longest that a search takes, in milliseconds. */

@@ -97,7 +97,7 @@ export class PlaybookDiffParams extends PlaybookIdParams {
   @Version({ example: '1.4.0' }) readonly to!: string;
 }
 
-/** Whose showings are asked for. */
+/** The investigation whose showings are listed. */
 export class ShownQuery {
   @Text(256, { example: 'inv-2026-0117' }) readonly investigationId!: string;
 }

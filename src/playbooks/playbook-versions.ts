@@ -31,7 +31,7 @@ export interface ProposedVersion {
   readonly pointer: string;
 }
 
-/** What is known of an id's versions when new ones are to be stored. */
+/** A stored version, as the plan for new ones needs it. */
 export interface StoredVersion {
   readonly playbook_id: string;
   readonly version: string;

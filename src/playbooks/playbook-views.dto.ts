@@ -10,6 +10,11 @@ import {
 
 const time = '2026-01-23T10:30:00.000Z';
 
+export class PlaybookVersionKeyView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+}
+
 /** Whether and when an investigation was shown a version. */
 export class ShownToInvestigationView {
   @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
@@ -87,7 +92,7 @@ export class PlaybookPageView extends PageOf(ListedPlaybookView, {
   description: 'Latest versions, by playbook_id',
 }) {}
 
-/** Who changed a version's status, when and why. */
+/** A change of a version's status: by whom, when and why. */
 export class StatusChangeView {
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
@@ -144,17 +149,10 @@ export class PlaybookView extends PlaybookSummaryView {
 
 const who = 'dora@example.com';
 
-export class PlaybookCreatedView {
-  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+export class PlaybookCreatedView extends PlaybookVersionKeyView {
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
   @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
-}
-
-export class PlaybookVersionKeyView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
 }
 
 export class PlaybookImportView {
@@ -163,9 +161,7 @@ export class PlaybookImportView {
   readonly unchanged!: PlaybookVersionKeyView[];
 }
 
-export class PlaybookStatusView {
-  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+export class PlaybookStatusView extends PlaybookVersionKeyView {
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, nullable: true, example: time }) readonly disabled_at!: Date | null;
   @ApiProperty({ type: String, nullable: true, example: who }) readonly disabled_by!: string | null;
@@ -173,27 +169,21 @@ export class PlaybookStatusView {
   readonly disabled_reason!: string | null;
 }
 
-export class PlaybookDeprecatedView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
   @ApiProperty({ enum: playbookStatuses, example: 'deprecated' }) readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
   @ApiProperty({ example: who }) readonly deprecated_by!: string;
   @ApiProperty({ example: 'Use cluster-dns-cache instead' }) readonly deprecation_notice!: string;
 }
 
-export class PlaybookArchivedView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+export class PlaybookArchivedView extends PlaybookVersionKeyView {
   @ApiProperty({ enum: playbookStatuses, example: 'archived' }) readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;
   @ApiProperty({ example: who }) readonly archived_by!: string;
   @ApiProperty({ example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
 }
 
-export class PlaybookOutcomeView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+export class PlaybookOutcomeView extends PlaybookVersionKeyView {
   @ApiProperty({ example: 12 }) readonly total_executions!: number;
   @ApiProperty({ example: 10 }) readonly successful_executions!: number;
   @ApiProperty({ type: Number, nullable: true, example: 0.833, description: 'Three decimals' })

@@ -40,7 +40,7 @@ const authoredNames = authored.replaceAll(/ (text\[\]|[a-z]+)(,|$)/g, '$2');
 interface SearchableCatalogue {
   /** Revision of the database: another one after every change, whoever made it. */
   readonly revision: string;
-  /** By id. */
+  /** Sorted by id. */
   readonly playbooks: readonly SearchablePlaybook[];
 }
 
@@ -83,7 +83,7 @@ export class PlaybooksRepository {
     return rows[0]?.revision ?? '';
   }
 
-  /** What search may show: latest versions that are active. One statement, so that the revision is that of the rows. */
+  /** The latest versions that are active, which search may show. One statement, so that the revision is that of the rows. */
   async searchable(): Promise<SearchableCatalogue> {
     const rows: ({ revision: string } & (SearchablePlaybook | { playbook_id: null }))[] =
       await this.dataSource.query(

@@ -238,7 +238,7 @@ export const SentBackBy =
   (view) =>
     Reflect.defineMetadata(VIEW, view, body);
 
-/** How long a list may be, up to a thousand. */
+/** Maximum items of a list, up to a thousand. */
 export const Limit = (usual: number, said: Said = {}): PropertyDecorator =>
   OptionalInt(1, 1_000, { default: usual, example: usual, ...said });
 

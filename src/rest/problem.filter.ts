@@ -13,7 +13,7 @@ export const securityHeaders = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the route answers in place of problem+json: its protocol has a form of its own for errors. */
+    /** The answer of the route in place of problem+json, if its protocol has its own form for errors. */
     errorBody?: (exception: unknown, request: FastifyRequest) => OwnErrorBody;
   }
 }

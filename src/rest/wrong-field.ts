@@ -14,14 +14,14 @@ export function notGranted(pointer: string, detail: string): Problem {
 
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
-/** What a look at a program's files threw: a file that went away meanwhile, or is not ours to read, is the tool's matter. */
+/** An error of reading a program's files: a file that is gone, or that the server may not read, is a fault of the registration. */
 export function asWrongCommand(error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
   return isOfFile ? wrong('/command', `cannot be looked at: ${message}`) : error;
 }
 
-/** Why a tool cannot be started, of a Problem; everything else is thrown on. */
+/** The reason of a Problem for which a tool cannot be started; other errors are thrown on. */
 export function asUnavailable(error: unknown): { readonly unavailable: string } {
   if (!(error instanceof Problem)) throw error;
   return { unavailable: error.detail };

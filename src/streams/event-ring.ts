@@ -12,7 +12,7 @@ interface Kept<Entry> {
 export interface RingSlice<Entry> {
   /** Oldest first. */
   readonly entries: Placed<Entry>[];
-  /** Where to go on; undefined: nothing was ever written. */
+  /** The id after which the next page begins; undefined: nothing was ever written. */
   readonly last: string | undefined;
   /** Entries between the asked place and the first one that had to make room. */
   readonly missed: number;
@@ -33,7 +33,7 @@ export class EventRing<Entry extends object> {
     private readonly epoch = Date.now().toString(36),
   ) {}
 
-  /** How many entries were ever written: the place after the latest. */
+  /** Number of entries that were ever written: the place after the latest. */
   get end(): number {
     return this.written;
   }
@@ -79,7 +79,7 @@ export class EventRing<Entry extends object> {
     return this.numberOf(id) !== undefined;
   }
 
-  /** Without `since` the latest entries, with it those that come next. */
+  /** The latest entries, or with `since` those that come next. */
   slice(limit: number, since?: string): RingSlice<Entry> {
     const first = this.written - this.kept.length;
     const asked = since === undefined ? Math.max(first, this.written - limit) : this.placeAfter(since);

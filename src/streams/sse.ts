@@ -65,7 +65,7 @@ const maxWaitingBytes = 65_536;
 /** A ring, or the part of it that a client follows. */
 export interface Following<Entry extends object> {
   readonly ring: EventRing<Entry>;
-  /** Where to begin, counted from 0. */
+  /** The place of the first entry, counted from 0. */
   readonly place: number;
   /** undefined: an entry that the client does not want. */
   eventOf(entry: Placed<Entry>): ServerSentEvent | undefined;
@@ -75,7 +75,7 @@ export interface Following<Entry extends object> {
   readonly closedEvent?: ServerSentEvent;
 }
 
-/** How a client reads a stream. */
+/** Options of a client's stream. */
 export interface Reading {
   /** Text to begin with. Absent: a comment. */
   readonly greeting?: string | undefined;

@@ -5,7 +5,7 @@ import type { EventRing, Placed } from './event-ring.js';
 export interface StreamTopic<Entry extends object = object> {
   /** The scope that a follower needs. */
   readonly scope: string;
-  /** How many of the entries that are there already a new follower gets. */
+  /** Number of earlier entries that a new follower gets. */
   readonly earlier: number;
   /** The part after the colon of its name is a project: the follower's own unless it names another of its key's. */
   readonly ofProject?: boolean;

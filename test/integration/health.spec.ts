@@ -58,7 +58,10 @@ describe('a server that starts', () => {
       expect(body).toEqual({ status: 'ok', info: {}, error: {}, details: {} });
       expect(headers['cache-control']).toContain('no-store');
       expect((await ask(tk, 'startupz')).body.error.startup.status).toBe('down');
-      expect((await ask(tk, 'readyz')).body.error.server).toEqual({ status: 'down', state: 'starting' });
+      expect((await ask(tk, 'readyz')).body.error.server).toMatchObject({
+        status: 'down',
+        state: 'starting',
+      });
 
       tk.app.get(Lifecycle).ready();
       expect(await statusesOf(tk)).toEqual({ livez: 200, startupz: 503, readyz: 503 });
@@ -83,7 +86,11 @@ describe('a server that starts', () => {
   it('serves, and says so without asking for a key, when a part of its start failed', async () => {
     const db = await createTestDatabase();
     await db.dataSource.query('ALTER TABLE playbook_catalog RENAME TO elsewhere');
-    const tk = await startApp({ DATABASE_URL: db.url, ADMIN_API_KEY: 'a-key-of-enough-length' });
+    const tk = await startApp({
+      DATABASE_URL: db.url,
+      ADMIN_API_KEY: 'a-key-of-enough-length',
+      PLAYBOOKS_DIR: 'playbooks',
+    });
     try {
       const { status, body } = await ask(tk, 'startupz');
       expect(status).toBe(200);
@@ -205,7 +212,9 @@ describe('a server that runs', () => {
 
   it('is not ready while it drains, but lives and has started', async () => {
     tk.app.get(Lifecycle).drain();
-    expect((await ask(tk, 'readyz')).body.error).toEqual({ server: { status: 'down', state: 'draining' } });
+    expect((await ask(tk, 'readyz')).body.error).toMatchObject({
+      server: { status: 'down', state: 'draining' },
+    });
     expect(await statusesOf(tk)).toEqual({ livez: 200, startupz: 200, readyz: 503 });
   });
 });

@@ -4,7 +4,7 @@ import { Cursor, Limit, OptionalMoment, OptionalText, PageOf } from '../../rest/
 const word = 'custom-tools/word_count';
 export const maxReasonLength = 500;
 export const maxTargetLength = 512;
-/** Why an act is done, where its route takes a reason. */
+/** The reason of an act, if its route takes one. */
 export const Reason = (): PropertyDecorator =>
   OptionalText(maxReasonLength, {
     example: 'The incident takes longer',

@@ -26,7 +26,7 @@ export class CallRateBody implements CallRate {
   @OneOf(ratePeriods, { example: 'minute' }) readonly per!: CallRate['per'];
 }
 
-/** What may be changed of a key. */
+/** The members of a key that may be changed. */
 class KeyLimits {
   @Text(128, { example: 'on-call agent', description: 'For people' }) readonly name!: string;
   @OptionalTextList({
@@ -83,7 +83,7 @@ export class CreateKeyBody extends KeyLimits {
   readonly owner?: string;
 }
 
-/** What is left out stays as it is; null takes a limit away. */
+/** Absent members stay as they are; null takes a limit away. */
 export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
 
 export const keyStatuses = ['active', 'expired', 'revoked'] as const;

@@ -115,7 +115,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     await this.writeUses().catch(() => undefined);
   }
 
-  /** What was changed here holds here when this is over; elsewhere within a second. */
+  /** Brings changes of the table into memory. Other replicas do so within a second. */
   private look(): Promise<void> {
     return this.oneAtATime.run('look', async () => {
       if ((await this.repository.revision()) !== this.revision) {
@@ -139,7 +139,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 }
 
-/** Who may register a tool may run anything, and who reads metrics reads those of all: a limit must hold, or not be there. */
+/** Refuses limits that would not hold: who registers a tool may run anything, and who reads metrics reads those of all. */
 function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateKeyBody): void {
   const all = allScopesOf(scopes);
   const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');

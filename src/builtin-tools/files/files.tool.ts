@@ -5,7 +5,7 @@ import { callerMistake } from '../failures.js';
 import { filePath, type ProjectFiles } from './project-files.js';
 
 /** The most bytes of one character in UTF-8. */
-const mostBytesEach = 4;
+const maxBytesEach = 4;
 
 export const readFile = (files: ProjectFiles): Tool =>
   defineTool<{ path: string; maxLength: number }>({
@@ -31,7 +31,7 @@ export const readFile = (files: ProjectFiles): Tool =>
     // Others wrote what it hands over: an error in it is no failure of the call.
     semanticErrors: 'off',
     run: async ({ path, maxLength }, { context }) => {
-      const { bytes, size } = await files.read(context.projectId, path, maxLength * mostBytesEach);
+      const { bytes, size } = await files.read(context.projectId, path, maxLength * maxBytesEach);
       const text = textOf(bytes, bytes.length < size);
       if (text === undefined) throw callerMistake(`${path} is no text in UTF-8`);
       const content = cut(text, maxLength);

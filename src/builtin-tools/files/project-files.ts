@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sha256 } from '../../common/canonical-json.js';
 import { callerMistake } from '../failures.js';
 
-/** How a tool's input names a file. */
+/** The schema of a file's name in a tool's input. */
 export const filePath = {
   type: 'string',
   pattern: '\\S',
@@ -14,7 +14,7 @@ export const filePath = {
 
 interface FileContent {
   readonly bytes: Buffer;
-  /** Of the whole file, in bytes. */
+  /** Size of the whole file, in bytes. */
   readonly size: number;
 }
 
@@ -25,7 +25,7 @@ const carefully = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 /** Space that stays for the server's own journal and database, which may stand on the same disk. */
 const reserve = { bytes: 1_073_741_824, share: 0.1 };
 
-const mostParts = 32;
+const maxParts = 32;
 
 /**
  * The files that tools share, a folder for each project. A path is walked part by part from the folder's own descriptor, so
@@ -138,7 +138,7 @@ function partsOf(path: string): string[] {
   if (path.startsWith('/') || parts.includes('..'))
     throw callerMistake(`${path} leads out of the files: a path is relative to their folder`);
   if (parts.length === 0 || path.endsWith('/')) throw callerMistake(`${path} names no file`);
-  if (parts.length > mostParts) throw callerMistake(`path has more than ${mostParts} parts`);
+  if (parts.length > maxParts) throw callerMistake(`path has more than ${maxParts} parts`);
   return parts;
 }
 

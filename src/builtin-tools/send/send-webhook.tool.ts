@@ -16,7 +16,7 @@ interface Input {
 }
 
 /** Pauses that a receiver asks for, up to this one, are kept; for a longer one its answer is the result. */
-const longestPauseMs = 5_000;
+const maxPauseMs = 5_000;
 
 export const sendWebhook = (
   http: OutboundHttp,
@@ -83,16 +83,13 @@ const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
       maxAttempts: retries,
       backoff: new DelegateBackoff(({ attempt, result }) => {
         const asked = 'value' in result ? askedPauseMs(result.value as OutboundAnswer) : 0;
-        return Math.max(
-          asked,
-          backOff(attempt, { firstMs: pauseMs, longestMs: longestPauseMs, jitter: 0.5 }),
-        );
+        return Math.max(asked, backOff(attempt, { firstMs: pauseMs, longestMs: maxPauseMs, jitter: 0.5 }));
       }),
     },
   );
 
 const isTurnedAway = (answer: OutboundAnswer): boolean =>
-  [429, 503].includes(answer.status) && askedPauseMs(answer) <= longestPauseMs;
+  [429, 503].includes(answer.status) && askedPauseMs(answer) <= maxPauseMs;
 
 const askedPauseMs = ({ headers }: OutboundAnswer): number =>
   retryAfterMs(headers.get('retry-after') ?? undefined, Date.now());

@@ -6,7 +6,7 @@ import { cut } from '../cut.js';
 export interface WebDocument {
   readonly kind: 'html' | 'pdf' | 'text';
   readonly bytes: Uint8Array;
-  /** As the server names it. */
+  /** The charset that the server names. */
   readonly charset?: string;
   /** Characters of the content that are wanted. */
   readonly maxLength: number;
@@ -23,7 +23,7 @@ export interface DocumentText {
 }
 
 /** A long PDF is read until so many characters are found, or so much time is spent. */
-const mostPdf = { chars: 1_000_000, ms: 5_000 };
+const maxPdf = { chars: 1_000_000, ms: 5_000 };
 
 /**
  * The readable text of a document. Takes as long and as much memory as whoever made the document likes: it belongs into
@@ -130,10 +130,10 @@ function titleOf(html: string): string {
 async function readPdf(bytes: Uint8Array): Promise<Read> {
   const { getDocumentProxy } = await import('unpdf');
   const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
-  const until = performance.now() + mostPdf.ms;
+  const until = performance.now() + maxPdf.ms;
   let content = '';
   let page = 0;
-  while (page < pdf.numPages && content.length < mostPdf.chars && performance.now() < until) {
+  while (page < pdf.numPages && content.length < maxPdf.chars && performance.now() < until) {
     const { items } = await (await pdf.getPage(++page)).getTextContent();
     const text = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('');
     content += `${text.trim()}\n\n`;

@@ -11,9 +11,9 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** For the whole of it: names, connections, redirects and body. */
+  /** Limit for the whole of it: names, connections, redirects and body. */
   readonly timeoutMs: number;
-  /** Of the body, after decompression: what is beyond them is not read. */
+  /** Limit of the body after decompression: the rest is not read. */
   readonly maxBytes: number;
   readonly maxRedirects: number;
 }
@@ -47,7 +47,7 @@ export class OutboundHttp {
   constructor(
     private readonly rules: OutboundRules,
     private readonly ownPort: () => number | undefined,
-    /** Of names that no rule mentions. Slow name servers of strangers must not hold the threads that read files. */
+    /** Resolver of names that no rule mentions. Slow name servers of strangers must not hold the threads that read files. */
     private readonly resolver: Pick<dns.Resolver, 'resolve4' | 'resolve6'> = new dns.Resolver({
       timeout: 3_000,
       tries: 2,

@@ -7,11 +7,11 @@ import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 
-/** As its reader gets it. */
+/** A page as its reader gets it. */
 export interface Page extends DocumentText {
   /** After redirects. */
   readonly url: string;
-  /** Without parameters. */
+  /** The media type without parameters. */
   readonly contentType: string;
 }
 

@@ -51,6 +51,15 @@ export const notificationOf = (method: string, params?: Record<string, unknown>)
   ...(params && { params }),
 });
 
+/** A message without the optional members that a client gave as null. A tool's arguments are the tool's to read. */
+export function givenMembers(message: unknown): unknown {
+  if (!isObject(message)) return message;
+  const given = Object.entries(message).filter(([name, value]) => value !== null || name === 'id');
+  return Object.fromEntries(
+    given.map(([name, value]) => [name, name === 'arguments' ? value : givenMembers(value)]),
+  );
+}
+
 /** A request that could not be served, with the members of its problem as data. */
 export function problemAnswer(id: RpcId, problem: Problem, requestId: string): Answer {
   // The message was a request: what is wrong stands in its parameters.
@@ -95,7 +104,7 @@ const blocks = new Map<unknown, (block: JsonObject) => boolean>([
 /** Whether a model should read the refusal, in place of a result; the others are errors of JSON-RPC. */
 export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has(code);
 
-/** What came of a call, as MCP has it. The outcome without its result stands in `_meta`. */
+/** The outcome of a call as a result of MCP. The outcome without its result is in `_meta`. */
 export function toolResultOf(outcome: ToolOutcome): CallToolResult {
   const { result: _result, ...about } = outcome;
   return {

@@ -14,7 +14,7 @@ export type Sdk = typeof McpSdk;
 /** The stateless revision: each request stands for itself. */
 export const modernRevision = '2026-07-28';
 
-/** What kind of message this is, of which revision; or why it is none. */
+/** The kind and the revision of a message; or why it is none. */
 export function classified(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
   if (isPlainCall(body) && headers['mcp-protocol-version'] !== modernRevision)
     return { kind: 'legacy', reason: 'no-claim' };
@@ -27,7 +27,7 @@ export function classified(sdk: Sdk, { body, headers }: FastifyRequest): Inbound
   });
 }
 
-/** Why a message is none, with the member that is wrong. */
+/** The reason why a message is none, with the member that is wrong. */
 export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
   if (cell !== 'invalid-json-rpc-body') return message;
   const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;
@@ -58,7 +58,7 @@ export const mismatch = (header: string): { code: number; message: string } => (
   message: `The header ${header} lacks, or differs from the body`,
 });
 
-/** What the SDK's classification leaves open: a revision that is not served, and headers that repeat the body. */
+/** Checks that the SDK's classification leaves open: a revision that is not served, and headers that repeat the body. */
 export function wrongHeader(
   sdk: Sdk,
   { headers, body }: FastifyRequest,

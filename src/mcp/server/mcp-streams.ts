@@ -6,14 +6,14 @@ import { type Following, type ServerSentEvent, sseEvent, type SseStream } from '
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import { type Notification, notificationOf } from './mcp-messages.js';
 
-/** What a client asked to hear, from 2026-07-28 on. */
+/** A client's subscription, from 2026-07-28 on. */
 export interface Subscription {
   /** The id of the request that asked for it, which each of its messages carries. */
   readonly id: string | number;
   readonly toolsListChanged: boolean;
 }
 
-/** Where a message says to which subscription it belongs. */
+/** The member by which a message names its subscription. */
 export const subscriptionMeta = (id: string | number): object => ({
   'io.modelcontextprotocol/subscriptionId': id,
 });
@@ -45,7 +45,7 @@ export class McpStreams {
     const following = {
       ring: this.changes,
       place: this.changes.end,
-      // Of changes that came at once the latest tells all there is to know.
+      // The latest of several changes says all there is to know.
       missedEvent: () => ({ event: 'missed', data: {} }),
       eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
     };

@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
-import { withoutNulls } from '../../common/json.js';
 import { toldProblem } from '../../rest/problem.filter.js';
 import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
@@ -18,6 +17,7 @@ import { ToolsService } from '../../tools/tools.service.js';
 import {
   type Answer,
   errorOf,
+  givenMembers,
   invalidParams,
   isForTheModel,
   methodNotFound,
@@ -88,8 +88,7 @@ export class McpService {
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
     if (request.body === undefined)
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
-    // A client may give optional members as null. A tool's arguments are the tool's to read.
-    request.body = withoutNulls(request.body, ['arguments', 'id']);
+    request.body = givenMembers(request.body);
     // It takes a tenth of a second to load, and most servers may never be asked.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);
@@ -163,7 +162,7 @@ export class McpService {
   }
 
   /**
-   * Of what a client may wish to hear only changes of the tools are offered. One that wishes for nothing of it is told
+   * Subscriptions are offered to changes of the tools alone. A client that wishes for nothing of it is told
    * so, and the stream is over.
    * @throws Problem `rate_limited`, `shutting_down`
    */
@@ -245,7 +244,7 @@ export class McpService {
     }
   }
 
-  /** From 2026-07-28 on each result says that it is whole, and whose it is. */
+  /** The answer with a result. From 2026-07-28 on a result says that it is complete, and whose it is. */
   private done({ message: { id }, isModern }: Asked, result: object): Answer {
     if (!isModern) return resultOf(id, result);
     const { _meta } = result as { _meta?: object };
@@ -276,7 +275,7 @@ function idOf(body: unknown): string | number | null {
 const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
 
-/** Without a session's id nobody else's calls could be told from the client's own. */
+/** The key of a call that its client may cancel: only a session's id tells its calls from those of others. */
 function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
   const session = headers[sessionHeader];
   return typeof session === 'string' && session !== ''

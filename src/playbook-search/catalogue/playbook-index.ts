@@ -37,7 +37,7 @@ export class PlaybookIndex implements PlaybookSource {
   readonly longestMs = 2_000;
   private loading: Promise<PlaybookSnapshot> | undefined;
   private changes = 0;
-  /** What was read last: the database's revision, and how many changes had been heard of when reading began. */
+  /** The last reading: the database's revision, and the number of known changes when it began. */
   private loaded = { revision: '', changes: -1 };
 
   constructor(
@@ -121,14 +121,14 @@ export class PlaybookIndex implements PlaybookSource {
 }
 
 /** Ids remembered over all situations (sets of labels), some 40 MB: agents of one cluster share a few dozen. */
-const mostRemembered = 1_000_000;
+const maxRemembered = 1_000_000;
 
 /** One state of the catalogue, as search sees it: what is active and the latest of its id. */
 class PlaybookSnapshot {
   readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
   private readonly everything: ReadonlySet<string>;
   private readonly situations = new LRUCache<string, ReadonlySet<string>>({
-    maxSize: mostRemembered,
+    maxSize: maxRemembered,
     sizeCalculation: ({ size }) => size + 1,
   });
 

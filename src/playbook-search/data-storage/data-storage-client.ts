@@ -185,10 +185,10 @@ function searchParameters({ query, similarityThreshold, limit, labels }: Playboo
   return parameters;
 }
 
-const longestName = 256;
-const longestDescription = 10_000;
+const maxNameLength = 256;
+const maxDescriptionLength = 10_000;
 
-/** What the service knows of earlier incidents of an alert; full names, as the LLM reads them. */
+/** The service's knowledge of earlier incidents of an alert; full names, as the LLM reads them. */
 export interface HistoricalContext {
   readonly similar_incidents: readonly unknown[];
   readonly patterns: object;
@@ -230,9 +230,9 @@ export function historicalContext(body: unknown): HistoricalContext {
 function hitOf(value: unknown, index: number): PlaybookHitView {
   const where = `playbooks[${index}]`;
   const { playbook_id, version, description, confidence } = fieldsOf(value, where);
-  if (!isText(playbook_id, longestName)) throw invalid(`${where}.playbook_id is no name`);
-  if (!isText(version, longestName)) throw invalid(`${where}.version is no version`);
-  if (!isText(description, longestDescription)) throw invalid(`${where}.description is no text`);
+  if (!isText(playbook_id, maxNameLength)) throw invalid(`${where}.playbook_id is no name`);
+  if (!isText(version, maxNameLength)) throw invalid(`${where}.version is no version`);
+  if (!isText(description, maxDescriptionLength)) throw invalid(`${where}.description is no text`);
   if (typeof confidence !== 'number' || !(confidence >= 0 && confidence <= 1))
     throw invalid(`${where}.confidence is not between 0 and 1`);
   return { playbook_id, version, description, confidence: Math.round(confidence * 100) / 100 };

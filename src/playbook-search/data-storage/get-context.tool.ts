@@ -9,7 +9,7 @@ interface Input {
   readonly context_types?: readonly string[];
 }
 
-/** What happened at earlier incidents of an alert. Offered only where a Data Storage service is configured. */
+/** Tells what happened at earlier incidents of an alert. Offered only if a Data Storage service is configured. */
 export const getContext = (
   client: Pick<DataStorageClient, 'enrichContext' | 'longestMs'>,
   cacheTtlMs: number,

@@ -120,7 +120,7 @@ function dataIn(answer: unknown): readonly Datum[] {
   return data;
 }
 
-/** Of length 1; a vector of zeros stays one: its cosine with anything is 0. */
+/** The vector of length 1; a vector of zeros stays one: its cosine with anything is 0. */
 function vectorOf(embedding: unknown): Float32Array {
   const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
   if (!isVector) throw wrong('holds a vector that is no list of numbers');

@@ -28,7 +28,7 @@ import {
 
 /** Changes of the catalogue that come together are followed together. */
 const gatherMs = 250;
-/** How soon vectors that could not be made are tried again. */
+/** Pause before vectors that could not be made are tried again. */
 const retryMs = 5_000;
 /** Playbooks that are embedded and stored in one go. */
 const slice = 8;
@@ -40,7 +40,7 @@ interface Wanted {
   readonly playbook_id: string;
   readonly version: string;
   readonly passages: readonly string[];
-  /** Of the passages: another text makes another vector. */
+  /** Hash of the passages: another text makes another vector. */
   readonly hash: string;
 }
 
@@ -74,7 +74,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   /** Hashes of texts that the endpoint rejects, by playbook id: asking again would be in vain. */
   private readonly rejected = new Map<string, string>();
   private changes = 0;
-  /** Why vectors of playbooks, or of queries, are not to be had; in one word. */
+  /** The reason why there are no vectors of playbooks, or of queries, in one word. */
   private readonly trouble: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
 
   constructor(
@@ -132,7 +132,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     };
   }
 
-  /** Why not every playbook has a vector. */
+  /** The reason why a playbook lacks its vector. */
   private behind(): string | undefined {
     return this.trouble.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
   }
@@ -195,7 +195,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     return { calibration: this.calibration, cosines: new Map(), degraded };
   }
 
-  /** What was embedded before a failure stays embedded; the next run goes on there. */
+  /** Embeds what lacks a vector. Vectors made before a failure stay; the next run goes on there. */
   private async sync(): Promise<void> {
     const { catalogue, endpoint } = this;
     if (!endpoint || !catalogue || catalogue === this.embedded) return;

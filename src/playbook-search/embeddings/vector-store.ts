@@ -14,16 +14,16 @@ export interface SemanticScores {
   readonly calibration: EmbeddingCalibration;
   /** Cosine by playbook id; a candidate without a vector yet is absent. */
   readonly cosines: ReadonlyMap<string, number>;
-  /** Why vectors were not, or not all, asked (one word, for the answer and metrics); undefined: they were. */
+  /** The reason why not all vectors were asked (one word, for the answer and metrics); undefined: they were. */
   readonly degraded: string | undefined;
 }
 
 export interface VectorEntry {
   readonly playbook_id: string;
   readonly version: string;
-  /** Of the text that the vector was made from. */
+  /** Hash of the text that the vector was made from. */
   readonly hash: string;
-  /** Of length 1. */
+  /** Its length is 1. */
   readonly vector: Float32Array;
 }
 

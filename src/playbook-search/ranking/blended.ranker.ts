@@ -38,12 +38,12 @@ export class BlendedRanker implements PlaybookRanker {
 }
 
 /**
- * So many of the nearest are asked for beyond the limit: what is farther cannot be among the answers by its meaning.
+ * Nearest vectors that are fetched beyond the limit; farther ones cannot enter the answer by their meaning.
  * Thousands of cosines, each with its key, would take longer to hand over than to reckon.
  */
 const nearest = 100;
 
-/** What is known of one playbook. */
+/** The scores of one playbook. */
 interface Scored {
   readonly playbookId: string;
   readonly inWords: RankedPlaybook | undefined;
@@ -85,7 +85,7 @@ class BlendedRanking implements PlaybookRanking {
       const cosine = cosines.get(playbookId);
       return { playbookId, inWords, cosine, inMeaning: calibrated(cosine ?? -1, calibration) };
     });
-    // Of thousands of playbooks few are near: the others are passed over for the price of a comparison.
+    // Few of thousands of playbooks are near: the others cost one comparison.
     for (const [playbookId, cosine] of cosines) {
       const inMeaning = calibrated(cosine, calibration);
       if (inMeaning <= 0 || (!explain && shownConfidence(inMeaning) < threshold)) continue;
@@ -99,7 +99,7 @@ const confidenceOf = ({ inWords, inMeaning }: Scored): number =>
   Math.max(inWords?.confidence ?? 0, inMeaning);
 const agreed = ({ inWords, inMeaning }: Scored): number => Math.min(inWords?.confidence ?? 0, inMeaning);
 
-/** By confidence; of equals the one on which words and meaning agree more; then by id. */
+/** Sorts by confidence, then by how much words and meaning agree, then by id. */
 function inOrder(a: Scored, b: Scored): number {
   return confidenceOf(b) - confidenceOf(a) || agreed(b) - agreed(a) || (a.playbookId < b.playbookId ? -1 : 1);
 }

@@ -12,7 +12,7 @@ import {
   shownConfidence,
 } from '../playbook-ranker.js';
 
-/** Beside English glue, the words of asking say nothing about an incident. */
+/** Words of asking, which say nothing about an incident. */
 const wordsOfAsking = 'help issue issues problem problems show find fix happening happened seeing see'.split(
   ' ',
 );

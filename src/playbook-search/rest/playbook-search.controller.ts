@@ -11,7 +11,7 @@ import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import { PlaybookIndex } from '../catalogue/playbook-index.js';
 
 /** Playbooks that one explanation lists; `playbook_id` reaches every other one. */
-const mostExplained = 200;
+const maxExplained = 200;
 
 /** A search over REST. */
 interface AuthorsQuery extends PlaybookSearch {
@@ -115,7 +115,7 @@ export class PlaybookSearchController {
           [...normalisedLabels(query.labels)].map(([key, values]) => [key, values.join(', ')]),
         ),
         degraded: degraded ?? null,
-        candidates: wanted.slice(0, mostExplained),
+        candidates: wanted.slice(0, maxExplained),
         total_candidates: wanted.length,
       },
     };

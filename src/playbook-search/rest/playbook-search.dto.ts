@@ -6,7 +6,7 @@ import { OptionalFlag, OptionalInt, OptionalNum, Text } from '../../rest/dto.js'
 export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
 export type SearchFilter = (typeof filters)[number];
 
-/** Beside `label.<key>`, which `SearchQuery` takes out first. */
+/** Parameters of a search beside `label.<key>`, which `SearchQuery` takes out first. */
 export class SearchPlaybooksQuery {
   @Text(4_096, { example: 'pod OOMKilled, exit code 137' }) readonly query!: string;
   @OptionalNum({ minimum: 0, maximum: 1, example: 0.7, default: 0.7 })
@@ -97,7 +97,7 @@ export class SearchExplanationView {
   readonly total_candidates!: number;
 }
 
-/** As an LLM gets it from get_playbooks. */
+/** The answer that an LLM gets from get_playbooks. */
 export class PlaybookAnswerView {
   @ApiProperty({ type: [PlaybookHitView], description: 'By confidence, descending' })
   readonly playbooks!: readonly PlaybookHitView[];

@@ -61,7 +61,7 @@ const invalid = (pointer: string, detail: string): Problem =>
   new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });
 
 const importRoute = '/api/v1/playbooks/import';
-/** Of everything else than `content`, which has its own limit. */
+/** Maximum depth of everything but `content`, which has its own limit. */
 const maxDepth = 64;
 /** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
 const maxYaml = 5;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Document, isCollection, LineCounter, parseAllDocuments, visit } from 'yaml';
 
-/** Of what a YAML text may grow to when its aliases are written out. */
+/** Maximum characters of a YAML text when its aliases are written out. */
 const maxJsonChars = 16_777_216;
 
 /**

@@ -8,7 +8,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
 /** The longest part of a key that the table's index can hold, whatever its letters. */
 const maxPartLength = 256;
-/** How long a showing waits for others to be stored with. */
+/** Time that a showing waits for others, in milliseconds. */
 const gatherMs = 250;
 
 /** A playbook's identity, as answers name it. */
