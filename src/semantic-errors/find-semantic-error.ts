@@ -1,5 +1,4 @@
 import { type ErrorPattern, errorPatterns, severities, type Severity } from './patterns.js';
-import { withoutSecrets } from './without-secrets.js';
 
 /** An error that a text tells of although it passed for a good answer. */
 export interface SemanticFinding {
@@ -98,3 +97,43 @@ function snippetOf(text: string, at: number): string {
   const after = withoutSecrets(text.slice(at, at + snippetLength + margin));
   return `${before}${after}`.replaceAll(/\s+/g, ' ').trim().slice(0, snippetLength);
 }
+
+/** The texts of a span that answered something; never what a system or a user said. */
+export interface SpanAnswers {
+  readonly outputs: readonly string[];
+  /** Of messages of the role tool that no earlier span had. */
+  readonly toolMessages: readonly string[];
+}
+
+export interface SpanFinding extends SemanticFinding {
+  readonly source: 'output' | 'input';
+  /** The place of its text in the list. */
+  readonly index: number;
+}
+
+/** The most severe error that a span's answers tell of; of several, the first: outputs, then messages. */
+export function findInSpan({ outputs, toolMessages }: SpanAnswers): SpanFinding | undefined {
+  const found = findInTexts([...outputs, ...toolMessages]);
+  if (!found) return undefined;
+  const { finding, index } = found;
+  return index < outputs.length
+    ? { ...finding, source: 'output', index }
+    : { ...finding, source: 'input', index: index - outputs.length };
+}
+
+/** The shapes of what must not be shown, and what is kept of each. */
+const secrets: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '$1 [redacted]'],
+  [/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@'],
+  [
+    /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|cookie|credential)\w*\\*["']?\s*[:=]\s*\\*["']?)(?!bearer|basic)[^\s"'\\,;&}]{4,}/gi,
+    '$1[redacted]',
+  ],
+  [/\b(?:sk|pk|rk|xox[abprs]|gh[opsur]|glpat|AKIA|ASIA|eyJ)[-_]?[\w.-]{12,}/g, '[redacted]'],
+  [/(?<![\w/+])(?=[\w+/=-]*\d)[\w+/=-]{40,}/g, '[redacted]'],
+  [/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, '[redacted]'],
+];
+
+/** A text of some hundred characters without what looks like a password, a token, a key or an e-mail address. */
+export const withoutSecrets = (text: string): string =>
+  secrets.reduce((clean, [secret, instead]) => clean.replaceAll(secret, instead), text);

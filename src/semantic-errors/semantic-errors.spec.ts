@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { findInSpan } from './find-in-span.js';
-import { findSemanticError, scannedLength } from './find-semantic-error.js';
+import { findInSpan, findSemanticError, scannedLength } from './find-semantic-error.js';
 import { isSelfReported } from './self-reported.js';
 import { errorPatterns } from './patterns.js';
 

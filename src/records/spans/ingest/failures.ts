@@ -1,5 +1,4 @@
-import { findInSpan } from '../../../semantic-errors/find-in-span.js';
-import { findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
+import { findInSpan, findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
 import { isSelfReported } from '../../../semantic-errors/self-reported.js';
 import { spanTextsOf } from '../reads/span-contents.js';
 import type { SpanRow, ToolMessageError } from '../span-row.js';
