@@ -1,7 +1,7 @@
 import { parse } from 'secure-json-parse';
 import { isObject, type JsonObject } from '../../common/json.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
-import type { SpanContents } from '../../records/spans/reads/span-contents.js';
+import type { SpanContents } from '../../records/spans/ingest/span-texts.js';
 
 /** A model's answer about some spans, as far as it can be used. */
 export type BatchAnalysis = Omit<Analysis, 'issue_count'>;
