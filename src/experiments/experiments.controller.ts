@@ -9,7 +9,7 @@ import { newId } from '../common/ids.js';
 import { Llm, noLlm } from '../llm/llm.module.js';
 import { SpansUpToDateInterceptor } from '../records/spans/ingest/span-ingest.js';
 import { Answers, OfProject } from '../records/spans/reads/answers.decorator.js';
-import { isOptimizable } from '../records/spans/reads/span-contents.js';
+import { isOptimizable } from '../records/spans/ingest/span-texts.js';
 import { TraceReads } from '../records/spans/reads/trace-reads.js';
 import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';

@@ -1,5 +1,4 @@
-import { filledRequest } from './filled-request.js';
-import { TemplateError } from './templates.js';
+import { filledRequest, TemplateError } from './filled-request.js';
 
 type Json = Record<string, unknown>;
 

@@ -1,7 +1,7 @@
-import { LlmEndpoint } from '../llm/llm-endpoint.js';
+import { LlmEndpoint } from '../llm/llm.module.js';
 import { type LlmServer, startLlmServer } from '../../test/support/llm-endpoint.js';
 import type { Experiment } from './experiments.repository.js';
-import { modelAnswer } from './model-answer.js';
+import { modelAnswer } from './experiment-runs.js';
 
 // Real: the requests to the model over HTTP. Scripted: the model.
 

@@ -1,6 +1,5 @@
 import { AttributeLookup, fromJson, memberOf } from '../records/spans/ingest/attribute-lookup.js';
-import { callsIn, resultsIn, textsOf } from '../records/spans/ingest/span-texts.js';
-import { spanTextsOf } from '../records/spans/reads/span-contents.js';
+import { callsIn, resultsIn, spanTextsOf, textsOf } from '../records/spans/ingest/span-texts.js';
 import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
 import type { CallResult, Json } from './experiments.dto.js';
 

@@ -1,6 +1,11 @@
 import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { LlmEndpoint } from './llm-endpoint.js';
+import { type AnswerHeaders, HttpClient, type HttpRequest } from '../outbound/http-client.js';
+import { isObject, type JsonObject } from '../common/json.js';
+import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
+import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../outbound/upstream-calls.js';
+import { type RetrySettings, UpstreamCalls } from '../outbound/upstream-calls.js';
+import { UpstreamFailure } from '../outbound/upstream-failure.js';
 
 /** The reason that a caller is told where there is no language model. */
 export const noLlm =
@@ -22,3 +27,121 @@ export class Llm implements OnApplicationShutdown {
 
 @Module({ providers: [Llm], exports: [Llm] })
 export class LlmModule {}
+
+/** The body of a chat completion as OpenAI has it; `model` is the configured one where it is absent. */
+export type ChatRequest = Readonly<Record<string, unknown>>;
+
+/** A model's answer to a chat request. */
+export interface Completion {
+  /** The model's words; empty where it only asked for tools. */
+  readonly text: string;
+  /** `choices[0].message` as the endpoint gave it. */
+  readonly message: Readonly<Record<string, unknown>>;
+  /** The whole answer: `{choices, model, usage, …}`. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Of the try that was answered. */
+  readonly durationMs: number;
+  /** The trace in which a gateway has the call (`x-trace-id`); absent where it names none. */
+  readonly traceId: string | undefined;
+}
+
+export interface ChatOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** A question is repeated while there is time: whoever waits for it waits for the rest of an analysis, too. */
+const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
+const tryMs = 60_000;
+const connections = 8;
+const maxAnswerBytes = 8_388_608;
+
+/** Any OpenAI-compatible `/chat/completions`. */
+export class LlmEndpoint {
+  private readonly url: URL;
+  private readonly http: HttpClient;
+  private readonly calls: UpstreamCalls;
+
+  constructor(
+    private readonly address: ModelAddress,
+    times = defaultRetries,
+  ) {
+    this.url = endpointUrl(address, '/chat/completions');
+    const { origin } = this.url;
+    this.http = new HttpClient({
+      origin,
+      connections,
+      timeoutMs: tryMs,
+      maxResponseBytes: maxAnswerBytes,
+      tellsWhy: true,
+    });
+    this.calls = new UpstreamCalls(
+      times,
+      (request, limitMs) => this.timed(request, limitMs),
+      endpointBreaker(),
+    );
+  }
+
+  /**
+   * @returns what the model said; empty where it only asked for tools
+   * @throws as `complete` does
+   */
+  async chat(request: ChatRequest, options: ChatOptions): Promise<string> {
+    return (await this.complete(request, options)).text;
+  }
+
+  /** @throws UpstreamFailure when the endpoint gives no answer; the signal's reason when it aborts */
+  complete(request: ChatRequest, { headers, signal }: ChatOptions): Promise<Completion> {
+    return this.calls.ask(
+      {
+        method: 'POST',
+        path: this.url.pathname + this.url.search,
+        headers: { ...headers, ...keyHeader(this.address) },
+        body: JSON.stringify({ model: this.address.model, ...request }),
+        signal,
+        read: completionIn,
+      },
+      signal,
+    );
+  }
+
+  private async timed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
+    let traceId: AnswerHeaders[string];
+    const onHeaders = (headers: AnswerHeaders): void => void (traceId = headers['x-trace-id']);
+    const begun = performance.now();
+    const answer = await this.http.ask({ ...request, onHeaders }, limitMs);
+    return { answer, durationMs: performance.now() - begun, traceId: [traceId].flat()[0] };
+  }
+
+  /** Ends what is under way. */
+  close(): Promise<void> {
+    return this.http.close();
+  }
+}
+
+interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
+  readonly answer: unknown;
+}
+
+function completionIn(timed: unknown): Completion {
+  const { answer, ...told } = timed as TimedAnswer;
+  if (isDeeperThan(answer, writableLevels))
+    throw new UpstreamFailure('invalid_answer', `its answer ${tooDeep}`);
+  const body = objectIn(answer);
+  const [first] = Array.isArray(body['choices']) ? (body['choices'] as unknown[]) : [];
+  const { message } = objectIn(first);
+  if (!isObject(message))
+    throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
+  return { ...told, text: textOf(message['content']), message, body };
+}
+
+const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+/** A text, or the texts of a list of parts. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part: { text?: unknown } | null) => (typeof part?.text === 'string' ? part.text : ''))
+    .join('');
+}

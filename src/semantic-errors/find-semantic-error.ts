@@ -1,5 +1,4 @@
-import { type ErrorPattern, errorPatterns, severities, type Severity } from './patterns.js';
-import { withoutSecrets } from './without-secrets.js';
+import { errorPatterns, severities, type Severity } from './patterns.js';
 
 /** An error that a text tells of although it passed for a good answer. */
 export interface SemanticFinding {
@@ -27,24 +26,22 @@ export function findSemanticError(text: string): SemanticFinding | undefined {
   return findInTexts([text])?.finding;
 }
 
-export interface FoundInText {
-  /** Of the list. */
-  readonly index: number;
-  readonly finding: SemanticFinding;
-}
-
 /** The same for several texts: severity decides over all of them, then their order. */
-export function findInTexts(texts: readonly string[]): FoundInText | undefined {
+function findInTexts(texts: readonly string[]): { index: number; finding: SemanticFinding } | undefined {
   const parts = texts.flatMap((text, index) =>
-    partsOf(text).map((part) => ({ index, part, ...present(part) })),
+    partsOf(text).map((part) => ({ index, part, small: part.toLowerCase() })),
   );
   for (const severity of severities) {
-    for (const { index, part, patterns } of parts) {
-      const first = firstMatch(
-        part,
-        patterns.filter((pattern) => pattern.severity === severity),
-      );
-      if (first) return { index, finding: { ...first, severity } };
+    const patterns = errorPatterns.filter((pattern) => pattern.severity === severity);
+    for (const { index, part, small } of parts) {
+      const matches = patterns
+        // Nearly every text holds none of the literals, and looking for them is what is cheap.
+        .filter(({ literals }) => literals.some((literal) => small.includes(literal)))
+        .map(({ name, regex }) => ({ name, at: part.search(regex) }))
+        .filter(({ at }) => at >= 0);
+      const [first] = matches.sort((one, other) => one.at - other.at);
+      if (first)
+        return { index, finding: { pattern: first.name, severity, snippet: snippetOf(part, first.at) } };
     }
   }
   return undefined;
@@ -72,29 +69,51 @@ function partsOf(text: string): readonly string[] {
   return [text.slice(0, headLength), text.slice(-tailLength)];
 }
 
-/** Nearly every text holds none of the literals, and looking for them is what is cheap. */
-function present(part: string): { readonly patterns: readonly ErrorPattern[] } {
-  const small = part.toLowerCase();
-  return {
-    patterns: errorPatterns.filter(({ literals }) => literals.some((literal) => small.includes(literal))),
-  };
-}
-
-function firstMatch(
-  text: string,
-  patterns: readonly ErrorPattern[],
-): Pick<SemanticFinding, 'pattern' | 'snippet'> | undefined {
-  const matches = patterns.flatMap(({ name, regex }) => {
-    const match = regex.exec(text);
-    return match ? [{ pattern: name, at: match.index, length: match[0].length }] : [];
-  });
-  const [first] = matches.sort((a, b) => a.at - b.at);
-  return first && { pattern: first.pattern, snippet: snippetOf(text, first.at) };
-}
-
 function snippetOf(text: string, at: number): string {
   // Secrets are taken out of more than is shown: cut ones are not known for what they are.
   const before = withoutSecrets(text.slice(Math.max(0, at - margin), at)).slice(-snippetLead);
   const after = withoutSecrets(text.slice(at, at + snippetLength + margin));
   return `${before}${after}`.replaceAll(/\s+/g, ' ').trim().slice(0, snippetLength);
 }
+
+export interface SpanFinding extends SemanticFinding {
+  readonly source: 'output' | 'input';
+  /** The place of its text in the list. */
+  readonly index: number;
+}
+
+/**
+ * The most severe error that a span's answers tell of; of several, the first: outputs, then messages. What a system or a
+ * user said is never searched.
+ * @param toolMessages those of the role tool that no earlier span had
+ */
+export function findInSpan(
+  outputs: readonly string[],
+  toolMessages: readonly string[],
+): SpanFinding | undefined {
+  const { finding, index = 0 } = findInTexts([...outputs, ...toolMessages]) ?? {};
+  if (!finding) return undefined;
+  const isOutput = index < outputs.length;
+  return {
+    ...finding,
+    source: isOutput ? 'output' : 'input',
+    index: isOutput ? index : index - outputs.length,
+  };
+}
+
+/** The shapes of what must not be shown, and what is kept of each. */
+const secrets: readonly (readonly [RegExp, string])[] = [
+  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '$1 [redacted]'],
+  [/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@'],
+  [
+    /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|cookie|credential)\w*\\*["']?\s*[:=]\s*\\*["']?)(?!bearer|basic)[^\s"'\\,;&}]{4,}/gi,
+    '$1[redacted]',
+  ],
+  [/\b(?:sk|pk|rk|xox[abprs]|gh[opsur]|glpat|AKIA|ASIA|eyJ)[-_]?[\w.-]{12,}/g, '[redacted]'],
+  [/(?<![\w/+])(?=[\w+/=-]*\d)[\w+/=-]{40,}/g, '[redacted]'],
+  [/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, '[redacted]'],
+];
+
+/** A text of some hundred characters without what looks like a password, a token, a key or an e-mail address. */
+export const withoutSecrets = (text: string): string =>
+  secrets.reduce((clean, [secret, instead]) => clean.replaceAll(secret, instead), text);

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { findInSpan } from './find-in-span.js';
-import { findSemanticError, scannedLength } from './find-semantic-error.js';
+import { findInSpan, findSemanticError, scannedLength } from './find-semantic-error.js';
 import { isSelfReported } from './self-reported.js';
 import { errorPatterns } from './patterns.js';
 
@@ -143,12 +142,12 @@ describe('a finding', () => {
 describe('of a span', () => {
   it('outputs and what tools answered are read', () => {
     const toolMessages = ['{"error":"no such table"}'];
-    expect(findInSpan({ outputs: ['Not found, I am afraid'], toolMessages })).toMatchObject({
+    expect(findInSpan(['Not found, I am afraid'], toolMessages)).toMatchObject({
       source: 'input',
       severity: 'high',
     });
-    expect(findInSpan({ outputs: ['Error: x'], toolMessages })).toMatchObject({ source: 'output' });
-    expect(findInSpan({ outputs: ['Fine'], toolMessages: [] })).toBeUndefined();
+    expect(findInSpan(['Error: x'], toolMessages)).toMatchObject({ source: 'output' });
+    expect(findInSpan(['Fine'], [])).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { placeOf } from '../semantic-errors/find-semantic-error.js';
-import { isOptimizable, spanTextsOf } from '../records/spans/reads/span-contents.js';
+import { isOptimizable, spanTextsOf } from '../records/spans/ingest/span-texts.js';
 import { spansOf } from '../records/spans/reads/trace-filters.js';
 import type { ListSpansQuery } from '../records/spans/reads/trace-queries.dto.js';
 import type { TraceReads } from '../records/spans/reads/trace-reads.js';

@@ -67,7 +67,7 @@ async function loadedDatabase(server) {
 async function load(db, thread, count) {
   const { insertSpans, makeSpanDays } = await import('../../dist/src/records/spans/insert-spans.js');
   const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
-  const { spansOfVllora } = await import('../../dist/src/records/spans/ingest/vllora-json.js');
+  const { spansOfVllora } = await import('../../dist/src/records/spans/ingest/json-bodies.js');
   const { startDayOf } = await import('../../dist/src/records/spans/span-row.js');
   const scope = { project: 'default', keyId: null, now: Date.now(), retentionDays: 30 };
   const start = Date.now() * 1_000 - hourUs;

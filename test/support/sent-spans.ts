@@ -1,7 +1,7 @@
 import type { Queryable } from '../../src/database/column-arrays.js';
 import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
-import { spansOfVllora } from '../../src/records/spans/ingest/vllora-json.js';
+import { spansOfVllora } from '../../src/records/spans/ingest/json-bodies.js';
 import { startDayOf } from '../../src/records/spans/span-row.js';
 import type { RawSpan } from './trace-oracle.js';
 

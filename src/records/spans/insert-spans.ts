@@ -4,46 +4,18 @@ import { type SpanRow, startDayOf } from './span-row.js';
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
 /** Columns that hold a member of the row as it is; null for what a journal of an older server has not. */
-const plain = (type: string, ...names: (keyof SpanRow)[]): Record<string, Column<SpanRow>> =>
-  Object.fromEntries(
-    names.map((name) => [name, [type, (row) => (row[name] as string | number | null) ?? null]]),
-  );
+const plain = (type: string, names: string): Record<string, Column<SpanRow>> =>
+  Object.fromEntries(names.split(' ').map((name) => [name, [type, (row) => row[name as 'model'] ?? null]]));
 
 const columns: Readonly<Record<string, Column<SpanRow>>> = {
   startDay: ['date', startDayOf],
   ...plain(
     'text',
-    'project',
-    'traceId',
-    'spanId',
-    'parentSpanId',
-    'threadId',
-    'runId',
-    'operation',
-    'kind',
-    'callPart',
+    'project traceId spanId parentSpanId threadId runId operation kind callPart status errorMessage',
   ),
-  ...plain('text', 'status', 'errorMessage', 'model', 'requestModel', 'toolName', 'label', 'costSource'),
-  ...plain(
-    'text',
-    'argumentsHash',
-    'keyId',
-    'semanticPattern',
-    'semanticSeverity',
-    'semanticSource',
-    'semanticSnippet',
-  ),
-  ...plain('text', 'semanticCallId'),
-  ...plain(
-    'int8',
-    'startUs',
-    'finishUs',
-    'inputTokens',
-    'outputTokens',
-    'cachedTokens',
-    'reasoningTokens',
-    'ttftUs',
-  ),
+  ...plain('text', 'model requestModel toolName label costSource argumentsHash keyId semanticPattern'),
+  ...plain('text', 'semanticSeverity semanticSource semanticSnippet semanticCallId'),
+  ...plain('int8', 'startUs finishUs inputTokens outputTokens cachedTokens reasoningTokens ttftUs'),
   ...plain('numeric', 'cost'),
   ...plain('uuid', 'executionId'),
   ...plain('jsonb', 'attributes'),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { endsOf } from '../small-answers.js';
-import { type AnalysedSpan, type Focus, issueSeverities, issueTypes } from './analysis.types.js';
+import { type AnalysedSpan, type Focus, issueSeverities, issueTypes } from './analysis-answer.js';
 
 const text = { type: 'string' } as const;
 const textOrNull = { type: ['string', 'null'] } as const;

@@ -3,10 +3,10 @@ import { noLlm } from '../../llm/llm.module.js';
 import type { Tool, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
-import { spanTextsOf } from '../../records/spans/reads/span-contents.js';
+import { spanTextsOf } from '../../records/spans/ingest/span-texts.js';
 import type { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import { ids, misuse, someSpans, traceTool } from '../trace-tool.js';
-import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis.types.js';
+import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis-answer.js';
 import type { SpanAnalyst } from './span-analyst.js';
 
 const mostSpans = 15;

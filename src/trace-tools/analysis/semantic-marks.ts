@@ -3,7 +3,7 @@ import { ExecutionRecorder } from '../../records/executions/execution-recorder.j
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { ToldFailure } from '../../records/spans/ingest/failures.js';
-import type { AnalysedSpan, Analysis } from './analysis.types.js';
+import type { AnalysedSpan, Analysis } from './analysis-answer.js';
 
 const longestReason = 500;
 /** Failures that wait to be looked at: more than these are not kept. */

@@ -1,6 +1,6 @@
-import { LlmEndpoint } from '../../llm/llm-endpoint.js';
+import { LlmEndpoint } from '../../llm/llm.module.js';
 import { type LlmServer, refuse, startLlmServer } from '../../../test/support/llm-endpoint.js';
-import type { AnalysedSpan } from './analysis.types.js';
+import type { AnalysedSpan } from './analysis-answer.js';
 import { SpanAnalyst } from './span-analyst.js';
 
 // Real: the client, HTTP. Scripted: what the model says.

@@ -1,9 +1,15 @@
-import type { ChatOptions, LlmEndpoint } from '../../llm/llm-endpoint.js';
+import type { ChatOptions, LlmEndpoint } from '../../llm/llm.module.js';
 import { messageOf } from '../../common/message-of.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
-import { type BatchAnalysis, merged, readAnswer } from './analysis-answer.js';
+import {
+  type AnalysedSpan,
+  type Analysis,
+  type BatchAnalysis,
+  type Focus,
+  merged,
+  readAnswer,
+} from './analysis-answer.js';
 import { analysisSchema, messagesFor } from './analysis-prompt.js';
-import type { AnalysedSpan, Analysis, Focus } from './analysis.types.js';
 
 const batchSize = 5;
 /** How long an endpoint is taken to refuse a format that it refused: it may have been another fault, or is mended. */

@@ -1,10 +1,8 @@
-import { findInSpan } from '../../../semantic-errors/find-in-span.js';
-import { findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
+import { findInSpan, findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
 import { isSelfReported } from '../../../semantic-errors/self-reported.js';
-import { spanTextsOf } from '../reads/span-contents.js';
+import { type SpanTexts, spanTextsOf, type ToolMessage } from './span-texts.js';
 import type { SpanRow, ToolMessageError } from '../span-row.js';
 import type { Attributes } from './attribute-lookup.js';
-import type { SpanTexts, ToolMessage } from './span-texts.js';
 import { cleanName, cleanText } from './storable-json.js';
 
 type Failures = Pick<
@@ -32,7 +30,10 @@ const most = { toolErrors: 5, name: 256, message: 500 };
 /** The errors that a span's texts tell of. */
 export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
   if (label === ownLabel) return none;
-  const finding = findInSpan({ outputs, toolMessages: toolMessages.map(({ text }) => text) });
+  const finding = findInSpan(
+    outputs,
+    toolMessages.map(({ text }) => text),
+  );
   const errors = toolMessages.flatMap((message) => toolErrorOf(message, finding !== undefined));
   const toolErrors = errors.length > 0 ? errors.slice(0, most.toolErrors) : null;
   if (!finding) return { ...none, toolErrors };

@@ -6,13 +6,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KeyedMutex } from '../../../common/keyed-mutex.js';
 import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './incoming-span.js';
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
-import { spansInJson } from './otlp-json.js';
+import { spansInJson, spansOfVllora } from './json-bodies.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
 import { type ToldFailure, toldFailure } from './failures.js';
-import { spansOfVllora } from './vllora-json.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
-const mostStructures = 1_500_000;
+const mostStructures = 1_000_000;
 /** Bytes of an inflated body: smaller ones are read at once, larger ones in slices and one at a time. */
 const smallBytes = 1_048_576;
 /** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */

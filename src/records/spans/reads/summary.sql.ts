@@ -107,6 +107,8 @@ interface Section {
   readonly most?: number;
 }
 
+const ofSpan = { span_id: 'span_id', trace_id: 'trace_id', operation: 'operation' };
+
 const sections: Readonly<Record<string, Section>> = {
   by_operation: {
     item: { name: 'operation', count: 'spans' },
@@ -173,9 +175,7 @@ const sections: Readonly<Record<string, Section>> = {
   },
   error_spans: {
     item: {
-      span_id: 'span_id',
-      trace_id: 'trace_id',
-      operation: 'operation',
+      ...ofSpan,
       error_message: `left(error_message, ${longestMessage})`,
     },
     from: `counted WHERE status = 'error'`,
@@ -183,9 +183,7 @@ const sections: Readonly<Record<string, Section>> = {
   },
   semantic_error_spans: {
     item: {
-      span_id: 'span_id',
-      trace_id: 'trace_id',
-      operation: 'operation',
+      ...ofSpan,
       detected_pattern: 'semantic_pattern',
       severity: 'semantic_severity',
       source: 'semantic_source',
@@ -196,9 +194,7 @@ const sections: Readonly<Record<string, Section>> = {
   },
   tool_call_errors: {
     item: {
-      span_id: 'span_id',
-      trace_id: 'trace_id',
-      operation: 'operation',
+      ...ofSpan,
       tool_name: 'tool_name',
       message: 'message',
     },
@@ -207,9 +203,7 @@ const sections: Readonly<Record<string, Section>> = {
   },
   slowest_spans: {
     item: {
-      span_id: 'span_id',
-      trace_id: 'trace_id',
-      operation: 'operation',
+      ...ofSpan,
       duration_ms: 'duration_ms',
       self_ms: 'self_ms',
       ttft_ms: 'round(ttft_us / 1000.0)',
@@ -222,9 +216,7 @@ const sections: Readonly<Record<string, Section>> = {
   },
   expensive_spans: {
     item: {
-      span_id: 'span_id',
-      trace_id: 'trace_id',
-      operation: 'operation',
+      ...ofSpan,
       cost: 'round(call_cost, 6)',
       model: 'call_model',
     },

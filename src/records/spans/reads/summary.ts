@@ -1,5 +1,3 @@
-import type { DifferenceView, RunComparisonView } from './trace-views.dto.js';
-
 /** A row of `selectSummary`. */
 export interface SummaryRow {
   readonly section: string;
@@ -114,7 +112,7 @@ const namesOf = (section: string, list: object): object => ({
 const percentOf = (part: number, whole: number): number => (whole > 0 ? Math.round((part / whole) * 100) : 0);
 
 /** Figures of two summaries; percent with one decimal. */
-export function comparisonOf(a: SpansSummary, b: SpansSummary): RunComparisonView {
+export function comparisonOf(a: SpansSummary, b: SpansSummary) {
   const after = figuresOf(b);
   const pairs = Object.entries(figuresOf(a)).map(
     ([name, before]) => [name, differenceOf(before, after[name] ?? 0)] as const,
@@ -137,7 +135,7 @@ function figuresOf({ summary, latency }: SpansSummary): Record<string, number> {
 }
 
 /** More digits than a cost has are the arithmetic's. */
-function differenceOf(a: number, b: number): DifferenceView {
+function differenceOf(a: number, b: number) {
   const change = Number((b - a).toFixed(6));
   return { a, b, change, change_percent: a === 0 ? null : Math.round((change / a) * 1_000) / 10 };
 }

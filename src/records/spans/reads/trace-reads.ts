@@ -13,7 +13,7 @@ import {
 } from './groups.sql.js';
 import type { Page, SpanFilter, Statement } from './span-filter.sql.js';
 import * as sql from './spans.sql.js';
-import { selectSkeleton } from './skeleton.sql.js';
+import { selectSkeleton } from './spans.sql.js';
 import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
 import type * as views from './trace-views.dto.js';

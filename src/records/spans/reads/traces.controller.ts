@@ -163,7 +163,10 @@ export class TracesController {
     'not_found',
   )
   @ApiExtraModels(views.DifferenceView)
-  async compareRuns(@CurrentProject() project: string, @Query() query: queries.CompareQuery) {
+  async compareRuns(
+    @CurrentProject() project: string,
+    @Query() query: queries.CompareQuery,
+  ): Promise<views.RunComparisonView> {
     const summaryOf = async (id: string) => {
       const summary = await this.reads.summary({ project, runIds: [id] });
       if (summary.summary.total_spans === 0) throw unknown('run', id);
