@@ -56,7 +56,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
     }
   }
 
-  /** What holds for a tool on this host. */
+  /** Restrictions that hold for a tool on this host. */
   effective(tool: Restricted): EffectiveSandbox {
     if (tool.url) return elsewhere.effective;
     return this.withSpawner(this.sandbox.effective(demandsOf(tool)));

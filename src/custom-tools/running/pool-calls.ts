@@ -18,9 +18,9 @@ import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.j
 
 /** A call as the processes of a tool get it. */
 export interface PoolJob {
-  /** What is written, once the milliseconds that are left are known. */
+  /** Makes the request's parameters, given the milliseconds that are left. */
   readonly params: (remainingMs: number) => object;
-  /** Of the tool that is called. */
+  /** Annotations of the tool that is called. */
   readonly annotations: ToolAnnotations;
   /** It wants a process that has served nobody yet. */
   readonly fresh: boolean;
@@ -243,7 +243,7 @@ const repeatable: ReadonlySet<PoolFailureReason> = new Set([
   'timeout',
 ]);
 
-/** What decides whether a failed call is run once more. */
+/** Facts that decide whether a failed call is run once more. */
 export interface RepetitionFacts {
   /** How often it was run; the first time is 1. */
   readonly attempt: number;
@@ -272,7 +272,7 @@ export function isResultUnknown(written: boolean, { readOnly }: Pick<ToolAnnotat
   return written && !readOnly;
 }
 
-/** What an agent must know before it calls again. */
+/** Adds to a message what an agent must know before it calls again. */
 export function sayResultUnknown(
   message: string,
   { idempotent }: Pick<ToolAnnotations, 'idempotent'>,
