@@ -138,14 +138,9 @@ export class PoolCalls {
     { deadline, cancellation }: ToolRun,
   ): boolean {
     const { maxRetries, retryDelayMs } = this.tool;
-    return mayRepeat(failure, {
-      attempt,
-      maxRetries,
-      retryDelayMs,
-      idempotent: job.annotations.idempotent,
-      remainingMs: deadline.remainingMs(),
-      aborted: cancellation.isCancelled,
-    });
+    const facts = { attempt, maxRetries, retryDelayMs, idempotent: job.annotations.idempotent };
+    const [remainingMs, aborted] = [deadline.remainingMs(), cancellation.isCancelled];
+    return mayRepeat(failure, { ...facts, remainingMs, aborted });
   }
 
   /** @param written any of the tries may have reached a process */
