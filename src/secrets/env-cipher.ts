@@ -131,7 +131,7 @@ export interface SealedValue {
 /** A tool's environment as it is stored, by variable. Text is a value from before there was encryption. */
 export type StoredEnv = Readonly<Record<string, SealedValue | string>>;
 
-/** What answers show instead of a value. Sent back it means: as it is. */
+/** Placeholder that answers show instead of a value. Sent back it leaves the value as it is. */
 export const hiddenValue = '***';
 
 /** Values of environment variables are write-only: an answer shows their names. */
@@ -139,7 +139,7 @@ export function withoutValues(env: StoredEnv): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
 }
 
-/** What tells one value of an environment from another without telling anything of either. */
+/** Identity by which values are compared, which reveals nothing of the value. */
 export function identityOf(stored: SealedValue | string): string | undefined {
   return typeof stored === 'string' ? undefined : stored.id;
 }

@@ -30,9 +30,9 @@ export interface Unpacked {
 }
 
 const longestPath = 512;
-/** Of the headers that give the next entry a long name. */
+/** Maximum bytes of the headers that give the next entry a long name. */
 const maxMetaBytes = 65_536;
-/** Of an entry in a tar beside its content: its headers and its padding. */
+/** Bytes of an entry in a tar beside its content: headers and padding. */
 const entryOverhead = 4_096;
 const gzipMagic = 0x1f;
 const regularFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);

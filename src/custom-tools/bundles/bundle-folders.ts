@@ -184,7 +184,7 @@ export class BundleFilesView {
 }
 
 const mostFiles = 200;
-/** Of all contents together. */
+/** Maximum bytes of all contents together. */
 const mostBytes = 1_048_576;
 const executableBits = 0o111;
 

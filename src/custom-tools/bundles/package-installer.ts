@@ -18,7 +18,7 @@ const logChars = 65_536;
 const shownChars = 2_000;
 const askTimeoutMs = 30_000;
 const memoryMB = 1_024;
-/** By them npm and pip are told of registries, and of the files that tell them. */
+/** Variables that name registries to npm and pip, or the files that do. */
 const registryVariables = [
   ...['PATH', 'HOME', 'LANG', 'npm_config_registry', 'NPM_CONFIG_REGISTRY'],
   ...['npm_config_userconfig', 'NPM_CONFIG_USERCONFIG', 'npm_config_globalconfig', 'NPM_CONFIG_GLOBALCONFIG'],
@@ -215,7 +215,7 @@ const npm: Ecosystem = {
   ],
 };
 
-/** As `python3 -m pip`, but what it unpacks lies beside the requirements: that may be more than a tool's private folder holds. */
+/** Runs `python3 -m pip` so that it unpacks beside the requirements: packages may be larger than a tool's private folder. */
 const runPip =
   'import os, runpy; os.environ["TMPDIR"] = os.getcwd(); runpy.run_module("pip", run_name="__main__")';
 /** The public index keeps its files on a host of their own. */

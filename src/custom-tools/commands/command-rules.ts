@@ -7,7 +7,7 @@ import { wrong } from '../../rest/wrong-field.js';
 
 /** An executable that was found, and its arguments. */
 export interface FoundCommand {
-  /** As registered. */
+  /** The command as it was registered. */
   readonly command: string;
   readonly args: readonly string[];
   /** The same arguments as registered, before those that name files were made absolute. */
@@ -99,7 +99,7 @@ export class CommandRules {
         `is no harmless option: with CUSTOM_TOOLS_ALLOWED_ROOTS only ${harmlessOptions} may stand before the script ` +
           `of ${command}. Write others into the #! line of an executable script and register that, or ${moving}`,
       );
-    // By its path, so that no interpreter takes it for a subcommand.
+    // A path, so that no interpreter takes it for a subcommand.
     return args.with(first, await this.checkScript(resolve(cwd, arg), `/args/${first}`));
   }
 

@@ -46,7 +46,7 @@ export class CustomTool {
   @Column('jsonb') env!: StoredEnv;
   /** Stored as `json`, like the definitions: in the order of its author. */
   @Column('json', { name: 'input_schema' }) inputSchema!: JsonSchema;
-  /** Of an MCP server: the tools that were approved, as they were listed then. */
+  /** Tools of an MCP server that were approved, as they were listed then. */
   @Column('json', { nullable: true }) definitions!: McpDefinition[] | null;
   @Column('integer', { name: 'timeout_ms' }) timeoutMs!: number;
   @Column('integer', { name: 'max_retries' }) maxRetries!: number;
@@ -67,7 +67,7 @@ export class CustomTool {
     number | null;
   /** How long a result answers equal calls; null: never. */
   @Column('integer', { name: 'cache_ttl_ms', nullable: true }) cacheTtlMs!: number | null;
-  /** Of which executions input and answer are kept. */
+  /** Executions whose input and answer are kept. */
   @Column('text') capture!: CaptureSetting;
   /** The current one's number; 0 until its first is made. */
   @Column('integer') revision!: number;

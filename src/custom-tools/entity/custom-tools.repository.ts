@@ -6,7 +6,7 @@ import { sanitisedText } from '../../common/pg-text.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 import type { Reply } from '../../process-pool/pool.types.js';
 
-/** What health checks write of a tool. */
+/** Columns that health checks write. */
 export interface ToolCondition {
   readonly status?: ToolStatus;
   readonly healthStatus?: HealthStatus;

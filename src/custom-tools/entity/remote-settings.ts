@@ -22,7 +22,7 @@ const ownHeaders = new Set(
   ),
 );
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-/** What such a header holds would be shown to whoever may list tools. */
+/** Names of headers that hold secrets: their values would be shown to all who may list tools. */
 const secretHeader = /auth|cookie|token|secret|key|session/i;
 /** `${NAME}` in a header stands for the value of a variable in `env`. */
 const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;

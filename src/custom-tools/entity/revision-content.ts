@@ -6,7 +6,7 @@ import type { CustomTool } from './custom-tool.entity.js';
 import { identityOf, type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
 import type { LaterSetting, ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
 
-/** What identifies a revision. */
+/** Content that identifies a revision. */
 export interface RevisionContent {
   readonly configuration: ToolConfiguration;
   readonly env: StoredEnv;

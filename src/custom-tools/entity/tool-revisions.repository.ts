@@ -8,7 +8,7 @@ import { CustomToolRevision, type RevisionSource } from './tool-revision.entity.
 
 const uniqueViolation = '23505';
 
-/** Who changes a tool, and why. */
+/** Author and reason of a change. */
 export interface RevisionOrigin {
   readonly source: RevisionSource;
   /** The caller's user id, or `toolkeeper`. */

@@ -67,7 +67,7 @@ const HostRules = (): PropertyDecorator =>
     (hosts as string[]).every((host) => parseHostRule(host) !== undefined),
   );
 
-/** What a tool's process may touch. */
+/** Files, hosts and resources that a tool's process may use. */
 export class SandboxSettings {
   @OptionalTextList({
     nullable: true,
@@ -86,7 +86,7 @@ export class SandboxSettings {
   @OptionalInt(10, 3_600_000, { nullable: true, example: 10000 }) readonly maxExecutionMs?: number;
 }
 
-/** What a tool is trusted to do. */
+/** Acts that a tool is trusted with. */
 export class ToolPermissions {
   @OptionalFlag({ nullable: true, example: true }) readonly canReadFiles?: boolean;
   @OptionalFlag({ nullable: true, example: false }) readonly canWriteFiles?: boolean;

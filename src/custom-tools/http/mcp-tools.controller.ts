@@ -162,7 +162,7 @@ export class McpToolsController {
   }
 }
 
-/** What is approved from now on: what was before, with what is listed now in the place of those that are wanted. */
+/** Definitions that are approved from now on: the ones before, those that are wanted replaced by what is listed now. */
 function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
   const held = reviews.filter(({ state }) => state === 'held');
   for (const [n, name] of (wanted ?? []).entries()) {

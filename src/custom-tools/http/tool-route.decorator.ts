@@ -14,7 +14,7 @@ export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
     ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
   );
 
-/** For routes below the name of a custom tool. */
+/** Documents the path parameter of routes below the name of a custom tool. */
 export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });
 
 /** A route of one custom tool that answers 200: what it answers and does, and its problems beside `not_found`. */
@@ -32,7 +32,7 @@ export const ToolRoute = (
     ApiProblems('not_found', ...problems),
   );
 
-/** For routes that may ask for a grant. */
+/** Documents the 422 of routes that may ask for a grant. */
 export const ApiNotGranted = (): MethodDecorator =>
   ApiResponse({
     status: 422,

@@ -26,7 +26,7 @@ export interface PreparedLaunch extends ResolvedCommand {
   /** The directory that is the tool's own, or its file alone. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
-  /** Of an MCP server; absent: its processes are spoken to as docs/tools/protocol.md says. */
+  /** Dialect of an MCP server; absent: the protocol is that of docs/tools/protocol.md. */
   readonly dialect?: Dialect;
   /** Starts sessions with a tool that runs elsewhere: no process is started. */
   readonly remote?: Launcher;

@@ -92,7 +92,7 @@ export class ProgramFiles {
   }
 }
 
-/** In chunks: a read of 16 MiB at once would hold the event loop up. */
+/** Hashes in chunks: a read of 16 MiB at once would hold the event loop up. */
 async function hashOf(path: string): Promise<string> {
   const file = await openRegularFile(path);
   try {

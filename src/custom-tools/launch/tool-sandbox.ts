@@ -6,7 +6,6 @@ import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { ToolPermissions } from '../entity/tool-settings.js';
 import type { PreparedLaunch } from './launch-preparation.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 
@@ -56,7 +55,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
     }
   }
 
-  /** What holds for a tool on this host. */
+  /** Restrictions that hold for a tool on this host. */
   effective(tool: Restricted): EffectiveSandbox {
     if (tool.url) return elsewhere.effective;
     return this.withSpawner(this.sandbox.effective(demandsOf(tool)));
@@ -83,21 +82,12 @@ const elsewhere: Omit<Confined, 'command'> = {
 
 const demandsOf = ({ sandbox, permissions }: Restricted) => ({ ...sandbox, ...permissions });
 
-const permissionFields = [
-  'canReadFiles',
-  'canWriteFiles',
-  'canNetwork',
-  'canExecuteCommands',
-] as const satisfies readonly (keyof ToolPermissions)[];
+const permissionFields = ['canReadFiles', 'canWriteFiles', 'canNetwork', 'canExecuteCommands'];
 
-function refusalOf({ field, message, index }: SandboxRefusal, tool: Confinable): Problem {
-  const pointer = pointerOf(field, tool);
+function refusalOf({ field, message, index }: SandboxRefusal, { workingDir }: Confinable): Problem {
+  // A tool's own place is its working directory, else that of the program it is started from.
+  const own = workingDir ? '/workingDir' : '/command';
+  const member = `/${permissionFields.includes(field) ? 'permissions' : 'sandbox'}/${field}`;
+  const pointer = field === 'own' ? own : member;
   return index === undefined ? wrong(pointer, message) : notGranted(`${pointer}/${index}`, message);
-}
-
-/** A tool's own place is its working directory, else that of the program it is started from. */
-function pointerOf(field: string, { workingDir }: Confinable): string {
-  if (field === 'own') return workingDir ? '/workingDir' : '/command';
-  const isPermission = (permissionFields as readonly string[]).includes(field);
-  return `/${isPermission ? 'permissions' : 'sandbox'}/${field}`;
 }

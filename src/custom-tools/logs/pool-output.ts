@@ -96,7 +96,7 @@ export class PoolOutput {
   }
 }
 
-/** As many whole characters as fit. */
+/** Cuts a text to as many whole characters as fit. */
 function upTo(maxBytes: number, text: string): string {
   const bytes = Buffer.from(text);
   return bytes.length <= maxBytes

@@ -51,7 +51,7 @@ export class LogEntryView {
 
 export type LogEntry = Omit<LogEntryView, 'id'>;
 
-/** What is kept of one tool's log. */
+/** Latest entries of one tool's log. */
 export type LogRing = EventRing<LogEntry>;
 
 /** One tool's log and what its processes may still write into it. */
@@ -89,7 +89,7 @@ export class ToolLogs {
     return { tool, ring, budget: new LineBudget(linesPerSecond), maxLineBytes };
   }
 
-  /** What happened to a tool; a tool without a log is one that is gone. */
+  /** Logs an event of a tool; a tool without a log is one that is gone. */
   append(entry: Omit<LogEntry, 'timestamp'>): void {
     this.books.get(entry.tool)?.ring.append({ timestamp: new Date().toISOString(), ...entry });
   }

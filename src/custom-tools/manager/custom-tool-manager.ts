@@ -81,7 +81,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
-  /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
+  /** Replaces a tool by what its tool.json says now: members that it leaves out take their defaults again. */
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const stored = await this.repository.get(create.name);

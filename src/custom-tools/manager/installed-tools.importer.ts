@@ -179,7 +179,7 @@ export class InstalledFolders {
     }
   }
 
-  /** What tools write beside themselves (data, logs) changes no tool. @param name null if the system does not tell it */
+  /** Data and logs that tools write beside themselves change no tool. @param name null if the system does not tell it */
   private changed(folder: string, name: string | null): void {
     if (name === null || name === 'tool.json' || isScriptName(name) || folder === this.dir) this.onChange();
   }

@@ -45,7 +45,7 @@ interface Found {
   readonly name: string;
   readonly row: ToolState | undefined;
   readonly step: Step | undefined;
-  /** What a try would try: the revision and the files. */
+  /** The revision and the files that a try would start. */
   readonly what: string;
   /** Paths of files that are others than those that run, and of those the ones that are not there any more. */
   readonly changed: readonly string[];
@@ -192,11 +192,11 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private async load({ name, row, what }: Found): Promise<void> {
     try {
       await this.manager.load(name);
-      // What runs goes on where the new revision cannot be started for a moment.
+      // The revision that runs goes on if the new one cannot be started for a moment.
       if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row)) this.inVain(name, what);
     } catch (error) {
       if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
-      // What is wrong with the tool itself, such as a schema that costs too much here, shows in its status.
+      // A fault of the tool itself, such as a schema that costs too much here, shows in its status.
       if (error instanceof Problem && !this.running.get(name))
         await this.supervisor.broken(name, error.detail);
     }
@@ -275,7 +275,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     this.underWay.set(kind, done);
   }
 
-  /** What goes wrong with one is logged and holds up no other. */
+  /** Logs what goes wrong with one item; the others go on. */
   private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
     const lanes = bulkhead(width, Infinity);
     const run = async (item: T): Promise<void> => {

@@ -1,7 +1,7 @@
 import { type BackOff, backOff } from '../../common/back-off.js';
 import type { ToolState } from '../entity/custom-tools.repository.js';
 
-/** What a round sees of one tool: what its row and its files ask for, and what runs. */
+/** State of one tool in a round: what its row and its files ask for, and what runs. */
 export interface Sighting {
   /** Absent: the tool was removed. */
   readonly row?: Pick<ToolState, 'status' | 'healthStatus'> | undefined;
@@ -46,7 +46,7 @@ export function stepFor({ row, running, mayTry, checks }: Sighting): Step | unde
 }
 
 interface Failure {
-  /** What was tried: a tool's revision and files. */
+  /** The revision and files that were tried. */
   readonly what: string;
   readonly failures: number;
   readonly dueAt: number;

@@ -18,7 +18,7 @@ import { wrong } from '../../rest/wrong-field.js';
 import { parse } from 'secure-json-parse';
 import { messageOf } from '../../common/message-of.js';
 
-/** As MCP's defaults: nothing is promised, everything may happen. */
+/** MCP's defaults: nothing is promised, everything may happen. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 
 /**
@@ -174,7 +174,7 @@ export function checkCache({
   if (cacheTtlMs && !annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
 }
 
-/** What a change names, but for its environment. */
+/** Settings that a change names, without its environment. */
 export function changedSettings(tool: CustomTool, changes: CustomToolUpdate): Partial<CustomTool> {
   const { env: _sealedByTheCaller, annotations, sandbox, permissions, thresholds, ...others } = changes;
   return {

@@ -22,7 +22,7 @@ import type { PreparedTool } from '../launch/tool-inspector.js';
 import { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
-/** What runs, as far as it can be told apart. */
+/** Identity of what runs. */
 export interface RunningRevision {
   /** Its number; stands in the metadata of every execution. */
   readonly revision: number;

@@ -50,18 +50,18 @@ export class McpServerWrapper extends CustomToolWrapper {
     this.refresh();
   }
 
-  /** What its processes list; undefined where it has none. */
+  /** Tools that its processes list; undefined if it has no processes. */
   get listing(): McpListing | undefined {
     return 'listing' in this.backend ? this.backend.listing : undefined;
   }
 
-  /** What it lists has changed. */
+  /** Reviews its tools anew, after its list has changed. */
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
     this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
   }
 
-  /** Of all tools that were approved or are listed. */
+  /** Reviews of all tools that were approved or are listed. */
   review(): readonly McpReview[] {
     return [...this.reviews.values()];
   }

@@ -18,9 +18,9 @@ import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.j
 
 /** A call as the processes of a tool get it. */
 export interface PoolJob {
-  /** What is written, once the milliseconds that are left are known. */
+  /** Makes the request's parameters, given the milliseconds that are left. */
   readonly params: (remainingMs: number) => object;
-  /** Of the tool that is called. */
+  /** Annotations of the tool that is called. */
   readonly annotations: ToolAnnotations;
   /** It wants a process that has served nobody yet. */
   readonly fresh: boolean;
@@ -138,14 +138,9 @@ export class PoolCalls {
     { deadline, cancellation }: ToolRun,
   ): boolean {
     const { maxRetries, retryDelayMs } = this.tool;
-    return mayRepeat(failure, {
-      attempt,
-      maxRetries,
-      retryDelayMs,
-      idempotent: job.annotations.idempotent,
-      remainingMs: deadline.remainingMs(),
-      aborted: cancellation.isCancelled,
-    });
+    const facts = { attempt, maxRetries, retryDelayMs, idempotent: job.annotations.idempotent };
+    const [remainingMs, aborted] = [deadline.remainingMs(), cancellation.isCancelled];
+    return mayRepeat(failure, { ...facts, remainingMs, aborted });
   }
 
   /** @param written any of the tries may have reached a process */
@@ -243,7 +238,7 @@ const repeatable: ReadonlySet<PoolFailureReason> = new Set([
   'timeout',
 ]);
 
-/** What decides whether a failed call is run once more. */
+/** Facts that decide whether a failed call is run once more. */
 export interface RepetitionFacts {
   /** How often it was run; the first time is 1. */
   readonly attempt: number;
@@ -272,7 +267,7 @@ export function isResultUnknown(written: boolean, { readOnly }: Pick<ToolAnnotat
   return written && !readOnly;
 }
 
-/** What an agent must know before it calls again. */
+/** Adds to a message what an agent must know before it calls again. */
 export function sayResultUnknown(
   message: string,
   { idempotent }: Pick<ToolAnnotations, 'idempotent'>,

@@ -62,7 +62,7 @@ export class RunningTools {
     return [...this.wrappers.values()];
   }
 
-  /** Of an MCP server that is loaded: its tools, and which of them can be called. */
+  /** Returns a loaded MCP server, which knows its tools and which of them can be called. */
   server(name: string): McpServerWrapper | undefined {
     const wrapper = this.wrappers.get(name);
     return wrapper instanceof McpServerWrapper ? wrapper : undefined;

@@ -19,12 +19,12 @@ export interface RunningBackend {
   /** Absent: the projects share their processes. */
   readonly projects?: ProjectPools;
   readonly workingDir: string;
-  /** What is started, links resolved. */
+  /** Path of the program that is started, links resolved. */
   readonly realPath: string;
   readonly redactor: Redactor;
   /** The sandbox of its processes. */
   readonly confined: Pick<Confined, 'effective' | 'brokenRule' | 'hint'>;
-  /** Of an MCP server: the tools that it lists. */
+  /** Tools that an MCP server lists. */
   readonly listing?: McpListing;
 }
 

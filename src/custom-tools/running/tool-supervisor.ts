@@ -19,7 +19,7 @@ import { ProcessMetrics } from './process.metrics.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { sumOfStats } from './tool-backend.js';
 
-/** What may be wrong with a tool, the least first; one that is well has none. */
+/** Conditions of a tool that is not well, the mildest first. */
 const ailments = ['degraded', 'crashed', 'failed'] as const;
 type Ailment = (typeof ailments)[number];
 type Report = Omit<ToolEvent, 'timestamp'>;
@@ -115,7 +115,7 @@ export class ToolSupervisor {
     calls.subscribe((event) => this.onCall(event));
   }
 
-  /** What a tool's processes do now; undefined if it has none and cannot have any. */
+  /** Processes of a tool by state; undefined if it has none and cannot have any. */
   processesOf(name: string): PoolStats | undefined {
     return sumOfStats(this.running.poolsOf(name));
   }

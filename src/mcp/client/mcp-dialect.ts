@@ -25,7 +25,7 @@ const listPauses = { firstMs: 250, longestMs: 60_000 };
 const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const methodNotFound = -32601;
 
-/** What a server may ask of its client, and this one does not offer. */
+/** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'Toolkeeper offers no sampling: a server gets no model of its callers',
   'elicitation/create': 'Toolkeeper offers no elicitation: nobody is there to be asked',
@@ -50,7 +50,7 @@ export function mcpDialect(roots: readonly string[]): Dialect {
   };
 }
 
-/** What is between the client and one process of a server. */
+/** Session with one process of a server. */
 class McpSession {
   private about: Omit<Handshake, 'tools'> = {};
   private isListing = true;
@@ -185,7 +185,7 @@ function readMcpNotice(method: unknown, params: unknown): AddressedNotice | 'unk
   }
   const { level, logger, data } = params;
   const from = typeof logger === 'string' ? `${logger}: ` : '';
-  // Of data that is no text there is an excerpt to read, and all of it beside.
+  // Data that is no text is shown as an excerpt, and handed on whole beside it.
   const said = typeof data === 'string' ? data : jsonExcerpt(data ?? null, 200);
   const notice = readLog({ level, message: `${from}${said}`, ...(typeof data !== 'string' && { data }) });
   return notice ? { notice } : 'malformed';

@@ -11,7 +11,7 @@ export type McpToolState = (typeof mcpToolStates)[number];
 
 /** One tool of a server: what was approved, what is listed, and what follows. */
 export interface McpReview {
-  /** As the server calls it; shortened where that is no name. */
+  /** Name by which the server calls it; shortened if that is no name. */
   readonly name: string;
   readonly state: McpToolState;
   /** Why it is not callable. */
@@ -123,7 +123,7 @@ type Tools = readonly Readonly<Record<string, unknown>>[];
 
 /** The tools that the processes of one server list now. */
 export class McpListing {
-  /** As they are listed; absent until a process has started. */
+  /** Definitions as listed; absent until a process has started. */
   tools: Tools | undefined;
   /** SHA-256 of the list; absent until there is one. */
   hash: string | undefined;

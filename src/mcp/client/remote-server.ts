@@ -17,7 +17,7 @@ export interface RemoteAddress {
 }
 
 export interface RemoteLimits {
-  /** Of one message. */
+  /** Maximum bytes of one message. */
   readonly maxBytes: number;
   /** The most lines a second of one stream of events: it is read no faster. */
   readonly linesPerSecond: number;
@@ -236,7 +236,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return undefined;
   }
 
-  /** What the server says outside of any answer; not every server does. */
+  /** Follows what the server sends outside of any answer; not every server does. */
   private async listen(): Promise<void> {
     if (this.listens) return;
     this.listens = true;
@@ -260,7 +260,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       const { result } = JSON.parse(text) as { result?: { protocolVersion?: unknown } };
       if (typeof result?.protocolVersion === 'string') this.revision ??= result.protocolVersion;
     } catch {
-      // Who reads the line says so.
+      // The reader of the line reports it.
     }
   }
 
