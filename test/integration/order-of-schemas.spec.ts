@@ -5,6 +5,7 @@ import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
 
 // real: servers one after another on one database, tools' processes, the migration that keeps orders, undone and applied
 // again; mock: nothing
@@ -99,11 +100,33 @@ it('so they do after a restart', async () => {
   for (const name of names) expect([name, await inOrder(name)]).toEqual([name, true]);
 });
 
-it('rows from before keep what runs, without a revision and with nothing held back', async () => {
+it('rows from before regain it by the next handshake, without a revision and with nothing held back', async () => {
   await withOlderRows();
-  for (const name of ['said', 'given', 'server__send'])
-    await tk.call(name, { subject: '', to: '' }).expect(200, /"success"/);
+  await until(() => inOrder('server__send'), { what: 'the order of the server that was started' });
+  expect(await inOrder('said')).toBe(false);
+  await tk.call('said', { subject: '', to: '' }).expect(200, /"success"/);
+  await until(() => inOrder('said'), { what: 'the order of the tool that was called' });
+  await tk.call('server__send', { subject: '', to: '' }).expect(200, /"success"/);
+  // Nobody but its registration knows it.
+  expect(await inOrder('given')).toBe(false);
+
   for (const name of ['said', 'given', 'server']) expect([name, await revisionsOf(name)]).toEqual([name, 1]);
   const { data } = await get('custom-tools/server/tools');
   expect(data.filter(({ state }: Json) => state !== 'callable')).toEqual([]);
+
+  await tk.close();
+  await start();
+  for (const name of ['said', 'server__send']) expect([name, await inOrder(name)]).toEqual([name, true]);
+});
+
+it.each(['enable', 'patch'])('rows from before regain it by %s, which asks the executable', async (how) => {
+  await withOlderRows();
+  if (how === 'enable') {
+    await tk.http.post('/api/v1/custom-tools/said/disable').expect(200);
+    await tk.http.post('/api/v1/custom-tools/said/enable').expect(200);
+  } else {
+    await tk.http.patch('/api/v1/custom-tools/said').send({ inputSchema }).expect(200);
+  }
+  expect(await inOrder('said')).toBe(true);
+  expect(await revisionsOf('said')).toBe(1);
 });

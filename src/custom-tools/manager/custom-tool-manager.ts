@@ -19,6 +19,7 @@ import {
   ToolInspector,
   type ValidationView,
 } from '../launch/tool-inspector.js';
+import { isInSameOrder, reordered } from '../entity/order-of-schemas.js';
 import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
 import { offeredAs, Registrations, type Request } from './registrations.js';
 import { completed } from './tool-registration.js';
@@ -40,6 +41,11 @@ export class CustomToolManager implements ToolHistory {
     registry: ToolRegistry,
   ) {
     registry.history = this;
+    running.events.subscribe((event) => {
+      const tool = event.type === 'spawn' && this.running.get(event.pool)?.tool;
+      // Should it fail, the next process that starts is another chance.
+      if (tool && reordered(tool, event.handshake)) void this.reload(tool.name).catch(() => undefined);
+    });
   }
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
@@ -247,13 +253,14 @@ export class CustomToolManager implements ToolHistory {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    Object.assign(tool, answeredNow(inspected.health), { status, env });
+    Object.assign(tool, answeredNow(inspected.health), { status, env }, reordered(tool, inspected.handshake));
     const prepared = await this.inspector.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.supervisor.stored(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const running = this.running.get(saved.name);
-    const runs = readAs !== 'error' && running?.serves(saved, prepared.content);
+    const runs =
+      readAs !== 'error' && running?.serves(saved, prepared.content) && isInSameOrder(saved, running.tool);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }
