@@ -13,7 +13,7 @@ import { Problem } from '../../common/errors.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { fieldChanges } from '../entity/revision-content.js';
 import { wrong } from '../../rest/wrong-field.js';
-import { CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
+import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
@@ -103,6 +103,7 @@ export class McpToolsController {
     "List an MCP server's tools, and which of them can be called",
     'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
   )
+  @ApiName('files')
   async listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
     const tool = await this.manager.get(name);
     checkServer(tool);
@@ -122,6 +123,7 @@ export class McpToolsController {
     'conflict',
     'tool_unavailable',
   )
+  @ApiName('files')
   async approveMcpTools(
     @Param('name') name: string,
     @Body() { listHash, tools }: ApproveBody,
