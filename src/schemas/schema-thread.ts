@@ -38,6 +38,7 @@ export class SchemaThread {
   private started: Promise<unknown> | undefined;
   private last: Promise<unknown> = Promise.resolve();
   private waiting = 0;
+  private stopped = false;
 
   constructor(
     private readonly name: string,
@@ -50,10 +51,12 @@ export class SchemaThread {
     });
   }
 
-  /** @throws Error that says what is wrong with the schema; ThreadBusy; WorkerEnded if it takes too much */
+  /** @throws Error that says what is wrong with the schema; ThreadBusy; WorkerEnded if it takes too much, or was stopped */
   ask(question: SchemaTrial): Promise<number>;
   ask(question: SchemaPass): Promise<readonly FieldProblem[]>;
   async ask(question: SchemaTrial | SchemaPass): Promise<SchemaAnswer> {
+    // A tool that is loaded while the server stops would start the thread once more.
+    if (this.stopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
     if (this.waiting >= this.maxWaiting)
       throw new ThreadBusy(`${this.maxWaiting} inputs that take long to validate wait already`);
     this.waiting += 1;
@@ -66,7 +69,7 @@ export class SchemaThread {
   }
 
   stop(): Promise<void> {
-    this.started = undefined;
+    this.stopped = true;
     return this.worker.stop();
   }
 
