@@ -45,7 +45,11 @@ export class Pulse {
   }
 }
 
-/** python3 itself: a version manager's script in its place costs 100 ms a start. */
+/** python3 itself, the system's first: a version manager's costs 100 ms a start and may be closed to the users of tools. */
 export function realInterpreter(): string {
-  return execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
+  const env = { ...process.env, PATH: `/usr/bin:${process.env['PATH']}` };
+  return execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], {
+    encoding: 'utf8',
+    env,
+  }).trim();
 }
