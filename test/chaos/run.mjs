@@ -5,6 +5,8 @@
  */
 import '../support/typescript.mjs';
 
+// Tools of a server that is root run as users of their own: the drills' folders are open to them.
+if (process.getuid?.() === 0) process.umask(0);
 process.chdir(new URL('../..', import.meta.url).pathname);
 const [, , suite] = process.argv;
 if (suite === 'recording') await import('./recording/recording.ts');
