@@ -3,14 +3,19 @@ import { readFileSync } from 'node:fs';
 /** `<pid>-<start time>`: the pid alone may be given to another process later, the pair never. */
 export type ProcessIdentity = string;
 
-const [stateField, startTimeField] = [0, 19];
+const [stateField, flagsField, startTimeField] = [0, 6, 19];
+/** The kernel's flag (PF_EXITING) of a process that runs no more of its program and is about to close its files. */
+const exitingFlag = 0x4;
 
 /**
  * The identity of a process, or undefined where it has ended; a zombie has ended.
  * @throws Error when that cannot be told, for want of a file descriptor, say
  */
 export function identityOf(pid: number): ProcessIdentity | undefined {
-  const fields = statOf(pid);
+  return identityIn(pid, statOf(pid));
+}
+
+function identityIn(pid: number, fields: readonly string[]): ProcessIdentity | undefined {
   const startTime = fields[startTimeField];
   return startTime === undefined || fields[stateField] === 'Z' ? undefined : `${pid}-${startTime}`;
 }
@@ -19,6 +24,19 @@ export function identityOf(pid: number): ProcessIdentity | undefined {
 export function lives(identity: ProcessIdentity): boolean {
   try {
     return identityOf(Number.parseInt(identity, 10)) === identity;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * It has ended, or is on its way: others see its files closed before its parent hears of its end. Also where that
+ * cannot be told, since the caller then waits.
+ */
+export function isEnding(pid: number): boolean {
+  try {
+    const fields = statOf(pid);
+    return identityIn(pid, fields) === undefined || (Number(fields[flagsField]) & exitingFlag) !== 0;
   } catch {
     return true;
   }

@@ -1,3 +1,4 @@
+import { whenItRunsOn } from './process-end.js';
 import type { JsonObject } from '../common/json.js';
 import { Conversation, type Exchange } from './conversation.js';
 import { ownDialect, whyNotStarted } from './own-dialect.js';
@@ -22,8 +23,6 @@ import {
 } from './pool.types.js';
 
 const tailBytes = 2_048;
-/** A process that closed a pipe gets this long to exit by itself, on a busy machine too. */
-const exitGraceMs = 5_000;
 const endedThen = 'It ended right after its answer to "initialize"';
 const unread = (bytes: number, most: number): string =>
   `${bytes} bytes would wait in the tool's input, over ${most}`;
@@ -264,7 +263,8 @@ export class PoolProcess {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     this.state = { name: 'broken', wasReady: this.wasReady };
     const message = 'The tool closed its input or its output and went on running';
-    this.after(exitGraceMs, () => this.abort('protocol', 'protocol_error', message));
+    const abort = (): void => this.abort('protocol', 'protocol_error', message);
+    whenItRunsOn(this.pid, (ms, act) => this.after(ms, act), abort);
   }
 
   private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {

@@ -7,7 +7,8 @@ const tooLarge = (bytes?: number): Fault => ({
   script: [{ do: 'flood', text: 'x', ...(bytes !== undefined && { bytes }) }],
   deadlineMs: ampleMs,
   endings: ['output_too_large'],
-  beside: ['output_too_large'],
+  // The answer of a neighbour that stands within the line cannot be read.
+  beside: ['output_too_large', 'protocol_error'],
   ends: true,
 });
 
