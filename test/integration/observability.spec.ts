@@ -3,6 +3,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { Logger, PinoLogger } from 'nestjs-pino';
+import { __resetOutOfContextForTests as forgetFirstLogger } from '../../node_modules/nestjs-pino/dist/esm/PinoLogger.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Scopes } from '../../src/auth/scopes.decorator.js';
 import { LifecycleModule } from '../../src/lifecycle.module.js';
@@ -48,6 +49,8 @@ describe('observability', () => {
   const lines: string[] = [];
 
   beforeAll(async () => {
+    // A process keeps its first logger, and earlier files may have made one.
+    forgetFirstLogger();
     const config = loadConfig({ LOG_LEVEL: 'debug', ADMIN_API_KEY: adminKey });
     const destination = { write: (line: string) => void lines.push(line) };
     @Module({
