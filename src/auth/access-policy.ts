@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIPv4 } from 'node:net';
 import { Problem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
 import { AdminKey, presentedKey } from './api-key.js';
 import { KnownKeys } from './known-keys.js';
 import { sessionHeader, Sessions } from './sessions.js';
-import { isIPv4 } from 'node:net';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { AccessPolicy } from './access-policy.js';
 import { AdminKey } from './api-key.js';
 import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
 import { Sessions, SignInLinks } from './sessions.js';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { SessionController } from './session/session.controller.js';
 import { SessionService } from './session/session.service.js';
 import { KeysController } from './keys/keys.controller.js';

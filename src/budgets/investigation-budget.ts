@@ -1,8 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import type { InvestigationBudgetView, RaiseBudgetBody, ToolBudgetView } from './investigations.dto.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { Release } from '../tool-contract/tool.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { LRUCache } from 'lru-cache';
 import { type Clock, systemClock } from '../common/clock.js';
 import { messageOf } from '../common/message-of.js';
 import { TypedEvents } from '../common/typed-events.js';
@@ -128,7 +128,7 @@ export class InvestigationBudget {
   /** The investigations that were called last and are wanted, the latest first. */
   latest(limit: number, wanted: (key: InvestigationKey) => boolean): InvestigationView[] {
     const found: InvestigationView[] = [];
-    // From the one that was used last; what has expired is left out.
+    // The latest used first, without expired ones.
     for (const investigation of this.investigations.values()) {
       if (found.length >= limit) break;
       if (wanted(investigation.key)) found.push(this.viewOf(investigation));

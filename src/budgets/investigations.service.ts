@@ -1,5 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import { principalOf, projectOf } from '../auth/principal.decorator.js';
 import { Problem } from '../common/errors.js';
 import type { Page } from '../rest/page.js';
@@ -16,8 +18,6 @@ import type {
   ListInvestigationsQuery,
   RaiseBudgetBody,
 } from './investigations.dto.js';
-import { InjectDataSource } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';

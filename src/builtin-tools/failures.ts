@@ -1,6 +1,6 @@
+import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 import { errorTable } from '../common/errors.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
-import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 
 /** The caller asked for what cannot be had; another input may do better. No fault of the tool. */
 export const callerMistake = (message: string): ToolFailure =>
@@ -14,7 +14,7 @@ export class Slots {
   private readonly slots;
 
   constructor(
-    /** For the sentence "Too many … at the same time". */
+    /** The plural in "Too many … at the same time". */
     private readonly what: string,
     { maxConcurrent, maxWaiting }: { readonly maxConcurrent: number; readonly maxWaiting: number },
   ) {

@@ -1,8 +1,8 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import type { CircuitChange, CircuitKind, CircuitPast } from './breaker/circuit-state.js';
-import { TypedEvents } from '../common/typed-events.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import type { CircuitChange, CircuitKind, CircuitPast } from './breaker/circuit-state.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { sanitisedText, storableJson } from '../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { WriteBehind } from '../common/write-behind.js';
@@ -88,7 +88,7 @@ const deleteOlder = `
 export class CircuitTransitionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** In the order in which they happened. */
+  /** @param transitions in the order in which they happened */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
     await this.db.query(insert, [storableJson(transitions)]);
   }

@@ -30,7 +30,7 @@ export class CircuitAdviceQuery {
   readonly windowMinutes?: number;
 }
 
-/** What a count of errors alone advises; the circuit decides by more. */
+/** The advice of a count of errors alone; the circuit decides by more. */
 export class CircuitAdviceView {
   @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
   @ApiProperty({ example: true, description: 'Errors and timeouts of the window reach the threshold' })

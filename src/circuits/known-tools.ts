@@ -5,7 +5,7 @@ import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool.js
 /** A registered tool, as health knows it. */
 interface KnownTool {
   readonly name: string;
-  /** Where the tool's limits differ from the defaults. */
+  /** The tool's limits that differ from the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;
 }
 

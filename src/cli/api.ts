@@ -1,8 +1,8 @@
+import { Agent, type BodyInit as Body, fetch } from 'undici';
+import type { Command } from 'commander';
 import { type Client, createClient, createConfig } from '../../client/client/index.js';
 import { type ServerAddress, Surroundings } from './surroundings.js';
 import { CliError, exit, Output } from './output.js';
-import { Agent, type BodyInit as Body, fetch } from 'undici';
-import type { Command } from 'commander';
 
 declare global {
   /** The generated client knows this type from browsers; Node's own types leave it out. */
@@ -46,7 +46,7 @@ interface ToldProblem {
 }
 
 /**
- * What the server answered.
+ * The body of the server's answer.
  * @throws CliError with its problem, or when none answers
  */
 export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {

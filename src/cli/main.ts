@@ -4,7 +4,7 @@ import { buildProgram } from './program.js';
 
 /** @returns the exit code */
 export async function main(args: readonly string[]): Promise<number> {
-  // Whoever reads the answer may have seen enough (`… | head`).
+  // The reader of the answer may have seen enough (`… | head`).
   process.stdout.on('error', () => process.exit(exit.fine));
   try {
     await buildProgram().parseAsync([...args], { from: 'user' });

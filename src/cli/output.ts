@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** What a command prints: JSON for programs, or lines for people, in colour on a terminal alone. */
+/** Prints for a command: JSON for programs, or lines for people, coloured on a terminal only. */
 export class Output {
   constructor(readonly json: boolean) {}
 
@@ -75,7 +75,7 @@ export const visible = (text: string): string =>
     return `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}${found.slice(1)}`;
   });
 
-/** What the end of a command says to scripts. */
+/** Exit codes of commands. */
 export const exit = {
   fine: 0,
   /** The answer is no: a call failed or was refused, a tool is not healthy, something is missing. */
@@ -95,7 +95,7 @@ export class CliError extends Error {
   constructor(
     message: string,
     readonly code: ExitCode = exit.no,
-    /** What --json prints in place of the sentence, such as the server's problem. */
+    /** The object that --json prints instead of the sentence, such as the server's problem. */
     readonly body: unknown = { detail: message },
   ) {
     super(message);

@@ -10,12 +10,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
 import { messageOf } from '../common/message-of.js';
 import type { CustomToolCreate } from '../../client/types.gen.js';
 import { CliError, exit } from './output.js';
-import { tmpdir } from 'node:os';
 
-/** What a registration takes as a tool's name. */
+/** A tool's name that a registration accepts. */
 export const toolName = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 const interpreters: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ const interpreters: Readonly<Record<string, string>> = {
 /** The program of a folder without a tool.json. */
 const programs = ['tool.py', 'tool.mjs', 'tool.js', 'tool.sh'];
 
-/** What can be run at its author's desk. */
+/** A project that its author can run without a server. */
 export type Executable = Project &
   Required<Pick<Project, 'command' | 'args'>> & { readonly workingDir: string };
 
@@ -37,7 +37,7 @@ export type Executable = Project &
 type Project = CustomToolCreate;
 
 /**
- * What stands at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
+ * The project at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
  * @param name in place of the one that is found
  * @throws CliError `usage` where it is none of them
  */
@@ -107,7 +107,7 @@ function manifestProject(file: string): Project {
 
 /** A tool with the files that it runs. */
 export interface Bundle {
-  /** As the tool.json in it says. */
+  /** The content of its tool.json. */
   readonly manifest: CustomToolCreate;
   /** A folder, or one file. */
   readonly files: string;

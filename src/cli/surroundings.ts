@@ -4,13 +4,13 @@ import { join, resolve, sep } from 'node:path';
 import { projectRoot } from '../common/project.js';
 import { runningServer } from '../common/server-file.js';
 
-/** Where commands go, and what they show there. */
+/** The server that commands talk to, and the key that they show. */
 export interface ServerAddress {
   readonly url: string;
   readonly key: string | undefined;
 }
 
-/** What stands around a command; only this file of the command line reads the environment. */
+/** Environment, folders and server of a command; only this file of the command line reads the environment. */
 export class Surroundings {
   readonly root = projectRoot();
   /** A package among others has its data in the home directory, for npm may remove its folder; a clone in its own. */

@@ -1,10 +1,10 @@
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
-import { type BackOff, backOff } from './back-off.js';
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { type BackOff, backOff } from './back-off.js';
 
 export interface WorkerCallsOptions<News> {
-  /** For the thread's list of names and for messages of errors. */
+  /** Shown as the thread's name and in error messages. */
   readonly name: string;
   readonly workerData?: unknown;
   /** The most memory that the script may take, in MB. With it the thread stands in a process of its own. */
@@ -15,7 +15,7 @@ export interface WorkerCallsOptions<News> {
   readonly resourceLimits?: ResourceLimits;
   /** How long a call may take, the worker's start included; no limit without it. */
   readonly timeLimitMs?: number;
-  /** With it a worker runs from the beginning and is replaced when it dies; else the next call starts one. */
+  /** Keeps a worker running from the beginning, replaced when it dies; absent: the next call starts one. */
   readonly restart?: BackOff;
   /** Hears the worker's news, which answer no call. */
   onNews?(news: News): void;
@@ -182,7 +182,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
 }
 
 /**
- * In a worker: answers each call as it comes; calls that take their time overlap. The caller gets the errors that
+ * Answers calls in a worker, each as it comes; calls that take their time overlap. The caller gets the errors that
  * `answer` throws.
  */
 export function answerCalls<Request, Answer, Message = never>(
@@ -202,7 +202,7 @@ export function answerCalls<Request, Answer, Message = never>(
   });
 }
 
-/** In a worker: says something beside its answers. */
+/** Sends news from a worker to its owner, beside the answers. */
 export const tellOwner = <News>(news: News): void => say({ news });
 
 function say(said: FromWorker<unknown, unknown>): void {
@@ -215,13 +215,13 @@ export const outOfMemoryCode = 'ERR_WORKER_OUT_OF_MEMORY';
 /** The exit code of a process that has grown too large; none of Node's own. */
 export const tooLargeExit = 97;
 
-/** What the host of a worker starts. */
+/** The script that a worker's host starts, and its limits. */
 export interface HostedWorker {
   /** URL of its script. */
   readonly script: string;
   readonly workerData: unknown;
   readonly resourceLimits: ResourceLimits;
-  /** Of the process, in MB. */
+  /** Memory of the process, in MB. */
   readonly processMb: number | undefined;
 }
 

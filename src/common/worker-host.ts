@@ -11,7 +11,7 @@ process.once('message', ({ script, processMb, ...options }: HostedWorker) => {
   const worker = new Worker(new URL(script), options);
   worker.on('message', (message: unknown) => say({ message }));
   worker.on('error', ({ message, code }: NodeJS.ErrnoException) => say({ error: { message, code } }));
-  // What was said before goes out first.
+  // Messages sent before go out first.
   worker.on('exit', () => process.disconnect());
   process.on('message', (message) => worker.postMessage(message));
   if (processMb === undefined) return;

@@ -97,7 +97,7 @@ function withAlias(variables: NodeJS.ProcessEnv, problems: string[]): NodeJS.Pro
   return { ...variables, SANDBOX: enabled ? 'enforce' : 'off' };
 }
 
-/** By the variables that name them. */
+/** Folders by the variables that name them. */
 const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<typeof settings>) => ({
   TOOLKEEPER_DATA_DIR: dataDir,
   CUSTOM_TOOLS_DIR: customTools.dir,
@@ -154,7 +154,7 @@ function allowedRoots(
   loopback: boolean,
 ): string[] | undefined {
   const roots = commands.allowedRoots ?? [];
-  // Who registers a tool on a loopback address has the machine already; elsewhere only what was put in its place runs.
+  // A caller on loopback has the machine already; elsewhere only programs in the tools' folder run.
   if (roots.length === 0) return loopback ? undefined : [customTools.dir];
   return roots.includes('*') ? undefined : roots.map((path) => resolve(projectRoot(), path));
 }

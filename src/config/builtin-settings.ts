@@ -102,7 +102,7 @@ export const builtinTools = {
       'Where built-in tools may connect to besides public addresses on ports 80 and 443.',
     ),
     page: {
-      /** Of a page, from the look-up of its name to its last byte. */
+      /** Limit for a page, from the name look-up to the last byte. */
       timeoutMs: 15_000,
       /** After decompression. */
       maxBytes: 5_242_880,
@@ -110,13 +110,13 @@ export const builtinTools = {
       /** Pages that are loaded at a time, and those that may wait. */
       maxConcurrent: 16,
       maxWaiting: 100,
-      /** Of the process that reads pages. */
+      /** Limits of the process that reads pages. */
       readMs: 10_000,
       readMb: 256,
     },
     webhook: { timeoutMs: 10_000, retries: 2, pauseMs: 500, maxResponseBytes: 65_536 },
     mailLimits: {
-      /** Of each answer of the mail server. */
+      /** Limit for each answer of the mail server. */
       timeoutMs: 20_000,
       maxRecipients: 50,
       maxBytes: 10_485_760,

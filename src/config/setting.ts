@@ -6,9 +6,9 @@ export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
 }
 
-/** What the text of a variable may be, and the value that it stands for. */
+/** A kind of value: the texts that a variable may have, and how they are read. */
 export interface Kind<T> {
-  /** What follows "must be", and stands in the tables of docs/configuration.md. */
+  /** The text after "must be"; docs/configuration.md shows it, too. */
   readonly accepts: string;
   /** @throws ConfigurationError that says what is wrong, without quoting what may be a secret */
   read(text: string): T;
@@ -19,7 +19,7 @@ export class Setting<T> {
   constructor(
     readonly variable: string,
     readonly kind: Kind<T>,
-    /** As an operator would write it; undefined: the variable may be left out. */
+    /** The default as an operator would write it; undefined: the variable may be left out. */
     readonly fallback: string | undefined,
     /** One line of Markdown. */
     readonly meaning: string,
@@ -34,7 +34,7 @@ export type Values<Tree> =
       ? { readonly [Name in keyof Tree]: Values<Tree[Name]> }
       : Tree;
 
-/** Without a fallback the value is undefined where nobody sets the variable. */
+/** Declares a setting. Without a fallback its value is undefined unless the variable is set. */
 export function setting<T>(variable: string, kind: Kind<T>): Unexplained<T | undefined>;
 export function setting<T>(
   variable: string,

@@ -48,7 +48,7 @@ const server = {
       kind('names of hosts, comma-separated', (names) => list.read(names.toLowerCase())),
       '',
     ).means('Host names besides loopback ones that callers without a key may name in `Host`.'),
-    /** Of a request that is no tool call; see toolInput. */
+    /** Limit for the body of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,
     /** How often a stream without news says that it lives. */
     sseHeartbeatMs: 15_000,
@@ -78,7 +78,7 @@ const access = {
     ),
     /** How often changes of API keys are looked for, where the database does not tell of them. */
     keysRefreshMs: 750,
-    /** Of one sign-in in a browser. */
+    /** Duration of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,
     signInLinkMs: 300_000,
   },
@@ -145,9 +145,9 @@ const dataStorage = {
       'Base URL of a service that finds the playbooks instead of the catalogue here; unset: the catalogue.',
     ),
     token: setting('DATA_STORAGE_TOKEN', text).means('Bearer token for it.'),
-    /** Of one try, from the connection to the last byte of the answer. */
+    /** Limit for one try, from the connection to the last byte of the answer. */
     timeoutMs: 2_000,
-    /** Of all tries and pauses of one question. */
+    /** Limit for all tries and pauses of one request. */
     deadlineMs: 5_000,
     retries: 3,
     pauseMs: 100,
@@ -234,7 +234,7 @@ const tracing = {
   },
 };
 
-/** By the headings of docs/configuration.md. */
+/** Settings by the headings of docs/configuration.md. */
 export const sections = {
   Server: server,
   'Who may call': access,

@@ -49,7 +49,7 @@ export const customTools = {
     maxConcurrentStarts: 4,
     maxRequestsPerProcess: 100_000,
     maxProcessAgeMs: 3_600_000,
-    /** Of a tool that names no sandbox.maxMemoryMB. */
+    /** Default for a tool without sandbox.maxMemoryMB. */
     maxProcessRssBytes: 1_073_741_824,
     processCheckIntervalMs: 5_000,
     idleTimeoutMs: 300_000,
@@ -94,7 +94,7 @@ export const customTools = {
     ),
     maxDepth: 64,
   },
-  /** Of one tool; seconds over the rate are counted, not kept. */
+  /** Limits of one tool's log; lines over the rate are counted, not kept. */
   toolLogs: { maxEntries: 1_000, maxBytes: 262_144, maxLineBytes: 4_096, linesPerSecond: 200 },
 };
 
@@ -164,7 +164,7 @@ export const spans = {
     maxBytes: setting('SPANS_MAX_BYTES', whole(0, 1_125_899_906_842_624), 10_737_418_240).means(
       'Bytes that spans may take in the database: beyond them the oldest days go before their time; today alone beyond them: `spans_full`.',
     ),
-    /** Of a body on the wire, and once it is inflated. */
+    /** Limits for a body on the wire, and inflated. */
     maxBodyBytes: 16_777_216,
     maxInflatedBytes: 16_777_216,
     /** Spans of one insert at most, and how long they wait for each other. */
@@ -194,7 +194,7 @@ export const investigations = {
     callsPerTool: setting('INVESTIGATION_CALLS_PER_TOOL', whole(0, 1_000_000), 10).means(
       'Calls of one tool in one investigation; 0: no limit. A tool may set its own.',
     ),
-    /** From the first call until an investigation is forgotten and its budget is whole again. */
+    /** Time from an investigation's first call until it is forgotten and its budget is whole again. */
     ttlMs: 86_400_000,
     maxTracked: 100_000,
   },

@@ -1,13 +1,13 @@
 import { covers, isOneOf, type NamePattern, stemOf } from '../common/name-patterns.js';
 import { ConfigurationError, type Kind, list } from './setting.js';
 
-/** What a tool may set wherever code must lie below a root: how it speaks, and what is a tool's own by its name. */
+/** Variables that a tool may set where code must lie below a root: language settings, and names that are a tool's own. */
 export const harmlessVariables: readonly NamePattern[] = [
   ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'NO_COLOR', 'NODE_ENV'],
   'TOOL_*',
 ];
 
-/** What the loader, the C library, a shell or an interpreter reads to find code, or as code. No list may name these. */
+/** Variables that the loader, the C library, a shell or an interpreter reads to find code, or as code. No list may name them. */
 const steering: readonly NamePattern[] = [
   ...['PATH', 'HOME', 'XDG_*', 'LD_*', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'NLSPATH', 'TZDIR'],
   ...['MALLOC_*', 'GETCONF_DIR', 'OPENSSL_*'],

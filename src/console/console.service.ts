@@ -2,11 +2,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { extname, join } from 'node:path';
-import { Problem } from '../common/errors.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { Problem } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 
 /** Names of assets hold a hash of their content. */
 const forEver = 'public, max-age=31536000, immutable';

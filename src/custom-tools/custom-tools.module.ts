@@ -9,6 +9,7 @@ import { CustomToolManager } from './manager/custom-tool-manager.js';
 import { Registrations } from './manager/registrations.js';
 import { TemplatesController } from './http/templates.controller.js';
 import { ToolTrialsController } from './http/tool-trials.controller.js';
+import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
@@ -21,7 +22,8 @@ import { ToolLogs } from './logs/tool-logs.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
 import { ToolSupervisor } from './running/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
-import { ProcessMetrics, processMetrics, ProcessRenewal } from './running/process.metrics.js';
+import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
+import { ProcessRenewal } from './running/process-renewal.js';
 import { KeyRing } from '../secrets/key-ring.js';
 import { EnvCipher } from '../secrets/env-cipher.js';
 import { SecretsRenewal } from '../secrets/secrets-renewal.js';
@@ -30,6 +32,7 @@ import { LaunchPreparation } from './launch/launch-preparation.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { McpToolsController } from './http/mcp-tools.controller.js';
+import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 
@@ -38,7 +41,7 @@ const bundles = [BundlesRepository, BundleFolders, PackageInstaller, Bundles];
 
 @Module({})
 export class CustomToolsModule {
-  /** With CUSTOM_TOOLS_ENABLED=false no custom tool is loaded and the routes answer 404. */
+  /** Loads no custom tool with CUSTOM_TOOLS_ENABLED=false; its routes answer 404 then. */
   static forRoot({ customTools }: AppConfig): DynamicModule {
     if (!customTools.enabled) return { module: CustomToolsModule };
     return {
@@ -74,6 +77,8 @@ export class CustomToolsModule {
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,
+        ToolTrialsService,
+        McpToolsService,
         SecretsRenewal,
         {
           provide: EnvCipher,

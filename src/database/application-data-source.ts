@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { AppConfig } from '../config/app-config.js';
 import { DatabaseClient, DatabaseHealth } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
 import { migrate, type MigrationClass } from './migrate.js';
-import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 
 interface DatabaseSetup {

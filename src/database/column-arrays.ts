@@ -10,7 +10,7 @@ export type Column<Row> = readonly [type: string, of: (row: Row) => string | num
 
 /** The rows of an insert as parameters: one array a column, in the order of the columns. */
 export class ColumnArrays<Row> {
-  /** As the table has them: `tool_name` for `toolName`. */
+  /** Column names: `tool_name` for `toolName`. */
   readonly names: readonly string[];
   /**
    * A `SELECT` of all rows. Arrays are opened among the selected: `FROM unnest(…)` puts each of them aside first, which

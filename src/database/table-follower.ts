@@ -6,7 +6,7 @@ import { DatabaseClient } from './database-health.js';
 const timeoutMs = 5_000;
 
 export interface Followed {
-  /** For the log, such as "the playbook catalogue". */
+  /** Name for the log, such as "the playbook catalogue". */
   readonly what: string;
   /** The channel to which the table's trigger says that something changed. */
   readonly channel: string;

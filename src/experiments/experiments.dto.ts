@@ -68,7 +68,7 @@ export class CreateExperimentBody extends SettingsBody {
   readonly original_request?: Json;
 }
 
-/** What is left out stays as it is. */
+/** Changes of an experiment; omitted members stay as they are. */
 export class UpdateExperimentBody extends PartialType(SettingsBody, { skipNullProperties: false }) {}
 
 const NullableText = (example: string | null, description?: string): PropertyDecorator =>

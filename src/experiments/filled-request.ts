@@ -1,6 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { isHeaderValue } from './experiment-checks.js';
 import type { ExperimentSettings, Json } from './experiments.dto.js';
-import { setImmediate } from 'node:timers/promises';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
 import { memberOf } from '../records/spans/ingest/attribute-lookup.js';
@@ -66,7 +66,7 @@ async function filledText(text: string, templates: Templates, place: string): Pr
   }
 }
 
-/** As Mustache's parser gives it: a section has the tokens within it. */
+/** A token of Mustache's parser: a section has the tokens within it. */
 type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];
 
 /** Parsing takes the event loop about a millisecond for each KiB. */

@@ -58,7 +58,7 @@ export function requestEnded(socket: Socket): void {
 /** Answers bytes that are no request, or that came too late, on the socket itself. */
 export function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
   if (socket.destroyed || error.code === 'ECONNRESET') return;
-  // In the middle of another answer these bytes would be taken for a part of it.
+  // A client would take these bytes for a part of an answer under way.
   if (socket.writable && !socket.openRequests) socket.write(rawAnswer(error.code));
   socket.destroy(error);
 }

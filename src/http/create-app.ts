@@ -10,6 +10,7 @@ import type {
 } from 'fastify';
 import { Logger } from 'nestjs-pino';
 import type { Server } from 'node:http';
+import { gzip } from 'node:zlib';
 import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../rest/problem.filter.js';
@@ -19,7 +20,6 @@ import type { AppConfig } from '../config/app-config.js';
 import { limitConnections, refuseBytes } from './connections.js';
 import { setUpDocs } from './docs.js';
 import { registerRequestHooks } from './request-hooks.js';
-import { gzip } from 'node:zlib';
 
 /** The server as `main` and the tests build it; it does not listen yet. */
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {

@@ -11,8 +11,7 @@ import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { ProblemFilter, securityHeaders } from '../rest/problem.filter.js';
 import { requestBegan, requestEnded } from './connections.js';
-import { RequestContext } from '../observability/request-log.js';
-import { RequestLog } from '../observability/request-log.js';
+import { RequestContext, RequestLog } from '../observability/request-log.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

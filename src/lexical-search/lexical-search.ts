@@ -12,7 +12,7 @@ interface LexicalEvidence {
   readonly matched: number;
   /** Weight of all terms of the query, unknown ones included. */
   readonly asked: number;
-  /** What the item's author filled in of the fields that are searched, by their boosts, 0 to 1. */
+  /** Share of the searched fields that the author filled in, by their boosts, 0 to 1. */
   readonly written: number;
   /** The query contains one of the item's phrases whole. */
   readonly showsPhrase: boolean;

@@ -3,8 +3,14 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type AnswerHeaders, HttpClient, type HttpRequest } from '../outbound/http-client.js';
 import { isObject, type JsonObject } from '../common/json.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
-import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../outbound/upstream-calls.js';
-import { type RetrySettings, UpstreamCalls } from '../outbound/upstream-calls.js';
+import {
+  endpointBreaker,
+  endpointUrl,
+  keyHeader,
+  type ModelAddress,
+  type RetrySettings,
+  UpstreamCalls,
+} from '../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../outbound/upstream-failure.js';
 
 /** The reason that a caller is told where there is no language model. */
@@ -39,7 +45,7 @@ export interface Completion {
   readonly message: Readonly<Record<string, unknown>>;
   /** The whole answer: `{choices, model, usage, …}`. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Of the try that was answered. */
+  /** Duration of the try that was answered. */
   readonly durationMs: number;
   /** The trace in which a gateway has the call (`x-trace-id`); absent where it names none. */
   readonly traceId: string | undefined;

@@ -1,9 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { LoggerModule, type Params } from 'nestjs-pino';
+import pino from 'pino';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RequestContext, RequestLog } from './request-log.js';
 import { ToolLog } from './tool-log.js';
-import pino from 'pino';
 
 @Module({ providers: [RequestContext], exports: [RequestContext] })
 class RequestContextModule {}
@@ -75,7 +75,7 @@ export function withoutSecrets(line: string, adminKey: string | undefined): stri
   return clean.replace(/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@');
 }
 
-/** For pino's `redact`: the name at the top of an entry, in any of its objects, and in their headers. */
+/** Paths for pino's `redact`: the name at the top of an entry, in any of its objects, and in their headers. */
 function atTopAndBelow(name: string): string[] {
   const quoted = name.includes('-');
   const key = quoted ? `["${name}"]` : name;

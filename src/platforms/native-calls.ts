@@ -3,7 +3,7 @@ import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
 import { isObject } from '../common/json.js';
 
-/** What a model reads of a call: the result, the tool's fallback, or why there is neither. */
+/** The answer that a model reads: the result, the tool's fallback, or why there is neither. */
 export interface ReadableAnswer {
   readonly failed: boolean;
   /** Any JSON value. */
@@ -31,7 +31,7 @@ export interface NativeCall {
   /** Absent where the model wrote arguments that are no JSON. */
   readonly input?: unknown;
   readonly malformed?: string;
-  /** What the schema lets be left out may have been written as null: OpenAI's strict mode has no other way. */
+  /** Optional members may be written as null: OpenAI's strict mode has no other way. */
   readonly nullsForAbsent?: boolean;
   /** The answer as the platform takes it. */
   readonly answer: (answer: ReadableAnswer, elapsedMs: number) => object;

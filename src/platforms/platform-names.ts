@@ -1,6 +1,6 @@
 import { sha256 } from '../common/canonical-json.js';
 
-/** What a platform takes as a name. */
+/** The names that a platform accepts. */
 export interface NameRule {
   readonly longest: number;
   /** Characters that it refuses. */

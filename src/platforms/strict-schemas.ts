@@ -47,7 +47,7 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
 
 interface Found {
   readonly root: JsonSchema;
-  /** Of all enums. */
+  /** Members of all enums together. */
   members: number;
 }
 
@@ -162,13 +162,13 @@ function takesNull(schema: unknown, root: JsonSchema): boolean {
   const { type, enum: members, anyOf = own['oneOf'] } = own;
   if (Array.isArray(members)) return members.includes(null);
   if ('const' in own) return own['const'] === null;
-  // What has a strict form has no alternatives among its alternatives.
+  // A schema with a strict form has no nested alternatives.
   if (Array.isArray(anyOf))
     return anyOf.some((each) => !hasAlternatives(resolved(each, root)) && takesNull(each, root));
   return type === undefined || [type].flat().includes('null');
 }
 
-/** Of alternatives those that have members: where there are several, it is not known which one a value means. */
+/** The alternatives that have members: if there are several, it is not known which one a value means. */
 const formed = (alternatives: readonly unknown[]): unknown[] =>
   alternatives.filter(
     (each) => isObject(each) && ('properties' in each || 'items' in each || '$ref' in each),

@@ -7,7 +7,7 @@ import { partAt } from '../schemas/schema-references.js';
 
 /** How agent platforms want tools described; see each platform's own documentation. */
 export const toolFormats = {
-  /** For chat completions. */
+  /** The format of chat completions. */
   openai: ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
     const { parameters, isStrict } = parametersOf(inputSchema, strict);
     return {
@@ -15,7 +15,7 @@ export const toolFormats = {
       function: { name, description, parameters, ...(isStrict && { strict: true }) },
     };
   },
-  /** For responses, which take a tool for strict that does not say whether it is. */
+  /** The format of responses, which take a tool without `strict` for a strict one. */
   'openai-responses': ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
     const { parameters, isStrict } = parametersOf(inputSchema, strict);
     return { type: 'function' as const, name, description, parameters, strict: isStrict };
@@ -109,7 +109,7 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
     const described = { ...typed(schema), required };
     if (left-- <= 0 || within.includes($ref)) return described;
     const branches = alternatives(schema);
-    // What may be null otherwise is taken for the rest of it.
+    // `anyOf [X, null]` is described as X.
     if (branches.length === 1) {
       const { type: _type, ...said } = described;
       return { ...parameter(branches[0], required, inside), ...said };

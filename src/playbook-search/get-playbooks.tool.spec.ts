@@ -1,6 +1,6 @@
+import { Logger } from '@nestjs/common';
 import { Cancellation } from '../common/cancellation.js';
 import { noTracer } from '../observability/tracing/tracer.js';
-import { Logger } from '@nestjs/common';
 import { abortable } from '../common/abortable.js';
 import { Deadline } from '../common/deadline.js';
 import type { CallContext, ToolRun } from '../tool-contract/tool.js';

@@ -1,6 +1,6 @@
-import { Cancellation } from '../common/cancellation.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { Cancellation } from '../common/cancellation.js';
 import {
   benchForEachTest,
   call,

@@ -1,4 +1,5 @@
-import { type GiveUpReason, PoolFailure } from './pool.types.js';
+import { statSync } from 'node:fs';
+import { type GiveUpReason, PoolFailure, type ProcessSpec } from './pool.types.js';
 
 /** Characters of a line in a message. It stands at the end, so that a secret which is cut off there can be told. */
 export const quotedChars = 200;
@@ -40,3 +41,19 @@ export const refusals = {
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
   cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };
+
+/** One sentence for whoever registered the executable. */
+export function whyNotStarted(error: NodeJS.ErrnoException, { command, cwd }: ProcessSpec): string {
+  // The system says ENOENT for a missing folder, a missing command and a missing interpreter alike.
+  if (!isFolder(cwd)) return `The working directory "${cwd}" does not exist`;
+  switch (error.code) {
+    case 'ENOENT':
+      return `The command "${command}" was not found, or the interpreter in its first line was not`;
+    case 'EACCES':
+      return `The command "${command}" is not executable`;
+    default:
+      return `The command "${command}" could not be started: ${error.message}`;
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

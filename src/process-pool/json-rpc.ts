@@ -1,7 +1,7 @@
-import type { JsonObject } from '../common/json.js';
-import type { Reply } from './pool.types.js';
 import process from 'node:process';
 import type { Writable } from 'node:stream';
+import type { JsonObject } from '../common/json.js';
+import type { Reply } from './pool.types.js';
 
 /**
  * One request on its line; ids are strings, as shell tools send them back most easily. U+2028 and U+2029 may stand raw
@@ -64,7 +64,7 @@ export function errorReply(error: unknown): Reply | undefined {
   return { error: { code: code as number, message, ...(data === undefined ? {} : { data }) } };
 }
 
-/** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
+/** Maximum characters of one write: more lines would hardly make it cheaper, and it may fill the pipe. */
 const gatheredChars = 16_384;
 
 /** Writes lines to a process: those that come together, as those of all calls whose starts were recorded at once do, share one system call. */

@@ -16,7 +16,7 @@ export type OutputStream = Pick<Readable, 'on' | 'off' | 'pause' | 'resume' | 'd
  * error, whose `code` tells why it does not run); never before the launcher has returned it.
  */
 export interface LaunchedProcess {
-  /** From `spawn` on, and so are the streams. */
+  /** Known from `spawn` on, as the streams are. */
   readonly pid: number | undefined;
   readonly stdin: Writable;
   readonly stdout: OutputStream;

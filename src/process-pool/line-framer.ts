@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 
-/** Where whole lines go. */
+/** Receives whole lines. */
 export interface LineSink {
   /**
    * One line without its newline; `bytes` is its length on the wire. Invalid UTF-8 reads as U+FFFD.

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../common/json.js';
 
-/** Where the objects of a tool's output go. */
+/** Receives the objects of a tool's output. */
 export interface MessageSink {
   /** A JSON object; `bytes` is its length on the wire, `text` what stood there. */
   message(message: JsonObject, bytes: number, text: string): void;
@@ -29,7 +29,7 @@ const maxUncounted = 2_000;
 const maxDeepAside = 65_536;
 const tooDeep = `is nested deeper than ${maxLevels} levels`;
 
-/** So many lines of what turns out to be no object are shown; the others are counted. */
+/** Maximum lines of a discarded candidate that are shown; the others are counted. */
 const shownLines = 20;
 /** Lines are joined by so many: each by itself takes up to thirty times its bytes. */
 const linesPerBlock = 1_024;
@@ -158,7 +158,7 @@ const backslash = 92;
 const space = 32;
 const firstNotAscii = 128;
 const byteOrderMark = 0xfeff;
-/** By code: what may stand outside strings, which is white space, separators, numbers and the letters of true, false and null. */
+/** Character codes that may stand outside strings: white space, separators, numbers, the letters of true, false and null. */
 const plain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
   ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
 );

@@ -12,9 +12,9 @@ const unitsPerTurn = 128;
 const unitBytes = 1_024;
 /** While no request is open a process has nothing to say: what it writes then counts so many times more. */
 const idleFactor = 10;
-/** So many lines beside each answer are free, such as an empty one or a few of a log. */
+/** Free lines beside each answer, such as an empty one or a few of a log. */
 const freeLines = 10;
-/** A process that has written so many seconds' worth of its budget too much is ended. */
+/** A process is ended when it has written this much of its budget too much, in milliseconds. */
 const mostOverMs = 10_000;
 /** Turns of the event loop without output after which an ended process has nothing more in its pipes. */
 const quietTurns = 2;

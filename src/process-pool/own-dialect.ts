@@ -1,7 +1,6 @@
-import { statSync } from 'node:fs';
 import { isDeeperThan, jsonExcerpt } from '../common/json-depth.js';
 import { isObject, type JsonObject } from '../common/json.js';
-import type { AddressedNotice, Capabilities, Dialect, Handshake, ProcessSpec, Reply } from './pool.types.js';
+import type { AddressedNotice, Capabilities, Dialect, Handshake, Reply } from './pool.types.js';
 import { type NoticeLevel, noticeLevels, type ToolNotice } from '../common/tool-notice.js';
 
 /** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
@@ -73,22 +72,6 @@ export function text<K extends string>(
   const value = from[key];
   return typeof value === 'string' ? ({ [key]: value } as { [P in K]: string }) : {};
 }
-
-/** One sentence for whoever registered the executable. */
-export function whyNotStarted(error: NodeJS.ErrnoException, { command, cwd }: ProcessSpec): string {
-  // The system says ENOENT for a missing folder, a missing command and a missing interpreter alike.
-  if (!isFolder(cwd)) return `The working directory "${cwd}" does not exist`;
-  switch (error.code) {
-    case 'ENOENT':
-      return `The command "${command}" was not found, or the interpreter in its first line was not`;
-    case 'EACCES':
-      return `The command "${command}" is not executable`;
-    default:
-      return `The command "${command}" could not be started: ${error.message}`;
-  }
-}
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /** Characters of a notice's message that are kept. */
 export const maxNoticeChars = 4_096;

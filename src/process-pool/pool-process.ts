@@ -1,9 +1,9 @@
 import { whenItRunsOn } from './process-end.js';
 import type { JsonObject } from '../common/json.js';
 import { Conversation, type Exchange } from './conversation.js';
-import { ownDialect, whyNotStarted } from './own-dialect.js';
+import { ownDialect } from './own-dialect.js';
 import { encodeNotification, encodeReply, encodeRequest, LineWriter } from './json-rpc.js';
-import { lateStart } from './failure-messages.js';
+import { lateStart, whyNotStarted } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
 import { OutputReader } from './output-reader.js';
 import {
@@ -55,7 +55,7 @@ export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
   private readonly dialect: Dialect;
-  /** What answers its requests. */
+  /** Answers the requests that the process sends. */
   private hear: Hear = () => undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };

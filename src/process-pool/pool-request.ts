@@ -54,7 +54,7 @@ export class PoolRequest {
   }
 
   /**
-   * From now on it is given up when its deadline passes or its caller leaves.
+   * Starts to watch it: it is given up when its deadline passes or its caller leaves.
    * @returns false when it is over already, because it came too late
    */
   begin(): boolean {

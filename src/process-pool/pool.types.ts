@@ -72,7 +72,7 @@ export interface Handshake {
   readonly protocolVersion?: string;
   /** The capabilities that it declared, `true` each; absent where it declared nothing that we know. */
   readonly capabilities?: Capabilities;
-  /** Of an MCP server: its tools as it lists them, looked into no further than that each is an object. */
+  /** Tools of an MCP server as it lists them; each is an object, nothing else is checked. */
   readonly tools?: readonly JsonObject[];
 }
 
@@ -89,7 +89,7 @@ export interface AddressedNotice {
   readonly executionId?: string;
 }
 
-/** What a dialect says to a process. */
+/** The messages of a dialect to a process. */
 export interface Talk {
   /** @param answered with the bytes of the answer, too; never called when the process ends before it answers */
   ask(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void;
@@ -125,7 +125,7 @@ export interface RequestOptions {
   readonly cancellation?: Cancellation | undefined;
   /** Run on a process that has served nobody yet. */
   readonly fresh?: boolean;
-  /** By which the tool may name the call in its notices. */
+  /** The id by which the tool may name the call in its notices. */
   readonly executionId?: string;
   /** Follows what the tool says while it works. */
   readonly onNotice?: NoticeListener;
@@ -227,7 +227,7 @@ export interface Ending {
 
 /** The output of a process beside its answers. */
 export type ProcessOutput =
-  /** As it came from the process, in pieces of any size: not to be kept. */
+  /** Raw output of the process, in pieces of any size: must not be kept. */
   | { readonly type: 'stderr'; readonly chunk: Buffer }
   /** The tools of an MCP server, at its start and whenever it said that they changed. */
   | { readonly type: 'listed'; readonly tools: readonly JsonObject[] }

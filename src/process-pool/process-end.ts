@@ -2,7 +2,7 @@ import { isEnding } from '../common/process-identity.js';
 
 /** A process that closed a pipe gets this long to exit by itself. */
 const graceMs = 200;
-/** So often a process that has ended, or is ending, is waited for as long again. */
+/** Times that a process which has ended, or is ending, gets this long again. */
 const looks = 50;
 
 /**

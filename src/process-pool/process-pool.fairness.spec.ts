@@ -1,7 +1,7 @@
-import { Cancellation } from '../common/cancellation.js';
 import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { Cancellation } from '../common/cancellation.js';
 import { benchForEachTest, call, eventually, result } from '../../test/fixtures/tools/pool-lab.js';
 import type { ProcessPool } from './process-pool.js';
 import { StartSlots } from './start-slots.js';

@@ -1,6 +1,6 @@
-import { Cancellation } from '../common/cancellation.js';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Cancellation } from '../common/cancellation.js';
 import { benchForEachTest, call, eventually, isAlive, result } from '../../test/fixtures/tools/pool-lab.js';
 import type { ProcessPool } from './process-pool.js';
 import { StartSlots } from './start-slots.js';

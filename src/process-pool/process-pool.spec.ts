@@ -1,5 +1,5 @@
-import { Cancellation } from '../common/cancellation.js';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Cancellation } from '../common/cancellation.js';
 import { until } from '../../test/support/wait.js';
 import {
   benchForEachTest,

@@ -19,7 +19,7 @@ export class RestartPolicy {
     return this.failures;
   }
 
-  /** So many starts failed in a row that requests should not wait for another one. */
+  /** Whether too many starts failed in a row: requests should not wait for another one. */
   get failed(): boolean {
     return this.failures >= this.maxFailedStarts;
   }

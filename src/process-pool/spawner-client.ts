@@ -229,7 +229,7 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
   /** It was told to end before it ran. */
   cancelled = false;
   pid: number | undefined;
-  /** From `spawn` on, as the other two. */
+  /** Set from `spawn` on, as the other two. */
   stdin!: Writable;
   stdout!: Readable;
   stderr!: Readable;

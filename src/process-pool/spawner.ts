@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { protocolVersion, ReplyReader, type SpawnerReply, type ToolReply } from './spawner-protocol.js';
 
-/** So many spawners in a row that died before they worked are enough. */
+/** Spawners in a row that may die before they work; then none is started any more. */
 const mostFailures = 3;
 const failurePauseMs = 100;
 /** A spawner that was told to end kills every tool first. */

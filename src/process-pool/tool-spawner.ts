@@ -64,7 +64,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     });
   }
 
-  /** Whatever a tool starts ends with it, also what leaves its process group. */
+  /** Whether all descendants of a tool end with it, also those that leave its process group. */
   get endsDescendants(): boolean {
     return this.client?.stats().usable === true;
   }

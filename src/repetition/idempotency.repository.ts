@@ -104,7 +104,7 @@ export class IdempotencyRepository {
 
   /** Says that these claims are alive. */
   async renew(claims: readonly Held[]): Promise<void> {
-    // In the order of the key: two replicas that renew never wait for each other in a circle.
+    // Sorted by key, so that two replicas never wait for each other in a circle.
     const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));
     await this.changes(
       `UPDATE idempotency_keys AS k SET held_until = now() + ${ms('$3')}
@@ -118,7 +118,7 @@ export class IdempotencyRepository {
   async deleteExpired(): Promise<number> {
     let deleted = 0;
     for (;;) {
-      // In small steps: a long delete would hold up new claims of these keys.
+      // Small steps, because a long delete would hold up new claims of these keys.
       const rows = await this.rows(
         `DELETE FROM idempotency_keys WHERE scope IN (
            SELECT scope FROM idempotency_keys

@@ -96,7 +96,7 @@ export class IdempotentCalls {
       : JSON.stringify(unkeptOutcome(outcome, bytes, this.maxOutcomeBytes));
   }
 
-  /** Without the database nobody knows whether the call was run: it is not run now. */
+  /** Asks the database. If it is away the call is refused, for it may have been run before. */
   private async ask<T>(question: () => Promise<T>): Promise<T> {
     try {
       return await question();

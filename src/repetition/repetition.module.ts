@@ -15,7 +15,7 @@ import { ResultCache } from './result-cache.js';
 const cacheBytes = 'toolkeeper_result_cache_bytes';
 /** Counted as JSON. */
 const maxCachedBytes = 67_108_864;
-/** Of a larger outcome it is only kept that it was. */
+/** Maximum bytes of a stored outcome; a larger one is only marked as done. */
 const maxOutcomeBytes = 1_048_576;
 /** Between two removals of keys whose time is over. */
 const sweepEveryMs = 300_000;

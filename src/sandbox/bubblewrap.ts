@@ -12,13 +12,13 @@ interface BubblewrapSettings {
   readonly extra?: Readonly<Record<string, string>>;
 }
 
-/** Where files of ours stand: a directory that can be made even where `/` is the host's. */
+/** The folder of our files in the sandbox: it can be made even where `/` is the host's. */
 export const ownFiles = '/dev/toolkeeper';
 
 /** The name of our launcher in there. */
 export const launcherInside = 'launcher';
 
-/** Where the sandbox has its private directory; HOME and TMPDIR of its tool. */
+/** The private directory of the sandbox; HOME and TMPDIR of its tool. */
 export const privateDirectory = '/tmp';
 
 /** The part of the command line that stands before what is run inside. */
@@ -136,7 +136,7 @@ export const relaySocket = 'proxy.sock';
 const relayPort = 3128;
 const shell = 'sh';
 const socatInside = 'socat';
-/** As /proc/net/tcp writes 127.0.0.1 and the port. */
+/** 127.0.0.1 and the port as /proc/net/tcp writes them. */
 const listening = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
 
 /** Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. */

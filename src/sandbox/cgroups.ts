@@ -188,7 +188,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 interface Hierarchy {
   readonly version: 1 | 2;
-  /** Where it is mounted. */
+  /** Its mount point. */
   readonly mount: string;
   /** The group of this process in it, as the mount shows it. */
   readonly own: string;

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { SandboxPolicy } from './sandbox-policy.js';
 import {
   cgroupControllers,
@@ -7,7 +8,6 @@ import {
   sandboxFields,
   type Tier,
 } from './sandbox.types.js';
-import { constants } from 'node:os';
 
 /** `true`: holds; text: holds, but only so far; `{not}`: does not hold, and why. */
 type Verdict = true | string | { readonly not: string };

@@ -42,7 +42,7 @@ const kernelFileSystems = new Set(
     'binfmt_misc mqueue fusectl nsfs rpc_pipefs selinuxfs smackfs'
   ).split(' '),
 );
-/** In a container this is a tmpfs with devices in it. */
+/** A tmpfs with devices in it, in a container. */
 const devices = '/dev';
 
 /**

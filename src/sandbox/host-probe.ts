@@ -93,8 +93,8 @@ async function workingLauncher(program: string, places: Places): Promise<string>
 }
 
 /**
- * As another user a program must run, and the gateway must be able to signal it and to give it a folder: a root that
- * lacks capabilities, or ids in its namespace, is none.
+ * Tries to run a program as another user, to signal it and to give it a folder: a root that lacks capabilities, or
+ * ids in its namespace, cannot.
  * @returns undefined where the gateway is no root; why bubblewrap does not work for such a user, where it does not
  */
 async function workingUsers(

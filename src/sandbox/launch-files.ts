@@ -47,7 +47,7 @@ const networkSettings = [
   '/etc/services',
   '/etc/protocols',
 ];
-/** Without these no program speaks TLS; they hold certificates, never keys. */
+/** Files that every TLS client needs; they hold certificates, never keys. */
 const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
 /** Libraries and data alone, for a tool that may run nothing but its interpreter. */
 const libraries = [

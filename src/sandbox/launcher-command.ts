@@ -1,6 +1,6 @@
+import { existsSync } from 'node:fs';
 import { privateDirectory } from './bubblewrap.js';
 import { type Place, placed, type Places } from './places.js';
-import { existsSync } from 'node:fs';
 
 interface LauncherSettings {
   readonly program: string;
@@ -77,8 +77,8 @@ const standingIn = (network: boolean): string[] => [
 const becoming = (uid: number): string[] => ['--user', `${uid}:${uid}`];
 
 /**
- * Without a process namespace /proc shows everybody: a tool gets what interpreters read of itself, and what says
- * nothing of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
+ * Paths of /proc for a tool without a process namespace, where /proc shows everybody: those that interpreters read
+ * of themselves, and those that say nothing of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
  */
 const ofItself = (
   'stat statm status maps smaps smaps_rollup cmdline comm environ auxv limits ' +

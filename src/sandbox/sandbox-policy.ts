@@ -43,7 +43,7 @@ export interface SandboxPolicy extends PolicyDefaults {
 }
 
 /**
- * Where two fields contradict each other the narrower one holds (docs/operate/sandbox.md lists the pairs): a permission that
+ * Makes the policy of a sandbox. If two fields contradict each other the narrower one holds (docs/operate/sandbox.md lists the pairs): a permission that
  * is missing takes its default, one that is false wins over whatever else is granted.
  */
 export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults): SandboxPolicy {

@@ -35,7 +35,7 @@ export class SandboxModule {
   }
 }
 
-/** Without keys (AUTH_MODE=off) a tool that reaches this server is its operator. */
+/** Reason: with AUTH_MODE=off a tool that reaches this server is its operator. */
 const noOpenNetwork =
   'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
 

@@ -240,7 +240,7 @@ export class Sandbox {
       command,
       ...args,
     ];
-    // Without either of them the launcher comes first, which is linked with nothing.
+    // Otherwise the launcher comes first, which is linked with nothing.
     const wrapped = bubblewrap !== undefined || group.length > 0;
     return { command: program, args: rest, cwd, env: wrapped ? harmless : own };
   }

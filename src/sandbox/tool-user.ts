@@ -93,7 +93,7 @@ function allows(about: Stats, uid: number, use: Need['use']): boolean {
   return ((about.mode >> shifts[classOf(about, uid)]) & wanted) === wanted;
 }
 
-/** As chmod takes it: `o+rx`. */
+/** The mode for chmod, such as `o+rx`. */
 function modeFor(about: Stats, uid: number, use: Need['use']): string {
   const wanted = wantedBits(about, use);
   const letters = [...'rwx'].filter((_, n) => (wanted & (0o4 >> n)) !== 0);

@@ -1,10 +1,10 @@
 import { _, Ajv, Name } from 'ajv';
 import { RE2JS } from 're2js';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { FieldProblem } from '../common/errors.js';
 import { asFieldProblem, mostProblems } from '../common/field-problems.js';
 import type { JsonSchema } from './json-schema.js';
-import { Ajv2019 } from 'ajv/dist/2019.js';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 
 export interface CompiledSchema {
   /** Size of its patterns' automata. */

@@ -5,11 +5,11 @@ export const severities: readonly Severity[] = ['high', 'medium', 'low'];
 
 /** A wording by which a text that passed for a good answer tells of an error. */
 export interface ErrorPattern {
-  /** As findings and summaries show it. */
+  /** The name that findings and summaries show. */
   readonly name: string;
   readonly severity: Severity;
   readonly meaning: string;
-  /** In small letters: a text without any of them cannot match, and is not searched. */
+  /** Lower-case literals: a text without any of them cannot match, and is not searched. */
   readonly literals: readonly string[];
   readonly regex: RegExp;
 }

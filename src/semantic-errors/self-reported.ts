@@ -2,7 +2,7 @@ import type { SemanticFinding } from './find-semantic-error.js';
 
 /** A longer text is about something; an answer that only says why it failed is short. */
 const longestStatement = 4_096;
-/** Of an object with more members the error is one thing among others. */
+/** Objects with more keys than this are treated as data, not as an error report. */
 const mostMembers = 6;
 
 const errorName = String.raw`(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Error|Exception)`;

@@ -38,7 +38,7 @@ export class CallTicket {
   toolFault = false;
   /** Notes of the execution, for its metric. */
   readonly notes: ExecutionNotes = { attempts: 1 };
-  /** By performance.now(): when the recorder started the clock. */
+  /** Start of the recorder's clock, by performance.now(). */
   startedAtMs = 0;
 
   private isOver = false;

@@ -1,7 +1,7 @@
-import { Cancellation } from '../common/cancellation.js';
-import { UpstreamFailure } from '../outbound/upstream-failure.js';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
+import { Cancellation } from '../common/cancellation.js';
+import { UpstreamFailure } from '../outbound/upstream-failure.js';
 import { Deadline } from '../common/deadline.js';
 import { defineTool, type ToolSpec } from './define-tool.js';
 import type { ToolRun } from './tool.js';

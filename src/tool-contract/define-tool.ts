@@ -13,16 +13,16 @@ export interface BuiltinRun extends ToolRun {
   readonly signal: AbortSignal;
 }
 
-/** What may be said of a built-in tool beside its name, its description, its input and what it does. */
+/** Optional members of a built-in tool. */
 interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
   /** The schema that callers see, where it was agreed with others and says less than `input`. */
   readonly published?: JsonSchema;
-  /** What is left out is taken for the worst, as in MCP. */
+  /** Hints; a missing one is taken for the worst, as in MCP. */
   readonly annotations?: Partial<ToolAnnotations>;
-  /** What an LLM reads instead of a result. */
+  /** The text that an LLM reads instead of a result. */
   readonly fallback?: (reason: string) => unknown;
   /**
-   * What the tool asks, in words ("Playbook search"). When that fails or takes too long the call ends as
+   * The name of the service that the tool asks ("Playbook search"). When that fails or takes too long the call ends as
    * `upstream_unavailable`: the tool's circuit stays closed. Callers read the kind of failure, the log has its message.
    */
   readonly upstream?: string;

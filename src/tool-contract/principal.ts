@@ -4,7 +4,7 @@ import { isOneOf, type NamePattern } from '../common/name-patterns.js';
 export interface Principal {
   /** Owner of the key, else `anonymous`. */
   readonly userId: string;
-  /** Of the key that was shown; absent without one. */
+  /** Id of the key that was shown; absent without one. */
   readonly keyId?: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Projects that it may name; the first stands in where it names none. Absent: all, and `default`. */

@@ -17,7 +17,7 @@ export interface CallRequest {
   readonly input: unknown;
   readonly context: CallContext;
   readonly principal: Principal;
-  /** Of the caller, as far as the transport knows it. */
+  /** Address of the caller, if the transport knows it. */
   readonly address?: string;
   /** The caller's own limit in milliseconds. */
   readonly timeoutMs?: number;
@@ -30,7 +30,7 @@ export interface CallRequest {
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;
-  /** For the execution, if the transport has a fresh UUIDv7 at hand. */
+  /** Id of the execution, if the transport has a fresh UUIDv7 at hand. */
   readonly executionId?: string | undefined;
   /** A trial run by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;

@@ -1,5 +1,4 @@
-import type { OutcomeCode } from '../common/errors.js';
-import { errorTable } from '../common/errors.js';
+import { type OutcomeCode, errorTable } from '../common/errors.js';
 
 export type OutcomeStatus = 'success' | 'error' | 'timeout';
 

@@ -44,7 +44,7 @@ export interface ToolDefinition {
   readonly cacheTtlMs?: number;
   /** The fate of an error that a successful result tells of; `show` when absent. */
   readonly semanticErrors?: SemanticErrors;
-  /** Where its health is judged by other limits than the defaults. */
+  /** Limits for its grade that differ from the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;
 }
 
@@ -105,7 +105,7 @@ export interface Tool {
    */
   validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
   /**
-   * For a tool that asks more of its caller than leave to call it. The input is valid.
+   * Checks the caller further, for a tool that asks for more than leave to call it. The input is valid.
    * @returns why this caller may not call it so; undefined: it may
    */
   refuses?(input: unknown, caller: Principal): string | undefined;
@@ -115,7 +115,7 @@ export interface Tool {
    */
   takeSlot?(context: CallContext): Release;
   /**
-   * For a tool whose results are kept: the JSON value that decides its result beside labels and project. Absent: its
+   * The cache key of a tool whose results are cached: the JSON value that decides its result beside labels and project. Absent: its
    * input. Asked for every call.
    */
   cacheKey?(input: unknown): unknown;
@@ -156,7 +156,7 @@ export interface CallContext {
 }
 
 /**
- * By which a tool is graded and advised on. Rates are 0 to 1, latencies milliseconds; each limit still belongs to the
+ * The limits by which a tool is graded and advised on. Rates are 0 to 1, latencies milliseconds; each limit still belongs to the
  * better grade.
  */
 export interface ToolThresholds {

@@ -1,12 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import { keyIn, type Page, pageFrom } from '../rest/page.js';
 import type { PageQuery } from '../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { GradeChangeView } from './tool-health.dto.js';
 import { type HealthChange, HealthEvents, ToolHealthService } from './tool-health.service.js';
 import { WriteBehind } from '../common/write-behind.js';
-import { InjectDataSource } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { sanitisedText } from '../common/pg-text.js';
 
 /** A change of a grade as it is kept; `seq` is its place in the order of all of them. */
@@ -74,7 +74,7 @@ export class GradeHistory extends WriteBehind<HealthChange> {
   }
 }
 
-/** In the order in which they happened; one replica after another: each looks at what the other has written. */
+/** Stores changes in their order, one replica after another: each looks at what the other has written. */
 async function insertAll(dataSource: DataSource, changes: readonly HealthChange[]): Promise<void> {
   await dataSource.transaction(async (db) => {
     await db.query(`SELECT pg_advisory_xact_lock(hashtext('grade_changes'))`);

@@ -199,7 +199,7 @@ export class ToolHealthService {
     throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
   }
 
-  /** For programs that use this service without a registry, which does the same after each change. */
+  /** Sets the tools for programs without a registry, which does the same after each change. */
   setRegisteredTools(names: readonly string[]): void {
     this.knownTools.set(names.map((name) => ({ name })));
   }

@@ -38,7 +38,7 @@ export const callMetrics = [
     name: durations,
     help: 'Duration of executions, queue wait and process start included',
     labelNames: ['tool'],
-    // From a warm process's answer to the longest time-out that is usual, in seconds.
+    // Seconds, from a warm process's answer to the longest usual timeout.
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   }),
   makeGaugeProvider({

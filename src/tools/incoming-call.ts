@@ -53,11 +53,11 @@ const context = compileSchema(executeBodySchema.properties.context);
 /** An opaque text of the caller's: a UUID, or the quoted string of the IETF's draft. */
 const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
 
-/** What a transport has read of a call. */
+/** A call as a transport has read it. */
 export interface AskedCall {
   readonly tool: string;
   readonly input: unknown;
-  /** As in a body; not looked at yet. */
+  /** The `context` of a body; not checked yet. */
   readonly context?: unknown;
   /** Wins over the header. */
   readonly idempotencyKey?: unknown;

@@ -72,7 +72,7 @@ export class ToolRegistry {
     throw new Problem('not_found', `There is no custom tool named ${name}`);
   }
 
-  /** What a tool is called in a platform's format. */
+  /** The name of a tool in a platform's format. */
   nameIn(format: ToolFormat, { definition: { name } }: Tool): string {
     return this.platformNames().shown(name, nameRules[format]);
   }

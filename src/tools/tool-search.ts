@@ -66,7 +66,7 @@ export class ToolSearch {
 /** Pages are cut by it as a text. */
 const rounded = (confidence: number): number => Number(confidence.toFixed(6));
 
-/** What an input's members are called and what is said of them, those of members included. */
+/** Names and descriptions of an input's members, nested ones included. */
 function membersOf(schema: JsonSchema): string[] {
   const properties = Object.entries((schema['properties'] ?? {}) as Record<string, unknown>);
   return properties.flatMap(([name, property]) => {

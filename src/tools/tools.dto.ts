@@ -8,6 +8,7 @@ import {
   getSchemaPath,
   IntersectionType,
 } from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
 import { errorTable, type ProblemCode } from '../common/errors.js';
 import {
   AnyObject,
@@ -22,7 +23,6 @@ import {
 } from '../rest/dto.js';
 import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
-import { applyDecorators } from '@nestjs/common';
 import { ExecutionView, PayloadView } from '../records/executions/tool-metrics.dto.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import { executeBodySchema } from './incoming-call.js';

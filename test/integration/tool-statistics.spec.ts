@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { newId } from '../../src/common/ids.js';
 import { insertBatch, newToolMetric } from '../../src/records/executions/execution-record.js';
-import { LatencyHistogram } from '../../src/records/executions/queries/tool-figures.js';
+import { LatencyHistogram } from '../../src/records/executions/queries/latency-histogram.js';
 import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';
 import type { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';

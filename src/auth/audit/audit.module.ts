@@ -1,7 +1,7 @@
 import { Controller, Get, Global, Module, Query } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AuditLog } from './audit-log.js';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AuditLog } from './audit-log.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
 import { Scopes } from '../scopes.decorator.js';

@@ -1,8 +1,8 @@
+import type { SendMailOptions, Transporter } from 'nodemailer';
 import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { awayFailure, callerMistake, Slots } from '../failures.js';
 import { filePath, type ProjectFiles } from '../files/project-files.js';
-import type { SendMailOptions, Transporter } from 'nodemailer';
 import type { AppConfig } from '../../config/app-config.js';
 import { isLoopback } from '../../outbound/addresses.js';
 import type { MailServer } from '../../config/builtin-settings.js';

@@ -121,7 +121,7 @@ export class CircuitBreaker {
     this.close(this.clock.now(), override, openings);
   }
 
-  /** As new: closed, without faults or openings. */
+  /** Makes it new: closed, without faults or openings. */
   reset(override: CircuitOverride): void {
     this.current();
     this.close(this.clock.now(), override, 0);
@@ -148,7 +148,7 @@ export class CircuitBreaker {
     return this.state.kind === 'open' && this.state.until === null;
   }
 
-  /** By which it opens and comes back. */
+  /** The rules by which it opens and closes. */
   rules(): CircuitSettings {
     return this.settings;
   }

@@ -76,7 +76,7 @@ export interface CircuitOverride {
 
 /** A circuit's past before a restart; times in milliseconds since 1970. */
 export interface CircuitPast {
-  /** In any order. */
+  /** Samples in no particular order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
   /** Its state when it was last heard of. */
   readonly lastState?: CircuitKind;

@@ -12,7 +12,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
 }
 
-/** As an agent calls it. */
+/** Calls a tool as an agent does. */
 export async function call(
   { client, out }: Session,
   name: string,

@@ -65,7 +65,7 @@ function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
-/** What its processes do, how its calls went, and its circuit. */
+/** Prints a tool's processes, its grade and its circuit. */
 export async function health({ client, out }: Session, tool: string): Promise<void> {
   const [report, circuit, processes] = await Promise.all([
     ask(getToolHealth({ client, path: { tool } })),

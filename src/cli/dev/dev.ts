@@ -1,10 +1,10 @@
 import { watch } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
 import { type Executable, executableAt } from '../project.js';
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
 import { LineFramer } from '../../process-pool/line-framer.js';
 
 interface Definition {
@@ -96,7 +96,7 @@ class Dev {
     if (answer?.error || answer?.result === undefined) this.failures++;
   }
 
-  /** What its schema has against an input; the server asks the same library. */
+  /** The first rule of its schema that an input breaks; the server asks the same library. */
   private async problemOf(input: object): Promise<string | undefined> {
     const { Ajv2020 } = await import('ajv/dist/2020.js');
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
@@ -147,7 +147,7 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
 export const dev = ({ surroundings, out }: Session, path: string): Promise<void> =>
   new Dev(path, surroundings.environment, out).run();
 
-/** What is heard of a tool while it runs. */
+/** Receives the messages of a running tool, and its end. */
 interface Listener {
   sent(line: string): void;
   received(line: string): void;
@@ -221,7 +221,7 @@ class ToolProcess {
   private take(line: string): void {
     this.listener.received(line);
     const { id, ...answer } = parsed(line);
-    // As the server does, who takes the same digits as a number, too.
+    // The server takes an id as a number, too.
     const resolve = this.waiting.get(String(id));
     if (!resolve) return;
     this.waiting.delete(String(id));

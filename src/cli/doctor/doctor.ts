@@ -23,14 +23,14 @@ const mends: Readonly<Record<string, string>> = {
   server: 'wait: it starts, or ends',
   tools: 'wait: tools are being loaded',
 };
-/** From which tier on to the next one. */
+/** The way from each tier to the next one. */
 const nextTier = [
   'apt-get install bubblewrap socat; SANDBOX and SANDBOX_MAX_TIER must allow it',
   'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/operate/sandbox.md)',
   'give it a writable cgroup: SANDBOX_CGROUP (docs/operate/sandbox.md)',
 ];
 
-/** What a server needs, what is there, and how to mend the rest. @throws CliError where something is missing */
+/** Prints what a server needs, what is there, and how to mend the rest. @throws CliError where something is missing */
 export async function doctor({ surroundings, out }: Session): Promise<void> {
   const server = await serverFindings(surroundings);
   const findings: Finding[] = [
@@ -51,7 +51,7 @@ function lineOf(out: Output, { what, state, found, mend }: Finding): string {
   return mend === undefined ? head : `${head}\n${' '.repeat(25)}mend: ${mend}`;
 }
 
-/** What a running server says of itself. @returns undefined where none answers */
+/** The findings that a running server reports. @returns undefined where none answers */
 async function serverFindings(surroundings: Surroundings): Promise<Finding[] | undefined> {
   const address = surroundings.server();
   const asked = await ask(address, '/readyz').catch(() => undefined);

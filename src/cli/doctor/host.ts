@@ -23,7 +23,7 @@ export const missing = (what: string, found: string, mend: string): Finding => (
   ...{ what, state: 'missing', found, mend },
 });
 
-/** Without one of these nothing is wrong, but some tools do not run: name, version, what it is for, how to get it. */
+/** Optional programs, without which some tools do not run: name, version, purpose, how to get it. */
 const programs: readonly (readonly [string, RegExp, string, string])[] = [
   ['python3', /\d+\.\d+/, 'tools in Python', 'apt-get install python3'],
   ['node', /\d+\.\d+/, 'tools in Node', 'install Node 22.15 or newer'],
@@ -55,7 +55,7 @@ export function programFindings(path: string | undefined): Finding[] {
   });
 }
 
-/** What a server would need, where none runs. */
+/** The findings about a server's needs while none runs. */
 export async function placeFindings(surroundings: Surroundings): Promise<Finding[]> {
   const { dataDir, environment } = surroundings;
   return [folderFinding(dataDir), await databaseFinding(environment), await portFinding(environment)];

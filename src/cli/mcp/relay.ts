@@ -77,7 +77,7 @@ export class Relay {
     return answer;
   }
 
-  /** What was never sent, for nobody listened, is sent again to the server that is started then. */
+  /** Sends a message. If no server listened, one is started and gets it. */
   private async send({ headers, ...init }: Sent): Promise<Response> {
     const { signal } = this.over;
     const attempt = async (): Promise<Response> => {
@@ -92,7 +92,7 @@ export class Relay {
     });
   }
 
-  /** What Streamable HTTP wants said outside of a message, too. */
+  /** Headers that Streamable HTTP requires beside a message. */
   private headersOf({ method, params }: Message): Record<string, string> {
     const stated = params?._meta?.[versionMeta];
     const modern = typeof stated === 'string' ? stated : undefined;
@@ -125,12 +125,12 @@ export class Relay {
     const message = JSON.parse(text) as Message & { result?: { protocolVersion?: string } };
     this.version = message.result?.protocolVersion ?? this.version;
     const lacksId = message.id === null && asked !== undefined;
-    // As it came wherever that will do: numbers may be larger than JavaScript's.
+    // Passed on unparsed if possible: numbers may be larger than JavaScript's.
     const isReady = !lacksId && !text.includes('\n');
     this.write(isReady ? text : JSON.stringify({ ...message, ...(lacksId && { id: asked }) }));
   }
 
-  /** What the server says unasked, such as that its list of tools has changed. */
+  /** Follows the server's notifications, such as that its list of tools has changed. */
   private follow(): void {
     const following = this.listen().finally(() => this.open.delete(following));
     this.open.add(following);
@@ -162,7 +162,7 @@ export class Relay {
 const headerText = (name: string): string =>
   /^[\x21-\x7e]+$/.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
 
-/** Nobody listened, so nothing was sent. */
+/** Whether nothing was sent, because no server listened. */
 const wasRefused = (error: unknown): boolean =>
   ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
 

@@ -35,7 +35,7 @@ export class LocalServer {
     }));
   }
 
-  /** Nobody listens there any more. */
+  /** Forgets a server that no longer listens. */
   lost(): void {
     this.known = undefined;
   }

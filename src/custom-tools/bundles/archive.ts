@@ -158,7 +158,7 @@ class Unpacking {
     this.makeFolder(dirname(path));
     const mode = modeOf(entry.mode ?? 0);
     const file = openSync(join(this.folder, path), 'wx', mode);
-    // Whatever the server's umask: a tool may run as a user of its own.
+    // Independent of the server's umask: a tool may run as a user of its own.
     fchmodSync(file, mode);
     const hash = createHash('sha256');
     entry.on('data', (chunk: Buffer) => {

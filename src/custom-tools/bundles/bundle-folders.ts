@@ -1,5 +1,4 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { NullableText } from '../../rest/dto.js';
 import {
   Inject,
   Injectable,
@@ -9,6 +8,8 @@ import {
 } from '@nestjs/common';
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isUtf8 } from 'node:buffer';
+import { NullableText } from '../../rest/dto.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import type { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
@@ -19,7 +20,6 @@ import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository, type BundleView } from './bundles.repository.js';
-import { isUtf8 } from 'node:buffer';
 import { packageFolders } from './package-installer.js';
 
 const sweepEveryMs = 3_600_000;
@@ -125,7 +125,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
       const unpacked = await this.unpack(file, files, unlimited).catch((error: unknown) => {
         throw unpackable(messageOf(error));
       });
-      // With the packages that were installed it has another hash than as it was uploaded.
+      // Installed packages change the hash of an upload.
       if (found === unpacked.hash) return;
       if (found !== undefined) {
         this.logger.error(

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { NullableText } from '../../rest/dto.js';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { NullableText } from '../../rest/dto.js';
 
 /** The files that a tool brought along: a row of `tool_bundles` without its archive. */
 export class BundleView {

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { copyFile, cp, lstat, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { parse } from 'secure-json-parse';
 import { messageOf } from '../../common/message-of.js';
 import { APP_CONFIG, type AppConfig, hostVariable } from '../../config/app-config.js';
 import { launch } from '../../process-pool/launcher.js';
@@ -11,7 +12,6 @@ import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { findProgram } from '../commands/resolve-command.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { wrong } from '../../rest/wrong-field.js';
-import { parse } from 'secure-json-parse';
 import { readRegularFile } from '../../common/regular-file.js';
 
 const logChars = 65_536;

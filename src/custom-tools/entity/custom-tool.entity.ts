@@ -32,11 +32,11 @@ export class CustomTool {
   @Column('text') protocol!: ToolProtocol;
   /** Empty where there is a URL. */
   @Column('text') command!: string;
-  /** Where an MCP server listens that runs elsewhere. */
+  /** Address of an MCP server that runs elsewhere. */
   @Column('text', { nullable: true }) url!: string | null;
   /** Sent to it with each request; `${NAME}` stands for a variable of `env`. */
   @Column('jsonb', { nullable: true }) headers!: Record<string, string> | null;
-  /** Where `command` led when it was registered, links resolved; null: registered before that was kept. */
+  /** The real path of `command` at the registration; null: registered before it was kept. */
   @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
   @Column('jsonb') args!: string[];
   @Column('text', { name: 'working_dir', nullable: true }) workingDir!: string | null;
@@ -57,7 +57,7 @@ export class CustomTool {
   @Column('boolean', { name: 'keep_alive' }) keepAlive!: boolean;
   @Column('text') isolation!: Isolation;
   @Column('jsonb') annotations!: ToolAnnotations;
-  /** Where its health is judged by other limits than the defaults; null: nowhere. */
+  /** Limits for its grade that differ from the defaults; null: none. */
   @Column('jsonb', { nullable: true }) thresholds!: Partial<ToolThresholds> | null;
   @Column('text', { name: 'semantic_errors' }) semanticErrors!: SemanticErrors;
   @Column('jsonb', { nullable: true }) sandbox!: SandboxSettings | null;

@@ -69,7 +69,7 @@ export class CustomToolsRepository {
     return this.get(name);
   }
 
-  /** Where the tool's command leads now. */
+  /** Stores the real path of the tool's command. */
   async pin(name: string, pinnedCommand: string): Promise<void> {
     await this.tools.update({ name }, { pinnedCommand, ...unchanged });
   }

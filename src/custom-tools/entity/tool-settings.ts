@@ -37,7 +37,7 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
 }
 
 /**
- * What a tool's row holds: only the members that were given; null for none.
+ * The settings as a tool's row holds them: only the members that were given; null for none.
  * @throws Problem `invalid_request` with the field where the limits contradict each other or a default
  */
 export function checkedThresholds(

@@ -1,9 +1,9 @@
 import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
-import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';

@@ -1,101 +1,17 @@
 import { Body, Get, Param, Post } from '@nestjs/common';
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AnyObject, OptionalTextList, Text, NullableText } from '../../rest/dto.js';
-import {
-  mcpToolStates,
-  mcpToolName,
-  type McpReview,
-  reviewTools,
-  type McpDefinition,
-} from '../../mcp/client/mcp-review.js';
-import { RevisionChangeView } from './tool-revisions.dto.js';
-import { Problem } from '../../common/errors.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { fieldChanges } from '../entity/revision-content.js';
-import { wrong } from '../../rest/wrong-field.js';
-import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
-import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { RunningTools } from '../running/running-tools.js';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
-import { CustomToolView, customToolView } from './custom-tool.dto.js';
-
-const definitionExample = {
-  name: 'read_file',
-  description: 'Reads a file',
-  inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
-};
-
-export class McpToolView {
-  @ApiProperty({ example: 'files__read_file', description: 'By which agents call it' })
-  readonly name!: string;
-  @ApiProperty({ example: 'read_file', description: 'As the server calls it' }) readonly tool!: string;
-  @ApiProperty({
-    enum: mcpToolStates,
-    example: 'held',
-    description:
-      '`callable`: listed as it was approved; `held`: not so, until it is approved; `refused`: it cannot be approved; `gone`: not listed any more',
-  })
-  readonly state!: string;
-  @ApiPropertyOptional({
-    example: 'its definition changed since it was approved',
-    description: 'Why it is not callable',
-  })
-  readonly why?: string;
-  @ApiPropertyOptional({
-    example: 'it is listed without its outputSchema: its outputSchema is not a valid JSON Schema',
-    description: 'A fault of the tool, which can be called all the same',
-  })
-  readonly warning?: string;
-  @AnyObject({
-    required: false,
-    example: definitionExample,
-    description: 'What callers read, as it was approved',
-  })
-  readonly approved?: object;
-  @AnyObject({
-    required: false,
-    example: definitionExample,
-    description: 'What the server lists, where that differs',
-  })
-  readonly listed?: object;
-  @ApiPropertyOptional({ type: [RevisionChangeView], description: 'What changed since it was approved' })
-  readonly changes?: RevisionChangeView[];
-}
-
-export class McpToolsView {
-  @NullableText(
-    '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
-    'SHA-256 of the list; null: no process has listed its tools yet',
-  )
-  readonly listHash!: string | null;
-  @ApiProperty({ type: [McpToolView] }) readonly data!: McpToolView[];
-}
-
-export class ApproveBody {
-  @Text(64, {
-    pattern: '^[0-9a-f]{64}$',
-    example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
-    description: 'Of the list that was looked at: another one is not approved',
-  })
-  readonly listHash!: string;
-  @OptionalTextList({
-    maxItems: 512,
-    example: ['read_file'],
-    description: "The server's names of those to approve; absent: all that are held",
-  })
-  readonly tools?: string[];
-}
+import { CustomToolView } from './custom-tool.dto.js';
+import { ApproveBody, McpToolsView } from './mcp-tools.dto.js';
+import { McpToolsService } from './mcp-tools.service.js';
+import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
 
 /** The tools of an MCP server: what became of those that were approved, and approving them again. */
 @CustomToolRoutes('/:name', 'tools:admin')
 @Audited('name')
 export class McpToolsController {
-  constructor(
-    private readonly manager: CustomToolManager,
-    private readonly running: RunningTools,
-  ) {}
+  constructor(private readonly service: McpToolsService) {}
 
   @Get('tools')
   @ToolRoute(
@@ -104,15 +20,8 @@ export class McpToolsController {
     'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
   )
   @ApiName('files')
-  async listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
-    const tool = await this.manager.get(name);
-    checkServer(tool);
-    const server = this.running.server(name);
-    const reviews = server?.review() ?? reviewTools(tool.definitions ?? [], undefined);
-    return {
-      listHash: server?.listing?.hash ?? null,
-      data: reviews.map((review) => this.view(name, review)),
-    };
+  listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
+    return this.service.list(name);
   }
 
   @Post('approve')
@@ -124,61 +33,11 @@ export class McpToolsController {
     'tool_unavailable',
   )
   @ApiName('files')
-  async approveMcpTools(
+  approveMcpTools(
     @Param('name') name: string,
-    @Body() { listHash, tools }: ApproveBody,
+    @Body() body: ApproveBody,
     @CurrentPrincipal() { userId: by }: Principal,
   ): Promise<CustomToolView> {
-    const approved = await this.manager.change(name, { source: 'approve', by }, (tool) => {
-      checkServer(tool);
-      const server = this.running.server(name);
-      const hash = server?.listing?.hash;
-      if (!server || hash === undefined)
-        throw new Problem(
-          'conflict',
-          `No process of ${name} has listed its tools: enable it, or call it once`,
-        );
-      if (hash !== listHash)
-        throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
-      tool.definitions = approvedOf(server.review(), tools);
-    });
-    return customToolView(approved, this.running);
+    return this.service.approve(name, body, by);
   }
-
-  private view(
-    server: string,
-    { name: tool, state, why, warning, approved, listed }: McpReview,
-  ): McpToolView {
-    const name = mcpToolName(server, tool);
-    const taken = state === 'callable' && this.running.get(server) && !this.running.offers(server, name);
-    return {
-      name,
-      tool,
-      state: taken ? 'refused' : state,
-      ...(taken ? { why: 'another tool has its name' } : why !== undefined && { why }),
-      ...(warning !== undefined && { warning }),
-      ...(approved && { approved }),
-      ...(state !== 'callable' && listed && { listed }),
-      ...(state === 'held' && approved && listed && { changes: fieldChanges('', approved, listed) }),
-    };
-  }
-}
-
-/** Definitions that are approved from now on: the ones before, those that are wanted replaced by what is listed now. */
-function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
-  const held = reviews.filter(({ state }) => state === 'held');
-  for (const [n, name] of (wanted ?? []).entries()) {
-    const review = reviews.find((each) => each.name === name);
-    if (!review?.listed)
-      throw wrong(`/tools/${n}`, `cannot be approved: ${review?.why ?? 'the server does not list it'}`);
-  }
-  const chosen = new Set(wanted ?? held.map(({ name }) => name));
-  return reviews.flatMap(({ name, approved, listed }) => {
-    const definition = chosen.has(name) ? listed : approved;
-    return definition ? [definition] : [];
-  });
-}
-
-function checkServer({ name, protocol }: CustomTool): void {
-  if (protocol !== 'mcp') throw new Problem('invalid_request', `${name} is one tool, no MCP server`);
 }

@@ -1,42 +1,16 @@
 import { Get, Param, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiProperty,
-  ApiExtraModels,
-  ApiHeader,
-  ApiOkResponse,
-  ApiOperation,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import { type LogEntry, LogEntryView, ToolLogs } from '../logs/tool-logs.js';
-import { Limit, Ruled, NullableText } from '../../rest/dto.js';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import type { Placed } from '../../streams/event-ring.js';
 import { OpenStreams } from '../../streams/open-streams.js';
 import { StreamTopics } from '../../streams/stream-topics.js';
 import { acceptsEvents, lastSeenId, sseHeaders } from '../../streams/sse.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { CustomToolRoutes, ApiName } from './tool-route.decorator.js';
-
-const idPattern = /^[a-z0-9]{1,16}-\d{1,15}$/;
-export class LogsQuery {
-  @Limit(100) readonly limit!: number;
-  @(Ruled('must be the id of a log entry', (id) => idPattern.test(String(id)))({
-    required: false,
-    example: 'mhq3k2x1-41',
-    description: 'Only what came after the entry of this id; absent: the latest entries',
-  }))
-  readonly since?: string;
-}
-
-export class LogPageView {
-  @ApiProperty({ type: [LogEntryView], description: 'Oldest first' }) readonly data!: LogEntryView[];
-  @NullableText('mhq3k2x1-42', 'Send it as since for what comes next')
-  readonly nextSince!: string | null;
-  @ApiProperty({ example: 0, description: 'Entries after since that had to make room before they were read' })
-  readonly missed!: number;
-}
+import { LogPageView, LogsQuery } from './tool-logs.dto.js';
+import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
 const logStream = [
   'id: mhq3k2x1-42',

@@ -1,7 +1,7 @@
 import { applyDecorators, Controller, HttpCode, type Type } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import type { Scope } from '../../tool-contract/principal.js';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { ProblemCode } from '../../common/errors.js';
 import { ApiProblems, ProblemView } from '../../rest/api-problems.decorator.js';
 

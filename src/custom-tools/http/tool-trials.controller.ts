@@ -1,82 +1,20 @@
-import { applyDecorators, Body, HttpCode, Param, Post, Query, Req, Res, Inject } from '@nestjs/common';
-import {
-  ApiConsumes,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  getSchemaPath,
-  ApiProperty,
-} from '@nestjs/swagger';
+import { applyDecorators, Body, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { CustomToolRoutes, ApiName } from './tool-route.decorator.js';
-import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
-import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../rest/dto.js';
-import { OutcomeView } from '../../tools/tools.dto.js';
-import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.dto.js';
-import { EffectiveSandboxView } from './custom-tool.dto.js';
-import type { Placed } from '../../streams/event-ring.js';
 import { invalidRequest } from '../../common/errors.js';
-import { acceptsEvents, sseHeaders, SseStream } from '../../streams/sse.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { finishWith } from '../../tools/call-stream.js';
-import { ToolsService } from '../../tools/tools.service.js';
-import { LogEntryView, type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
-import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
-
-/** A call of the tool that is tried. */
-export class TrialCallBody {
-  @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
-  readonly input?: unknown;
-  @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
-  readonly tool?: string;
-}
-
-const Call = (): PropertyDecorator =>
-  OptionalNested(TrialCallBody, { description: 'Absent: it is started and asked, not called' });
-
-export class TryToolBody extends CustomToolCreate {
-  @Call() readonly call?: TrialCallBody;
-}
-
-export class TryChangeBody extends CustomToolUpdate {
-  @Call() readonly call?: TrialCallBody;
-}
-
-export class BundleTrialQuery {
-  @OptionalText(8_192, {
-    example: '{"text":"to be or not to be"}',
-    description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
-  })
-  readonly input?: string;
-}
-
-export class TrialView {
-  @AnyObject({
-    example: { name: 'word_count', version: '1.0.0' },
-    description: 'What it answered to `initialize`',
-  })
-  readonly handshake!: object;
-  @ApiProperty({ example: 'Counts words' }) readonly description!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
-  @AnyObject({
-    example: { type: 'object' },
-    description: 'These three as they would be registered',
-  })
-  readonly inputSchema!: object;
-  @ApiProperty({
-    type: [String],
-    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
-    description: 'Where the registration says something else; the registration holds',
-  })
-  readonly differences!: readonly string[];
-  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
-  @ApiProperty({ type: OutcomeView, nullable: true, description: 'Of the call; null where there was none' })
-  readonly outcome!: object | null;
-  @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
-  readonly log!: readonly LogEntryView[];
-}
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import { Registrations } from '../manager/registrations.js';
+import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
+import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
+import {
+  BundleTrialQuery,
+  type TrialCallBody,
+  TrialView,
+  TryChangeBody,
+  TryToolBody,
+} from './tool-trials.dto.js';
+import { ToolTrialsService } from './tool-trials.service.js';
 
 const stream =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
@@ -104,10 +42,8 @@ const ApiTrial = (): MethodDecorator =>
 @CustomToolRoutes('', 'tools:admin')
 export class ToolTrialsController {
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+    private readonly service: ToolTrialsService,
     private readonly registrations: Registrations,
-    private readonly logs: ToolLogs,
-    private readonly tools: ToolsService,
   ) {}
 
   @Post('try')
@@ -122,7 +58,7 @@ export class ToolTrialsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.answer(create.name, call, () => ({ create }), request, reply);
+    return this.service.run(create.name, call, () => ({ create }), request, reply);
   }
 
   @Post(':name/bundle/try')
@@ -142,7 +78,7 @@ export class ToolTrialsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
     const wanted = () => this.registrations.bundled(name, uploadIn(request));
-    return this.answer(name, callIn(query), wanted, request, reply);
+    return this.service.run(name, callIn(query), wanted, request, reply);
   }
 
   @Post(':name/try')
@@ -160,36 +96,7 @@ export class ToolTrialsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.answer(name, call, () => ({ name, changes }), request, reply);
-  }
-
-  private answer(
-    name: string,
-    call: TrialCallBody | undefined,
-    wanted: () => Promise<Request> | Request,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<TrialView> | Readable {
-    const book = this.logs.apart(name);
-    const run = async (): Promise<TrialView> =>
-      viewOf(await this.registrations.dryRun(await wanted(), book, this.callOf(call, request)), book);
-    const view = run();
-    if (!acceptsEvents(request.headers)) return view;
-    void reply.headers(sseHeaders);
-    const stream = new SseStream(
-      { ring: book.ring, place: 0, eventOf },
-      {},
-      this.config.server.sseHeartbeatMs,
-    );
-    const last = view.then((data) => ({ event: 'trial', data }));
-    finishWith(stream, last, request.id);
-    return stream;
-  }
-
-  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): TrialCall | undefined {
-    if (!call) return undefined;
-    const { tool, input = {} } = call;
-    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
+    return this.service.run(name, call, () => ({ name, changes }), request, reply);
   }
 }
 
@@ -201,11 +108,4 @@ function callIn({ input }: BundleTrialQuery): TrialCallBody | undefined {
   } catch {
     throw invalidRequest({ pointer: '/input', detail: 'must be JSON' });
   }
-}
-
-const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
-
-function viewOf({ tool, ...trial }: Trial, { ring }: LogBook): TrialView {
-  const { description, version, inputSchema } = tool;
-  return { ...trial, description, version, inputSchema, log: ring.slice(Infinity).entries };
 }

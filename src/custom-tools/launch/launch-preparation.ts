@@ -1,6 +1,9 @@
 import type { Server } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { stat } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CommandRules } from '../commands/command-rules.js';
 import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
@@ -15,9 +18,6 @@ import { portOf } from '../../outbound/addresses.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
-import { stat } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
 import { covers } from '../../sandbox/places.js';
 import { isProgram } from './program-files.js';
 

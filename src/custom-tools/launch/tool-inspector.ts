@@ -47,7 +47,7 @@ export type McpValidators = ReadonlyMap<string, CheckedTool | { readonly wrong: 
 export interface PreparedTool {
   readonly tool: CustomTool;
   readonly validate: InputValidator;
-  /** Of an MCP server's approved tools. */
+  /** Validators of an MCP server's approved tools. */
   readonly validators: McpValidators;
   /** The tools that an MCP server listed just now. */
   readonly listed?: Handshake['tools'];
@@ -111,7 +111,7 @@ export class ToolInspector {
     return inspected ? { ...prepared, listed: inspected.handshake.tools } : prepared;
   }
 
-  /** What a revision of the tool would hold, and how it would be started. */
+  /** The content of a revision of the tool as it is now, and how it would be started. */
   async contentOf(
     tool: CustomTool,
     launch?: PreparedLaunch,
@@ -231,7 +231,7 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
   if (!isThere) throw wrong(`/args/${script}`, `does not exist: ${path}`);
 }
 
-/** Where a registration says something else than the executable; the registration holds. */
+/** Sentences about fields in which a registration differs from the executable; the registration holds. */
 export function differences(tool: CustomTool, handshake: Handshake): string[] {
   if (tool.protocol === 'mcp') {
     return reviewTools(tool.definitions ?? [], handshake.tools ?? []).flatMap(({ name, state, why }) =>

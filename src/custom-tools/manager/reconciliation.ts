@@ -53,7 +53,7 @@ interface Failure {
 }
 
 /**
- * What was tried in vain, by tool: something else is tried at once, the same after pauses that double. All times in
+ * Failed tries by tool: another revision or other files are tried at once, the same after pauses that double. All times in
  * milliseconds of one clock.
  */
 export class Failures {

@@ -1,3 +1,4 @@
+import { parse } from 'secure-json-parse';
 import { laterDefaults } from '../entity/revision-content.js';
 import { Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
@@ -15,7 +16,6 @@ import { checkedThresholds } from '../entity/tool-settings.js';
 import { answeredNow } from '../entity/custom-tools.repository.js';
 import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../../rest/wrong-field.js';
-import { parse } from 'secure-json-parse';
 import { messageOf } from '../../common/message-of.js';
 
 /** MCP's defaults: nothing is promised, everything may happen. */
@@ -119,7 +119,7 @@ const definitionsOf = (tools: Handshake['tools']): McpDefinition[] =>
 type Said = Partial<Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>>;
 
 /**
- * What the executable says where the registration says nothing. It has to be such as the registration could have said.
+ * Fills what the registration omits from the executable's answer, under the rules of a registration.
  * @throws Problem `invalid_request` with the field
  */
 async function saidBy(handshake: Handshake, create: CustomToolCreate): Promise<Said> {

@@ -1,7 +1,7 @@
-import { Cancellation } from '../../common/cancellation.js';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Cancellation } from '../../common/cancellation.js';
 import { PoolLab } from '../../../test/fixtures/tools/pool-lab.js';
 import { Deadline } from '../../common/deadline.js';
 import { noTracer } from '../../observability/tracing/tracer.js';

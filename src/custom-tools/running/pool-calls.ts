@@ -84,7 +84,7 @@ export class PoolCalls {
     }
   }
 
-  /** Without the values of the tool's environment. */
+  /** Removes the values of the tool's environment from a text. */
   clean(text: string): string {
     return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
   }

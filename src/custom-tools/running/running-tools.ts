@@ -74,7 +74,7 @@ export class RunningTools {
   }
 
   /**
-   * What holds for a tool's processes; of one that is not loaded, what would hold on this host.
+   * The sandbox of a tool's processes; for a tool that is not loaded, the one that this host would give.
    * @param wrapper absent: the one that is loaded
    */
   effective(tool: CustomTool, wrapper = this.wrappers.get(tool.name)): EffectiveSandbox {

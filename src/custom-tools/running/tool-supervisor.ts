@@ -236,7 +236,7 @@ export class ToolSupervisor {
     this.note(tool, { healthStatus: 'unhealthy', errorMessage: crashMessage(end) });
   }
 
-  /** Nobody waits for the row. */
+  /** Writes the row in the background. */
   private note(name: string, condition: ToolCondition): void {
     const written = this.write(name, { ...condition, lastHealthCheck: new Date() });
     written.catch((error: unknown) => this.logger.error(error));

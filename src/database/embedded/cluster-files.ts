@@ -81,7 +81,7 @@ export class ClusterFiles {
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
   }
 
-  /** For a new server: the users of the one before it, which died, do not use this one. */
+  /** Forgets the users of a server that died: they do not use the new one. */
   forgetUsers(): void {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }

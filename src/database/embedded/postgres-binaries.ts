@@ -14,7 +14,7 @@ const run = promisify(execFile);
 interface BinariesOptions {
   /** The npm package's folder; by default that of the package for this platform. */
   readonly packageDir?: string;
-  /** Where a copy may go when the server's user cannot use the package itself; tried in this order. */
+  /** Folders for a copy, tried in this order, if the server's user cannot use the package itself. */
   readonly copyRoots?: readonly string[];
 }
 

@@ -1,6 +1,6 @@
-import { manifest } from '../../common/project.js';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { manifest } from '../../common/project.js';
 import { backOff } from '../../common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../../common/json-depth.js';
 import { isObject, type JsonObject } from '../../common/json.js';

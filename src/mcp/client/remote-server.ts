@@ -10,7 +10,7 @@ import { messageOf } from '../../common/message-of.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
 import { errorIn, isFailedPing, readRefusal, type Refusal, refusal } from './remote-refusal.js';
 
-/** Where an MCP server listens (Streamable HTTP), and the headers that every request to it carries. */
+/** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
 export interface RemoteAddress {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;

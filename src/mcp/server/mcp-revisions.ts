@@ -5,8 +5,8 @@ import type {
   JSONRPCRequest,
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import { isObject } from '../../common/json.js';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../../common/json.js';
 import type { JsonSchema } from '../../schemas/json-schema.js';
 
 export type Sdk = typeof McpSdk;

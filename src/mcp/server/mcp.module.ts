@@ -1,11 +1,11 @@
 import { Controller, Delete, Get, HttpCode, Module, Post, Req, Res } from '@nestjs/common';
-import { ToolsModule } from '../../tools/tools.module.js';
-import { McpService } from './mcp.service.js';
-import { McpStreams } from './mcp-streams.js';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { ToolsModule } from '../../tools/tools.module.js';
+import { McpService } from './mcp.service.js';
+import { McpStreams } from './mcp-streams.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { Problem } from '../../common/errors.js';
 import { unreadableBody } from './mcp-messages.js';

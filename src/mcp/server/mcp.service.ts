@@ -1,9 +1,9 @@
-import type { Cancellation } from '../../common/cancellation.js';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JSONRPCRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import type { Cancellation } from '../../common/cancellation.js';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
 import { toldProblem } from '../../rest/problem.filter.js';

@@ -118,7 +118,7 @@ function remoteContext(traceparent: string | undefined): Context | undefined {
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;
 }
 
-/** Where our errors and Node's carry the word by which they are told apart. */
+/** Members by which our errors and Node's are told apart. */
 const wordsOf = ['code', 'type', 'reason', 'name'] as const;
 
 /** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`; never its message, which may hold contents. */

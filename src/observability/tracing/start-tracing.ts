@@ -12,10 +12,10 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { ExportResultCode } from '@opentelemetry/core';
 import type { AppConfig } from '../../config/app-config.js';
 import { OtelTracer } from './otel-tracer.js';
 import type { Tracer } from './tracer.js';
-import { ExportResultCode } from '@opentelemetry/core';
 
 type TracingConfig = AppConfig['tracing'];
 
@@ -24,7 +24,7 @@ type TracingConfig = AppConfig['tracing'];
  * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
  */
 export function startTracing(config: TracingConfig): Tracer {
-  // What the detector finds wins.
+  // Findings of the detector win.
   const facts = {
     'service.name': 'toolkeeper',
     'service.instance.id': crypto.randomUUID(),

@@ -1,10 +1,10 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { LRUCache } from 'lru-cache';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { TableFollower } from '../../database/table-follower.js';
 import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.service.js';
 import { BlendedRanker } from '../ranking/blended.ranker.js';
-import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { type AskedLabels, labelsMatch, normalisedLabels } from '../label-filter.js';

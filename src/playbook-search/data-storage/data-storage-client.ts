@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import { abortable } from '../../common/abortable.js';
 import { CircuitBreaker } from '../../circuits/breaker/circuit-breaker.js';
 import type { CircuitKind, CircuitSettings, CircuitChange } from '../../circuits/breaker/circuit-state.js';
@@ -11,7 +12,6 @@ import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
-import type { OnApplicationShutdown } from '@nestjs/common';
 import { isObject } from '../../common/json.js';
 
 /** Origin of an answer: the service, or memory because the service gave none. */
@@ -100,7 +100,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.answer({ method: 'GET', path, read: (body) => playbookAnswer(body, search) }, signal);
   }
 
-  /** As `searchPlaybooks`. */
+  /** Asks for the history of an incident. Errors as in `searchPlaybooks`. */
   enrichContext(request: ContextRequest, signal: AbortSignal): Promise<UpstreamAnswer<HistoricalContext>> {
     const body = JSON.stringify({
       alert_fingerprint: request.alertFingerprint,

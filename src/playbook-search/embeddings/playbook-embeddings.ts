@@ -6,12 +6,12 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge, Histogram } from 'prom-client';
 import { sha256 } from '../../common/canonical-json.js';
 import { yieldingForEach } from '../../common/yielding-for-each.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
-import { InjectMetric } from '@willsoto/nestjs-prometheus';
-import type { Counter, Gauge, Histogram } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors, type PartHealth } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';

@@ -1,9 +1,9 @@
 import { Controller, Get, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
-import type { FastifyRequest } from 'fastify';
 import { type FieldProblem, invalidRequest } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
 import { normalisedLabels } from '../label-filter.js';
@@ -86,7 +86,7 @@ export class PlaybookSearchController {
       'What the situation demands, as `label.<key>=<value>`, for example `label.environment=production`',
     style: 'form',
     explode: true,
-    // In the schema: Swagger UI fills the field with it, and with made-up names without it.
+    // The example stands in the schema, for Swagger UI makes up names otherwise.
     schema: {
       type: 'object',
       additionalProperties: { type: 'string' },

@@ -2,6 +2,8 @@ import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance } from 'fastify';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isDeeperThan } from '../../common/json-depth.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
@@ -10,8 +12,6 @@ import { type ImportItem, PlaybookCatalogueService } from '../playbook-catalogue
 import { CreatePlaybookBody } from '../playbook-bodies.dto.js';
 import { yamlText, yamlToJson } from './yaml-documents.js';
 import { refuseType } from '../../rest/raw-body.js';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { PlaybookImportView } from '../playbook-views.dto.js';

@@ -53,7 +53,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
 const traceparentForm = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-|$)/;
 
 /**
- * Where an execution stands as a span: below the caller's own one; else in a trace of its own, where the call belongs to a
+ * The place of an execution as a span: below the caller's own one; else in a trace of its own, where the call belongs to a
  * run, thread, session or investigation; else it is none.
  */
 function placeInTrace(

@@ -20,7 +20,7 @@ export interface CapturedPayload {
   readonly preview: string;
   readonly input?: unknown;
   readonly result?: unknown;
-  /** As in the outcome. */
+  /** The error of the outcome. */
   readonly error?: unknown;
   /** Parts that were too large, or no JSON. */
   readonly omitted?: readonly string[];

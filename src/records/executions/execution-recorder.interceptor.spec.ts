@@ -1,7 +1,7 @@
-import { Deadline } from '../../common/deadline.js';
 import { type ExecutionContext, Logger } from '@nestjs/common';
 import { rmSync } from 'node:fs';
 import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
+import { Deadline } from '../../common/deadline.js';
 import { TestJournal } from '../../../test/support/journal.js';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { Refusal } from '../../common/errors.js';

@@ -76,7 +76,7 @@ export class ExecutionRecorder {
    */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
     const written = this.append(id, result && !this.isRead(result) ? unread(end) : end);
-    // From here on closing the journal waits for it.
+    // Closing the journal waited for it until here.
     this.inFlight.end();
     return written;
   }
@@ -93,7 +93,7 @@ export class ExecutionRecorder {
   }
 
   /**
-   * For reads: a caller that asks right after a call finds it. It waits 2 s at most: records that cannot be written
+   * Waits, before a read, until earlier calls are found; 2 s at most: records that cannot be written
    * now do not hide those that are there.
    */
   async catchUp(): Promise<void> {
@@ -143,7 +143,7 @@ export class ExecutionRecorder {
   }
 }
 
-/** For routes that answer about executions. */
+/** An interceptor for routes that answer about executions. */
 export const UpToDateInterceptor = upToDate(ExecutionRecorder);
 
 const unwritable = (): Refusal =>

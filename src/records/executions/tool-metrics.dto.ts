@@ -93,7 +93,7 @@ export class StatsPeriodView {
   @ApiProperty({ example: '2026-01-23T10:30:00.000Z' }) readonly until!: string;
 }
 
-/** Without calls in the period only toolName, totalCalls, successRate, avgTimeMs and period are there. */
+/** Statistics of a tool; without calls in the period only toolName, totalCalls, successRate, avgTimeMs and period. */
 export class ToolStatsView {
   @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
   @ApiProperty({ example: 100 }) readonly totalCalls!: number;

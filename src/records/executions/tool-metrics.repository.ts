@@ -81,7 +81,7 @@ export class ToolMetricsRepository {
   }
 
   /**
-   * By name, of one snapshot; a tool without calls in the period is absent.
+   * Figures by tool name, of one snapshot; a tool without calls in the period is absent.
    * @param of all tools unless some are named; with their latency, which is most of the work, if asked for
    */
   async getFigures(
@@ -99,7 +99,7 @@ export class ToolMetricsRepository {
     return new Map(figures);
   }
 
-  /** Of one tool or of all together. */
+  /** The series of one tool, or of all together. */
   async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
     const { text, values } = selectSeries(range, tool);
     return this.select<SeriesRow>(text, [...values]);

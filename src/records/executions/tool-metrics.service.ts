@@ -1,4 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import { dayMs } from '../../common/clock.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
@@ -21,8 +23,6 @@ import type {
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { InjectDataSource } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
 
@@ -105,7 +105,7 @@ export class ToolMetricsService {
     return { executionId: id, ...parts, omitted, redacted, keptUntil };
   }
 
-  /** With its input in one line, where that was captured and the caller may see it. @throws Problem `not_found` */
+  /** An execution, with its input in one line if that was captured and the caller may see it. @throws Problem `not_found` */
   async executionFor(id: string, caller: Principal): Promise<ExecutionView> {
     const execution = await this.execution(id);
     const [withPreview = execution] = await this.withPreviews([execution], caller);

@@ -1,8 +1,8 @@
+import { setPriority } from 'node:os';
+import { workerData } from 'node:worker_threads';
 import { backOff } from '../../common/back-off.js';
 import { messageOf } from '../../common/message-of.js';
 import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
-import { setPriority } from 'node:os';
-import { workerData } from 'node:worker_threads';
 import { answerCalls, tellOwner, WorkerCalls } from '../../common/worker-calls.js';
 
 /** The settings that a drain is started with. */
@@ -129,7 +129,7 @@ export const drainThread =
         tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
     });
 
-/** In that thread: drains into the sink that the owner makes of what it gave to `drainThread`. */
+/** Drains, in that thread, into the sink that is made of the settings given to `drainThread`. */
 export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink): void {
   const { drain, sink: settings } = workerData as { drain: DrainOrders; sink: Settings };
   setPriority(politeness);

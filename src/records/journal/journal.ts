@@ -25,7 +25,7 @@ export interface JournalSettings {
 /** News that the owner must hear of; `error` says why. */
 export type JournalNews =
   | Exclude<DrainNews, { event: 'settled' | 'removed' }>
-  /** So many more records are in the database. */
+  /** `records` newly committed to the database. */
   | { readonly event: 'committed'; readonly records: number }
   | { readonly event: 'write_failed'; readonly error: string }
   /** The gateway ends and the journal keeps records that are not in the database. */
@@ -68,7 +68,7 @@ export class Journal<Start extends object, End extends object> {
   private settled = 0;
   /** When the oldest record that is not committed was complete, or earlier. */
   private waitingSince = 0;
-  /** For the sink, until the next write. */
+  /** Messages for the sink, until the next write. */
   private messages: unknown[] = [];
   private damagedLines = 0;
   private lastWriteFailureAt = 0;

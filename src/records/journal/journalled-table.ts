@@ -10,9 +10,9 @@ import {
 } from '@nestjs/common';
 import { getToken, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
+import type { Observable } from 'rxjs';
 import type { JournalNews, JournalState } from './journal.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
-import type { Observable } from 'rxjs';
 
 type NameAndText = readonly [name: string, text: string];
 

@@ -11,7 +11,7 @@ export const segmentPath = (folder: string, number: number): string =>
 /** Ten digits, and more of them where ten do not suffice; a name of zeros before that would be another file's. */
 const segmentName = /^(\d{10}|[1-9]\d{10,15})\.journal$/;
 
-/** In the order of their writing. A folder or pipe that bears such a name is no segment. */
+/** Numbers of segments in the order of their writing. A folder or pipe that bears such a name is no segment. */
 export function segmentsIn(folder: string): number[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile() && segmentName.test(entry.name))

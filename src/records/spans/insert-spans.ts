@@ -28,7 +28,7 @@ const key = ['project', 'trace_id', 'span_id', 'start_day'];
 const narrow = batch.names.filter((name) => name !== 'attributes');
 const changes = narrow.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
 
-/** Of two spans with one key the later finish wins, else the first; its attributes go with it. */
+/** Inserts spans. Of two with one key the later finish wins, else the first; its attributes go with it. */
 const insertStatement = `
   WITH batch AS MATERIALIZED (${batch.select}),
   written AS (

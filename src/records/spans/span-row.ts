@@ -9,7 +9,7 @@ export type CallPart = 'whole' | 'outer' | 'inner';
 /** A tool that a model asked for. */
 export interface ToolCalled {
   readonly name: string;
-  /** Of its arguments, as `argumentsHash`; null where there are none. */
+  /** Hash of its arguments, as `argumentsHash` makes it; null without any. */
   readonly hash: string | null;
 }
 

@@ -58,7 +58,7 @@ const focusing: Readonly<Record<Focus, string>> = {
 
 /** Characters of a span's contents that a model is given: about 4,000 tokens, and 60,000 for an analysis. */
 const spanChars = 16_000;
-/** Of them for the input, where both are long. */
+/** Share of the characters for the input, if both are long. */
 const inputShare = 0.4;
 const lineChars = 120;
 

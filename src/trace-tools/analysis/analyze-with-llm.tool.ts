@@ -65,7 +65,7 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
     },
   });
 
-/** Where no field of its dialect holds its contents, its attributes say what there is. */
+/** A span for the analysis: its texts, or its attributes if no field of its dialect holds any. */
 function analysed({ attribute = {}, ...span }: SpanView): AnalysedSpan {
   const { input, output } = spanTextsOf({ kind: span.kind, attribute });
   return { ...span, input, output: input + output === '' ? JSON.stringify(attribute) : output };

@@ -41,7 +41,7 @@ interface Analysed {
 
 /** Lets a language model judge spans, some at a time, each time with a line about all the others. */
 export class SpanAnalyst {
-  /** Of `formats`, the first one that this endpoint's model has not refused; the strictest is tried again in the end. */
+  /** The first of `formats` that this endpoint's model has not refused; the strictest is tried again in the end. */
   private known = { format: 0, until: 0 };
 
   constructor(

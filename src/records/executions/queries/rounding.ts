@@ -8,7 +8,7 @@ export function rounded(value: number, digits: number): number {
 }
 
 /**
- * As `toFixed`, except that an exact tie goes to the even digit (81.25 → 81.2), as Python rounds. A tie can only
+ * Rounds as `toFixed` does, except that an exact tie goes to the even digit (81.25 → 81.2), as Python rounds. A tie can only
  * be a value that needs just one binary digit more than it may keep, which multiplying by a power of two shows
  * exactly; its text with one place more is exact, too, and ends in 5. Values are not negative.
  */

@@ -91,7 +91,7 @@ export const countFailures = `
   FROM tool_metrics
   WHERE tool_name = $1 AND recorded_at >= $2 AND status <> 'success' AND status IN ('error', 'timeout') AND NOT is_test`;
 
-/** Where a page of executions begins: after this one, towards older ones. */
+/** The start of a page of executions: after this one, towards older ones. */
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
 /** Everything given must hold; bounds are included. */

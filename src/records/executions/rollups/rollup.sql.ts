@@ -1,7 +1,7 @@
 /** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
 export const spans = [60, 3_600, 86_400] as const;
 
-/** As rows of VALUES. */
+/** The spans as rows of VALUES. */
 export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 
 /** Entries are appended; only where they cross another so many bytes are those of one bucket put together. */

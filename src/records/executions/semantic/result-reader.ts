@@ -58,7 +58,7 @@ interface Found {
 /** Findings that wait for their records: those of a long time without a database are not all kept. */
 const mostFindings = 50_000;
 
-/** In the drain's thread: reads results as they come, and gives what it found to the records of their executions. */
+/** Reads results in the drain's thread, and gives its findings to the records of their executions. */
 export class ResultReader {
   private readonly found = new Map<string, Found>();
   private readonly backlog: ResultBacklog;

@@ -2,7 +2,7 @@
 interface Price {
   readonly input: number;
   readonly output: number;
-  /** Of input that the provider had kept. */
+  /** Price of cached input. */
   readonly cached: number;
 }
 
@@ -10,7 +10,7 @@ interface Price {
 export const pricesAsOf = '2026-08-21';
 
 /**
- * By the models' names, or by the name of one version where that costs something else. `claude-sonnet-5` cost two
+ * Prices by the models' names, or by the name of one version if that has a price of its own. `claude-sonnet-5` cost two
  * thirds until September 2026; `gemini-3.7-flash` and `gemini-3.6-flash` cost twice as much from January 2027 on. A
  * provider's own report of a cost wins over it. A newer list is put here, with its day above and in docs/agents/span-reference.md: the figures are those that the projects
  * genai-prices (of Pydantic) and LiteLLM keep by provider. Left out are discounts for batches, and what some models charge more for

@@ -10,11 +10,11 @@ type Read = (reader: Reader, left: Left, depth: number) => unknown;
  */
 type Message = Readonly<Record<number, readonly [name: string, read: Read, most?: number]>>;
 
-/** What one span, one resource, or what stands around spans may still have. */
+/** Remaining limits of one span, one resource, or the fields around spans. */
 interface Left {
   /** Each takes two bytes or more, and its time. */
   fields: number;
-  /** Of lists: a member takes two bytes, and a hundred times that in memory. */
+  /** Members of lists: each takes two bytes, and a hundred times that in memory. */
   members: number;
   readonly tooMany: () => Error;
 }

@@ -96,7 +96,7 @@ function attributesIn(owner: unknown, most = mostAttributes): ReadAttributes {
   return { attributes: pairs(read, 0), leftOut: list.length - read.length };
 }
 
-/** By number or name, as text or not. @throws RejectedSpan for a code that OTLP does not have */
+/** Reads a status code given by number or name. @throws RejectedSpan for a code that OTLP does not have */
 function statusIn(code: unknown): IncomingSpan['status'] {
   if (code === undefined || code === null || code === '') return undefined;
   const said = JSON.stringify(code).slice(0, 40);
@@ -114,7 +114,7 @@ function idOf(id: string, digits: number): string {
 
 const pairs = (list: readonly unknown[], depth: number): Record<string, unknown> =>
   Object.fromEntries(list.map((pair) => [textAt(pair, 'key'), valueOf(memberOf(pair, 'value'), depth)]));
-/** Of an AnyValue the one member that it has. */
+/** The value of an AnyValue. */
 function valueOf(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return null;
   if (depth > deepest) return tooDeep;

@@ -98,7 +98,7 @@ export class SpanIngest {
     await this.worker?.call({ ask: 'flush' });
   }
 
-  /** For reads: a caller that asks right after sending finds its spans. It waits 2 s at most. */
+  /** Waits, before a read, until spans sent earlier are found; 2 s at most. */
   async catchUp(): Promise<void> {
     if (this.last.state.depth > 0) await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
   }
@@ -134,7 +134,7 @@ export class SpanIngest {
   }
 }
 
-/** For routes that answer about spans. */
+/** An interceptor for routes that answer about spans. */
 export const SpansUpToDateInterceptor = upToDate(SpanIngest);
 
 const refusal = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });

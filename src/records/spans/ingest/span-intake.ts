@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf } from '../../../common/message-of.js';
 import type { Journal, JournalState } from '../../journal/journal.js';
 import type { SpanRow } from '../span-row.js';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KeyedMutex } from '../../../common/keyed-mutex.js';
 import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './incoming-span.js';
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
@@ -129,7 +129,7 @@ export class SpanIntake {
     };
   }
 
-  /** In one turn, so that the journal writes them at once. */
+  /** Appends rows in one turn, so that the journal writes them at once. */
   private async append(rows: readonly SpanRow[]): Promise<boolean> {
     const written = await Promise.all(
       rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} })),
@@ -187,7 +187,7 @@ function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Arra
 /** @throws TooLarge, or SyntaxError */
 function jsonIn(body: Uint8Array): unknown {
   let structures = 0;
-  // By the index: an iterator takes seven times as long.
+  // An iterator takes seven times as long as the index.
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at];
     if (byte === openBrace || byte === openBracket) structures += 1;

@@ -13,7 +13,7 @@ export interface ToolMessage {
 /** A tool that a model asked for. */
 export interface AskedTool {
   readonly name: string;
-  /** As the model wrote them: a value, or its JSON as text. */
+  /** Arguments as the model wrote them: a value, or its JSON as text. */
   readonly arguments: unknown;
 }
 

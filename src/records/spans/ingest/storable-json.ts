@@ -46,7 +46,7 @@ export function storableAttributes(attributes: Readonly<Record<string, unknown>>
 function cut(json: string, longest: number): string {
   if (json.length <= longest) return json;
   const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
-  // In JSON text is longer by its escapes.
+  // Escapes make a text longer in JSON.
   for (let length = longest - 64; ; length = Math.floor(length / 2)) {
     const kept = cleanText(text.slice(0, length));
     const shorter = JSON.stringify(`${kept} [cut: ${text.length - kept.length} characters more]`);

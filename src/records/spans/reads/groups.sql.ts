@@ -45,7 +45,7 @@ export const selectGroupKeys = (
   statement((values) => {
     const key = keyOf(grouping);
     const matching = conditionOf(spans, values);
-    // As an array: of a day that was not analysed yet the planner expects a span or two, and would join each with each.
+    // An array, because for a day without statistics the planner expects a span or two, and would join each with each.
     const members =
       grouping.by === 'time'
         ? matching
@@ -87,7 +87,7 @@ const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
 const groupCost = 'coalesce(sum(call_cost), 0)';
 const groupDurationMs = 'round((max(finish_us) - min(start_us)) / 1000.0)';
 
-/** Without a parent, or with one that is none of the group's spans. */
+/** A condition for spans without a parent in the group. */
 const isRoot = (all: string, same: string): string => `NOT EXISTS (
         SELECT FROM ${all} AS parent
         WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id ${same})`;

@@ -20,7 +20,7 @@ export interface SpanFilter {
   /** Microseconds since 1970 of the span's start; both included. */
   readonly startUs?: number;
   readonly endUs?: number;
-  /** Of its end; included. */
+  /** Earliest end, included. */
   readonly finishFromUs?: number;
   readonly minDurationMs?: number;
   readonly maxDurationMs?: number;

@@ -2,9 +2,9 @@ import { conditionOf, type Page, type SpanFilter, type Statement, statement } fr
 import type { FoundIdView } from './trace-views.dto.js';
 
 export interface SpanPage extends Page {
-  /** By start; the oldest first unless told otherwise. */
+  /** Order by start; default: the oldest first. */
   readonly newestFirst?: boolean | undefined;
-  /** Of what the spans carried: the attributes of those beyond are left out, and a mark says so. Absent: 16 MiB. */
+  /** Maximum bytes of attributes: those of later spans are left out, and a mark says so. Absent: 16 MiB. */
   readonly mostBytes?: number;
 }
 

@@ -1,7 +1,7 @@
 /** A row of `selectSummary`. */
 export interface SummaryRow {
   readonly section: string;
-  /** Where it stands in its section, from 1. */
+  /** Its place in its section, from 1. */
   readonly place: number;
   /** Entries of the section, shown or not. */
   readonly total: number;

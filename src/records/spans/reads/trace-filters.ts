@@ -119,7 +119,7 @@ export function oneGroup(
   };
 }
 
-/** Without the members that are undefined. */
+/** Removes the members that are undefined. */
 export function given<T extends object>(members: { readonly [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

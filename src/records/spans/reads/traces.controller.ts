@@ -15,10 +15,10 @@ import { TraceReads } from './trace-reads.js';
 import * as views from './trace-views.dto.js';
 
 const mostBottlenecks = 20;
-/** Of what the spans of all groups of a batch carried. */
+/** Maximum bytes of attributes in all groups of a batch. */
 const mostBatchBytes = 16_777_216;
 const executionsStay = 'Spans that were sent; the executions of this server stay among its metrics.';
-/** In a thread of its own; a skeleton gets five times smaller. */
+/** Compresses in a thread of its own; a skeleton gets five times smaller. */
 const gzipped = promisify(gzip);
 /** Ids repeat nothing: to look for what they have in common makes them larger. */
 const ofIds = { strategy: constants.Z_FILTERED };
