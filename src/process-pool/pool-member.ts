@@ -43,7 +43,8 @@ export class PoolMember {
   served = 0;
   /** Ids of requests that nobody waits for any more, until the tool has ended them. */
   private readonly cancelling = new Set<string>();
-  private answers = 0;
+  /** Calls that it answered. */
+  answers = 0;
   private strayLines = 0;
   private readonly lastStrayLines: string[] = [];
 

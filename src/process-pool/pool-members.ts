@@ -23,6 +23,8 @@ export class PoolMembers implements SlotUser {
   private minimum = 0;
   /** keepAlive: false only: the tool is in use, so a spare process is worth its memory. */
   private primed = false;
+  /** A process has answered more than one call: if one exits after its first answer, that is not the rule. */
+  private lasting = false;
   private stopping = false;
   private idleTimer: NodeJS.Timeout | undefined;
   private retryTimer: NodeJS.Timeout | undefined;
@@ -123,7 +125,8 @@ export class PoolMembers implements SlotUser {
   }
 
   /** A process did what it is for. */
-  answered(): void {
+  answered({ answers }: PoolMember): void {
+    this.lasting ||= answers > 1;
     this.policy.answered();
   }
 
@@ -260,7 +263,8 @@ export class PoolMembers implements SlotUser {
     const now = performance.now();
     if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
     // A second request to a process that ends after each answer would be lost.
-    if (ofItself && member.endsAfterAnswer(ending)) this.settings = { ...this.settings, keepAlive: false };
+    if (ofItself && !this.lasting && member.endsAfterAnswer(ending))
+      this.settings = { ...this.settings, keepAlive: false };
     this.list.delete(member);
     const { pid } = member.process;
     if (pid !== undefined) this.events.emit({ type: 'terminate', pool: this.settings.name, pid, ...ending });

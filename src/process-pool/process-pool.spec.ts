@@ -90,6 +90,17 @@ describe('a call', () => {
     expect(await result(pool, {})).toEqual({});
   });
 
+  it('is no rule when a process exits after its first answer while others have answered more', async () => {
+    const pool = bench.lab.pool();
+    for (const input of [{ n: 1 }, { action: 'answer-and-exit' }, { action: 'answer-and-exit' }]) {
+      const before = bench.lab.of('terminate').length;
+      await result(pool, input);
+      if ('action' in input) await bench.lab.untilCount('terminate', before + 1);
+    }
+    for (const n of [1, 2, 3]) expect(await result(pool, { n })).toEqual({ n });
+    expect(bench.lab.of('spawn')).toHaveLength(3);
+  });
+
   it('gives an input back that cannot be written as JSON, and keeps the process', async () => {
     const pool = bench.lab.pool();
     await expect(call(pool, { n: 1n })).rejects.toThrow(TypeError);

@@ -247,7 +247,7 @@ export class ProcessPool {
     this.leave(request);
     request.resolve(reply);
     if (request.options.method === 'execute') member.answered();
-    this.members.answered();
+    this.members.answered(member);
     this.changed(member);
   }
 

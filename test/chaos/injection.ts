@@ -2,7 +2,7 @@ import { errorTable } from '../../src/common/errors.js';
 import type { Arena } from './arena.js';
 import type { Ending, Fault, Kind } from './fault.js';
 import { type Answer, endingOf } from './gateway.js';
-import type { Lane } from './lanes.js';
+import { type Lane, retryDelayMs } from './lanes.js';
 import type { Random } from './random.js';
 import type { ChaosInput } from './steps.js';
 
@@ -83,16 +83,18 @@ export class Injection {
   }
 
   /** Run as often as it says, and twice only where that is safe. */
-  private judgeAttempts({ body }: Answer, ending: Ending | undefined): void {
+  private judgeAttempts({ body, tookMs }: Answer, ending: Ending | undefined): void {
     const ran = this.arena.noted(this.id).filter(({ role }) => role === 'self').length;
     const { attempts } = body as { attempts?: number };
     if (attempts !== undefined && ran > attempts)
       this.note('the call', `ran ${ran} times in ${attempts} attempts`);
     const most = this.lane.retried ? 2 : 1;
     if (ran > most) this.note('the call', `ran ${ran} times`);
-    const shouldRepeat = this.lane.retried && ending !== undefined && repeated.includes(ending);
-    if (shouldRepeat && ran < 2) this.note('the call', `was not repeated: ${attempts} attempts`);
-    if (this.once && ending !== 'success' && shouldRepeat) this.note('the repetition', `ended as ${ending}`);
+    if (!this.lane.retried || ending === undefined || !repeated.includes(ending)) return;
+    // A call that fails at its deadline has no time for another attempt.
+    const hadTime = tookMs < this.fault.deadlineMs - retryDelayMs;
+    if (ran < 2 && hadTime) this.note('the call', `was not repeated: ${attempts} attempts`);
+    if (ran === 2 && this.once) this.note('the repetition', `ended as ${ending}`);
   }
 
   /** An honest call at the same time: it may suffer only where it shares the process. */

@@ -16,6 +16,9 @@ export interface Lane {
 
 export const toolFile = join(process.cwd(), 'test/chaos/faulty-tool.py');
 
+/** Between the attempts of a call that is run again. */
+export const retryDelayMs = 10;
+
 const usual = { shared: false, retried: false, oneShot: false, mostProcesses: 2 };
 
 /** The configurations that every kind of fault meets. */
@@ -43,7 +46,7 @@ export const lanes: readonly Lane[] = [
       keepAlive: true,
       poolSize: 2,
       maxRetries: 1,
-      retryDelayMs: 10,
+      retryDelayMs,
       annotations: { idempotent: true },
     },
     retried: true,
