@@ -1,6 +1,7 @@
 import type { Problem } from '../common/errors.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
+import { alwaysFits, excessOfCaller, excessOfNames } from '../common/json-size.js';
 import { isObject } from '../common/json.js';
 
 /** The answer that a model reads: the result, the tool's fallback, or why there is neither. */
@@ -134,8 +135,13 @@ function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> 
   if (typeof given !== 'string') return { input: given ?? {} };
   if (given.trim() === '') return { input: {} };
   try {
-    const input = (JSON.parse(given) as unknown) ?? {};
-    return isDeeperThan(input, writableLevels) ? { malformed: `The arguments' JSON ${tooDeep}` } : { input };
+    const isSmall = given.length < alwaysFits;
+    const excess = isSmall ? undefined : excessOfCaller(given);
+    const input = excess === undefined ? ((JSON.parse(given) as unknown) ?? {}) : {};
+    const why = isDeeperThan(input, writableLevels)
+      ? tooDeep
+      : (excess ?? (isSmall ? undefined : excessOfNames(input)));
+    return why === undefined ? { input } : { malformed: `The arguments' JSON ${why}` };
   } catch (error) {
     return { malformed: `The arguments are not valid JSON: ${(error as Error).message}` };
   }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../common/json.js';
+import { brace, bracket, endOfString, excessOf, type JsonLimits, quote } from '../common/json-size.js';
 
 /** Receives the objects of a tool's output. */
 export interface MessageSink {
@@ -21,13 +22,12 @@ interface Candidate {
   depth: number;
 }
 
-/** Levels of a message: its cost grows with them, and it is asked before anything is parsed. */
-const maxLevels = 128;
+/** Of a message, asked before it is parsed: so many objects and lists take about 0.1 s to read. */
+const limits: JsonLimits = { levels: 128, holders: 100_000, values: Infinity };
 /** Shorter messages are not looked through: whatever their depth, they cost little. */
 const maxUncounted = 2_000;
 /** Deep messages that answer nothing, such as notices, are read up to this length: parsing them costs little. */
 const maxDeepAside = 65_536;
-const tooDeep = `is nested deeper than ${maxLevels} levels`;
 
 /** Maximum lines of a discarded candidate that are shown; the others are counted. */
 const shownLines = 20;
@@ -49,8 +49,9 @@ export class MessageReader {
 
   line(text: string, bytes: number): void {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
-    if (isTooDeep(text)) {
-      if (this.sink.broken(text, tooDeep)) return;
+    const excess = excessIn(text);
+    if (excess !== undefined) {
+      if (this.sink.broken(text, excess)) return;
       if (bytes > maxDeepAside) return this.sink.noise(text, 1, bytes);
     }
     const message = parseObject(text);
@@ -93,8 +94,9 @@ export class MessageReader {
 
   private close(candidate: Candidate): void {
     const text = candidate.text.join('\n');
-    const message = isTooDeep(text) ? undefined : parseObject(text);
-    if (!message) return this.dropCandidate(isTooDeep(text) ? tooDeep : notJson);
+    const excess = excessIn(text);
+    const message = excess === undefined ? parseObject(text) : undefined;
+    if (!message) return this.dropCandidate(excess);
     this.candidate = undefined;
     this.sink.message(message, candidate.bytes, text);
   }
@@ -118,21 +120,9 @@ export class MessageReader {
 
 const notJson = 'is not JSON';
 
-const isTooDeep = (text: string): boolean => text.length > maxUncounted && levelsOf(text) > maxLevels;
-
-/** How deep the brackets of a text go, outside of strings; stops at the first one too many. */
-function levelsOf(text: string): number {
-  let [depth, deepest] = [0, 0];
-  for (let at = 0; at < text.length && deepest <= maxLevels; at++) {
-    const char = text.charCodeAt(at);
-    if (char === quote) {
-      at = endOfString(text, at);
-      if (at === -1) break;
-    } else if (char === brace.open || char === bracket.open) deepest = Math.max(deepest, ++depth);
-    else if (char === brace.close || char === bracket.close) depth--;
-  }
-  return deepest;
-}
+/** Of long messages. @returns the limit that it exceeds, in words */
+const excessIn = (text: string): string | undefined =>
+  text.length > maxUncounted ? excessOf(text, limits) : undefined;
 
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);
 
@@ -151,10 +141,6 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-const brace = { open: 123, close: 125 };
-const bracket = { open: 91, close: 93 };
-const quote = 34;
-const backslash = 92;
 const space = 32;
 const firstNotAscii = 128;
 const byteOrderMark = 0xfeff;
@@ -180,14 +166,4 @@ function depthAfter(text: string, before: number): number | undefined {
     } else if (plain[char] !== 1 && char !== byteOrderMark) return undefined;
   }
   return depth;
-}
-
-/** Index of the quote that closes the string opened at `from`, or -1. */
-function endOfString(text: string, from: number): number {
-  for (let at = from + 1; at < text.length; at++) {
-    const char = text.charCodeAt(at);
-    if (char === quote) return at;
-    if (char === backslash) at++;
-  }
-  return -1;
 }

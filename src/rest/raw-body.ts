@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
 import { alteredNumber } from './exact-numbers.js';
 import { invalidRequest, Problem } from '../common/errors.js';
+import { alwaysFits, excessOfCaller, excessOfNames } from '../common/json-size.js';
 
 /** A route that takes its body as it comes, so that a thread reads it and not the event loop. */
 export interface RawBody {
@@ -45,13 +46,16 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
     const { 'content-encoding': encoding = 'identity' } = request.headers;
     if (encoding.trim().toLowerCase() !== 'identity') return done(encodedBody(encoding));
     const text = body.toString();
+    const isSmall = body.length < alwaysFits;
+    const excess = isSmall ? undefined : excessOfCaller(text);
+    if (excess !== undefined) return done(tooMuch(excess));
     const altered = alteredNumber(text);
-    if (altered) done(invalidRequest(altered));
-    else if (body.length < minBytes) void parseJson(request, text, done);
-    else
-      void parseJson(request, text, (error, value) =>
-        done(error ?? (hasManyNames(value) ? tooManyNames : null), value),
-      );
+    if (altered) return done(invalidRequest(altered));
+    if (isSmall) return void parseJson(request, text, done);
+    void parseJson(request, text, (error, value) => {
+      const names = error ? undefined : excessOfNames(value);
+      done(names === undefined ? error : tooMuch(names), value);
+    });
   });
   fastify.addContentTypeParser([...furtherTypes], { parseAs: 'buffer' }, (request, body, done) => {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
@@ -71,25 +75,7 @@ export function refuseType(
   done(isEmpty ? null : new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
 }
 
-/** A name and its value take five bytes: a shorter body has fewer names. */
-const maxNames = 10_000;
-const minBytes = 5 * maxNames;
-const tooManyNames = new Problem('invalid_request', `The body may have ${maxNames} different member names`);
-
-/** Names that differ cost the engine a table each time they are walked; rows with the same names do not. */
-function hasManyNames(body: unknown): boolean {
-  const names = new Set<string>();
-  const open = [body];
-  for (let part = open.pop(); part !== undefined; part = open.pop()) {
-    const isList = Array.isArray(part);
-    for (const name in part as object) {
-      if (!isList && names.add(name).size > maxNames) return true;
-      const member = (part as Record<string, unknown>)[name];
-      if (typeof member === 'object' && member !== null) open.push(member);
-    }
-  }
-  return false;
-}
+const tooMuch = (excess: string): Problem => new Problem('invalid_request', `The body ${excess}`);
 
 const encodedBody = (encoding: string): Problem =>
   new Problem(

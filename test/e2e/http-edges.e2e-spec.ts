@@ -275,6 +275,14 @@ describe('member names of a body', () => {
     expect([code, JSON.parse(text).detail]).toEqual([400, expect.stringContaining('10000 different')]);
   });
 
+  it.each([
+    ['objects and lists', '40000 objects and lists', () => Array.from({ length: 41_000 }, () => [])],
+    ['values', '200000 values', () => Array.from({ length: 201_000 }, () => 0)],
+  ])('%s are limited as well', async (_what, limit, make) => {
+    const { status: code, text } = await post({ value: make() });
+    expect([code, JSON.parse(text).detail]).toEqual([400, `The body has more than ${limit}`]);
+  });
+
   it('that repeat in rows are counted once', async () => {
     const { status: code } = await post({
       rows: Array.from({ length: 20_000 }, () => ({ a: 1, b: 2, c: 3 })),
