@@ -1,19 +1,19 @@
 import type { JsonObject } from '../common/json.js';
 
-/** Receives the objects of a tool's output. */
+/** Receives the parsed output of a tool. */
 export interface MessageSink {
-  /** A JSON object; `bytes` is its length on the wire, `text` what stood there. */
+  /** A JSON object; `text` is its source and `bytes` its length on the wire. */
   message(message: JsonObject, bytes: number, text: string): void;
-  /** A line that belongs to no JSON object; or `lines` of them with `bytes` in all, and `text` says so. */
-  noise(text: string, lines: number, bytes: number): void;
-  /** A text that is not read, and why; it may be the answer to a request. @returns false: it is noise */
+  /** A line outside of any JSON object, or a summary of `lines` such lines with `bytes` in total. */
+  unparsed(text: string, lines: number, bytes: number): void;
+  /** Text that could not be parsed, and why. @returns false if it answers no request and is unparsed output */
   broken(text: string, why: string): boolean;
-  /** An object is longer than the cap. */
+  /** An object exceeds `maxBytes`. */
   overflow(): void;
 }
 
 interface Candidate {
-  /** Its lines; those before the last `open` are joined in blocks. */
+  /** Lines of the object; all but the last `open` of them are joined into blocks. */
   readonly text: string[];
   open: number;
   lines: number;
@@ -21,23 +21,23 @@ interface Candidate {
   depth: number;
 }
 
-/** Levels of a message: its cost grows with them, and it is asked before anything is parsed. */
+/** Maximum nesting of a message, checked before parsing because parsing cost grows with depth. */
 const maxLevels = 128;
-/** Shorter messages are not looked through: whatever their depth, they cost little. */
+/** Shorter messages skip the depth check: they are cheap to parse at any depth. */
 const maxUncounted = 2_000;
-/** Deep messages that answer nothing, such as notices, are read up to this length: parsing them costs little. */
+/** Deep messages that answer no request, such as notices, are parsed up to this length. */
 const maxDeepAside = 65_536;
 const tooDeep = `is nested deeper than ${maxLevels} levels`;
 
-/** Maximum lines of a discarded candidate that are shown; the others are counted. */
+/** Maximum lines of a discarded candidate to report; the others are only counted. */
 const shownLines = 20;
-/** Lines are joined by so many: each by itself takes up to thirty times its bytes. */
+/** Lines joined into one string, because a separate string takes up to thirty times the bytes of a short line. */
 const linesPerBlock = 1_024;
 
 /**
- * Reads JSON objects from lines: one a line as the protocol says, or one pretty-printed over several lines, as shell
- * tools tend to answer. A line that cannot be part of a JSON text ends such an object, so that a stray brace in a
- * tool's chatter swallows no answer. No line is read more than a few times, whatever becomes of it.
+ * Reads JSON objects from lines: one per line as the protocol requires, or pretty-printed over several lines, as shell
+ * tools often answer. A line that cannot be part of a JSON text ends the object, so that a stray brace in unparsed
+ * output does not swallow an answer. Each line is scanned a bounded number of times.
  */
 export class MessageReader {
   private candidate: Candidate | undefined;
@@ -51,14 +51,14 @@ export class MessageReader {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
     if (isTooDeep(text)) {
       if (this.sink.broken(text, tooDeep)) return;
-      if (bytes > maxDeepAside) return this.sink.noise(text, 1, bytes);
+      if (bytes > maxDeepAside) return this.sink.unparsed(text, 1, bytes);
     }
     const message = parseObject(text);
     if (message) return this.sink.message(message, bytes, text);
     this.open(text, bytes);
   }
 
-  /** The output ended; an unfinished object is noise. */
+  /** Ends the input; an unfinished object becomes unparsed output. */
   end(): void {
     this.dropCandidate();
   }
@@ -66,7 +66,7 @@ export class MessageReader {
   private open(text: string, bytes: number): void {
     const depth = opensObject(text) ? depthAfter(text, 0) : undefined;
     if (depth === undefined || depth === 0) {
-      if (!this.sink.broken(text, notJson)) this.sink.noise(text, 1, bytes);
+      if (!this.sink.broken(text, notJson)) this.sink.unparsed(text, 1, bytes);
       return;
     }
     this.candidate = { text: [text], open: 1, lines: 1, bytes, depth };
@@ -110,9 +110,9 @@ export class MessageReader {
     this.candidate = undefined;
     if (this.sink.broken(candidate.text.join('\n'), why)) return;
     const shown = candidate.text.slice(0, shownLines).join('\n').split('\n', shownLines);
-    for (const line of shown) this.sink.noise(line, 1, line.length);
+    for (const line of shown) this.sink.unparsed(line, 1, line.length);
     const more = candidate.lines - shown.length;
-    if (more > 0) this.sink.noise(`… and ${more} more lines of no JSON object`, more, candidate.bytes);
+    if (more > 0) this.sink.unparsed(`… and ${more} more lines of no JSON object`, more, candidate.bytes);
   }
 }
 
@@ -120,7 +120,7 @@ const notJson = 'is not JSON';
 
 const isTooDeep = (text: string): boolean => text.length > maxUncounted && levelsOf(text) > maxLevels;
 
-/** How deep the brackets of a text go, outside of strings; stops at the first one too many. */
+/** The nesting depth of a text, ignoring strings; stops counting beyond `maxLevels`. */
 function levelsOf(text: string): number {
   let [depth, deepest] = [0, 0];
   for (let at = 0; at < text.length && deepest <= maxLevels; at++) {
@@ -136,7 +136,7 @@ function levelsOf(text: string): number {
 
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);
 
-/** A protocol message at the line's very beginning: what was being read can only have been noise. */
+/** Whether a line starts a protocol message, so that the object being read cannot be one. */
 const beginsAnew = (text: string): boolean => text.startsWith('{') && text.includes('"jsonrpc"');
 
 function parseObject(text: string): JsonObject | undefined {
@@ -158,14 +158,14 @@ const backslash = 92;
 const space = 32;
 const firstNotAscii = 128;
 const byteOrderMark = 0xfeff;
-/** Character codes that may stand outside strings: white space, separators, numbers, the letters of true, false and null. */
+/** Characters allowed outside strings: white space, separators, digits and the letters of true, false and null. */
 const plain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
   ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
 );
 
 /**
- * How deep in objects and arrays a JSON text is after one more line.
- * @returns undefined when the line cannot stand in a JSON text; strings never span lines there
+ * The nesting depth of a JSON text after one more line.
+ * @returns undefined if the line cannot be part of a JSON text, in which strings never span lines
  */
 function depthAfter(text: string, before: number): number | undefined {
   let depth = before;
