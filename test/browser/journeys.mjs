@@ -292,7 +292,7 @@ describe('journeys', () => {
     const row = (reason) => page.getByRole('row', { name: new RegExp(`get_playbooks ${reason}`) });
     await row('before the pause').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('stands still').waitFor();
+    await page.getByText('paused', { exact: true }).waitFor();
     await circuit('reset', 'during the pause');
     await page.getByRole('button', { name: 'Follow (1 newer)' }).waitFor();
     assert.equal(await row('during the pause').count(), 0);

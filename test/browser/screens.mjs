@@ -71,14 +71,14 @@ export const screens = (execution) => [
   {
     path: '/events',
     full: 'A process of it ended',
-    fresh: 'Nothing has happened yet',
+    fresh: 'No events yet',
     refused: 'Your key may not see this',
   },
-  { path: '/events?type=tool.failed', full: 'No event fits' },
+  { path: '/events?type=tool.failed', full: 'No events match' },
   {
     path: '/settings/keys',
     full: 'The operator’s own key',
-    fresh: 'No key was made yet',
+    fresh: 'No API keys yet',
     refused: 'by a key that has other scopes',
   },
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
@@ -104,5 +104,5 @@ export const screens = (execution) => [
   { path: '/playbooks/absent/edit', full: 'There is no playbook absent' },
   { path: '/find?id=nothing-has-it', full: 'Nothing has this id' },
   { path: '/sign-in', full: 'Sign in to Toolkeeper' },
-  { path: '/nowhere', full: 'There is no such page', refused: 'There is no such page' },
+  { path: '/nowhere', full: 'Page not found', refused: 'Page not found' },
 ];

@@ -34,7 +34,7 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
   );
 }
 
-/** Where this page comes from: how well tools are shut in, whose database it is, and which replica answered. */
+/** Server information: the sandbox tier, the database and the replica that answered. */
 function Environment(): ReactNode {
   const { environment } = useSession();
   if (!environment) return null;

@@ -70,7 +70,7 @@ function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
   );
 }
 
-/** As typed, by tool; `*` stands for all tools without a limit of their own. */
+/** Limits as typed, by tool; `*` applies to tools without a limit of their own. */
 type Typed = Readonly<Record<string, string>>;
 const everyTool = '*';
 

@@ -6,7 +6,7 @@ import { type Column, Table } from '../../ui/table.js';
 
 type Limit = readonly [variable: string, value: number];
 
-/** Each cap in plain words, and how its figure is said. */
+/** The limits' labels and the formats of their values. */
 const known: Readonly<Record<string, readonly [about: string, said: (value: number) => string]>> = {
   INVESTIGATION_CALLS_PER_TOOL: [
     'Calls of one tool in an investigation',

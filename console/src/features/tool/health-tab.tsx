@@ -72,7 +72,7 @@ interface RuleRow {
   readonly since: string | null;
 }
 
-/** The rules that lowered the grade, then the figures of those that did not, then what is not graded: too few calls tell nothing. */
+/** Rules that lowered the grade first, then those that did not, then those not graded because of too few calls. */
 function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
   const plain = (rule: string, figure: string): RuleRow => ({
     ...{ rule, figure, limit: 'not graded', grade: null, since: null },
