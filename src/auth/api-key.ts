@@ -10,7 +10,7 @@ export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   return typeof plain === 'string' ? plain : undefined;
 }
 
-/** A key that was never there, `tk_<id>_<secret>`. Its id may be told to anybody; ids are in the order of their making. */
+/** Generates a key, `tk_<id>_<secret>`. The id is public; ids sort by creation time. */
 export function newKey(at = Date.now()): { readonly id: string; readonly key: string } {
   const id = at.toString(16).padStart(12, '0') + randomBytes(4).toString('hex');
   return { id, key: `tk_${id}_${randomBytes(32).toString('base64url')}` };
@@ -32,7 +32,7 @@ const minCharacters = 16;
  * made at the first start. Tools, and pages of other ports, stand on loopback as well: being there proves nothing.
  */
 export class AdminKey {
-  /** Undefined where there is none: nobody is asked for a key. */
+  /** Undefined if there is none, so that no API key is required. */
   readonly hash: Buffer | undefined;
   /** The file with the key; undefined if the key was configured, or if there is none. */
   readonly file: string | undefined;

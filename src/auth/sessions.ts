@@ -31,8 +31,8 @@ export interface NewSession {
 }
 
 /**
- * Sessions of browsers, which nobody keeps: the cookie says whose it is and until when, and its signature that this
- * server, or a replica with the same operator's key, said so. It opens what its key opens, for as long as the key does.
+ * Stateless browser sessions. The signed cookie contains the key's id and the expiry; replicas with the same operator's
+ * key accept it. A session has the rights of its key, for as long as the key is valid.
  */
 @Injectable()
 export class Sessions {
@@ -44,7 +44,7 @@ export class Sessions {
     private readonly keys: KnownKeys,
   ) {}
 
-  /** @returns undefined where nobody is asked for a key */
+  /** @returns undefined if no API key is required */
   begin(keyId: string, now = Date.now()): NewSession | undefined {
     const csrfToken = randomBytes(32).toString('base64url');
     const expiresAt = now + this.config.auth.sessionMs;
@@ -88,7 +88,7 @@ export class Sessions {
   private sign(said: string): Buffer | undefined {
     const { hash: key } = this.adminKey;
     if (!key) return undefined;
-    // Slow, once: whoever holds a cookie must not be able to try passphrases for the operator's key on it.
+    // Slow on purpose and done once, so that the holder of a cookie cannot guess the operator's passphrase from it.
     this.secret ??= scryptSync(key, 'toolkeeper session', 32);
     return createHmac('sha256', this.secret).update(said).digest();
   }
@@ -135,7 +135,7 @@ export class SignInLinks {
     private readonly adminKey: AdminKey,
   ) {}
 
-  /** @returns undefined unless this server, on loopback, made its own key: whoever reads its output may read the key too */
+  /** @returns undefined unless this server on loopback generated its key: readers of its output may read the key anyway */
   make(now = Date.now()): string | undefined {
     if (this.adminKey.file === undefined) return undefined;
     const once = randomBytes(32).toString('base64url');

@@ -16,7 +16,7 @@ export interface CircuitTransition extends CircuitChange {
   readonly tool: string;
 }
 
-/** Says every change of a circuit, synchronously; a listener that throws fails no call. */
+/** Emits every transition of a circuit synchronously. A listener that throws does not fail the call. */
 @Injectable()
 export class CircuitEvents extends TypedEvents<CircuitTransition> {
   constructor() {

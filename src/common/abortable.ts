@@ -1,5 +1,5 @@
 /**
- * Waits for a promise no longer than somebody wants its result; the work behind it is not stopped.
+ * Waits for a promise until a signal aborts. The work behind the promise is not stopped.
  * @throws the signal's reason, or what the promise rejects with
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -88,7 +88,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     return waiting.promise;
   }
 
-  /** Says something that needs no answer; nobody hears it while the worker is being replaced. */
+  /** Sends a message without an answer. It is lost while the worker is being replaced. */
   tell(message: Message): void {
     this.worker?.postMessage({ message });
   }

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A key file cannot be used; the message says why and what to do. */
+/** A key file is unusable; the message says why and what to do. */
 export class KeyFileError extends Error {
   override readonly name = 'KeyFileError';
 }

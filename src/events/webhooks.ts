@@ -24,7 +24,7 @@ export const webhookMetrics = [
 ];
 
 /** Full jitter: many messages that failed together do not come back together. */
-const pause = { firstMs: 1_000, longestMs: 60_000, jitter: 1 };
+const pause = { firstMs: 1_000, maxMs: 60_000, jitter: 1 };
 
 /** Sends events to the receivers in WEBHOOK_URLS; off where there are none. */
 @Injectable()
@@ -61,7 +61,7 @@ export class Webhooks implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.lanes.map((lane) => lane.stop()));
   }
 
-  /** A URL may hold a secret: only its host is told. */
+  /** Only the host of the URL, whose path or query may contain a secret. */
   private reportFor(host: string): LaneReport {
     return (result, why) => {
       this.results.inc({ result });

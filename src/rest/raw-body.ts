@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fas
 import { alteredNumber } from './exact-numbers.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 
-/** A route that takes its body as it comes, so that a thread reads it and not the event loop. */
+/** A route that receives its body unparsed, so that a worker thread can parse it. */
 export interface RawBody {
   readonly types: readonly string[];
   /** Bytes on the wire. */
@@ -14,16 +14,15 @@ declare module 'fastify' {
     rawBody?: RawBody;
   }
   interface FastifyRequest {
-    /** Media types that this request's route takes unread; undefined: it takes parsed JSON. */
+    /** Media types that the route receives unparsed; undefined: it takes parsed JSON. */
     rawTypes: readonly string[] | undefined;
   }
 }
 
-/** The body of such a route. */
 export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
   Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 
-/** JSON for all routes, as it comes for those that want it so, and further types for these alone. */
+/** Registers the body parsers: JSON for all routes, unparsed JSON and further types for routes with `rawBody`. */
 export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly string[]): void {
   fastify.decorateRequest('rawTypes', undefined);
   fastify.addHook('onRoute', (route) => {
@@ -40,7 +39,7 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
   const parseJson = fastify.getDefaultJsonParser('error', 'error');
   fastify.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (wants(request, 'application/json')) return done(null, body);
-    // Many clients send the header with every request.
+    // Many clients send a content type with an empty body.
     if (body.length === 0) return done(null);
     const { 'content-encoding': encoding = 'identity' } = request.headers;
     if (encoding.trim().toLowerCase() !== 'identity') return done(encodedBody(encoding));
@@ -61,7 +60,7 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
   fastify.addContentTypeParser('*', (request, _payload, done) => refuseType(request, done));
 }
 
-/** Refuses a body of a type that the route does not take; a request without a body has none, whatever it says. */
+/** Rejects a body of an unsupported type. The content type of a request without a body is ignored. */
 export function refuseType(
   { headers }: Pick<FastifyRequest, 'headers'>,
   done: (error: Error | null) => void,
@@ -71,12 +70,12 @@ export function refuseType(
   done(isEmpty ? null : new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
 }
 
-/** A name and its value take five bytes: a shorter body has fewer names. */
 const maxNames = 10_000;
+/** A member takes at least five bytes, so shorter bodies need no count. */
 const minBytes = 5 * maxNames;
 const tooManyNames = new Problem('invalid_request', `The body may have ${maxNames} different member names`);
 
-/** Names that differ cost the engine a table each time they are walked; rows with the same names do not. */
+/** V8 enumerates objects with many distinct names slowly. Rows with equal names are cheap. */
 function hasManyNames(body: unknown): boolean {
   const names = new Set<string>();
   const open = [body];

@@ -17,7 +17,7 @@ export interface StreamTopic<Entry extends object = object> {
   ring(of: string | undefined): EventRing<Entry> | Promise<EventRing<Entry>>;
 }
 
-/** The topics of the one stream that a page opens. Rooms add theirs, so that nobody knows them all. */
+/** The topics of the console's single event stream. Each module registers its own. */
 @Injectable()
 export class StreamTopics {
   private readonly topics = new Map<string, StreamTopic>();

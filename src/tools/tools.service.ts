@@ -25,7 +25,7 @@ import type {
 } from './tools.dto.js';
 import type { PayloadView } from '../records/executions/tool-metrics.dto.js';
 import { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
-import { toldProblem } from '../rest/problem.filter.js';
+import { loggedProblem } from '../rest/problem.filter.js';
 import {
   type NativeCall,
   nativeCall,
@@ -196,7 +196,7 @@ export class ToolsService {
       if (malformed !== undefined) throw new Problem('invalid_input', malformed);
       return readableOutcome((await this.door.call(request)).outcome);
     } catch (error) {
-      return readableProblem(toldProblem(error, request.context.requestId));
+      return readableProblem(loggedProblem(error, request.context.requestId));
     }
   }
 }

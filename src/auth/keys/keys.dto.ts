@@ -91,7 +91,7 @@ const Moment = (said: object): PropertyDecorator => ApiProperty({ format: 'date-
 const LaterMoment = (): PropertyDecorator =>
   ApiProperty({ type: String, format: 'date-time', nullable: true, example: null });
 
-/** A key without its secret, which nobody is shown again. */
+/** A key without its secret, which is shown only at creation. */
 @SentBackBy(UpdateKeyBody)
 export class KeyView {
   @ApiProperty({ example: id }) readonly id!: string;

@@ -80,7 +80,7 @@ export class KeysRepository {
     );
   }
 
-  /** Says who and when once: a key that was revoked stays so. */
+  /** Records who revoked the key and when. Revoking again changes nothing. */
   async revoke(id: string, by: string): Promise<void> {
     await this.dataSource.query(
       'UPDATE api_keys SET revoked_at = now(), revoked_by = $2 WHERE key_id = $1 AND revoked_at IS NULL',

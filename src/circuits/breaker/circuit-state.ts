@@ -78,12 +78,12 @@ export interface CircuitOverride {
 export interface CircuitPast {
   /** Samples in no particular order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
-  /** Its state when it was last heard of. */
+  /** The last known state. */
   readonly lastState?: CircuitKind;
   /** When it was last closed: what came before counts no more. */
   readonly closedAt?: number;
-  /** Openings in a row, as of when it was last heard of. */
+  /** Last known number of consecutive openings. */
   readonly openings?: number;
-  /** It was opened by hand, and nobody has closed it since. */
+  /** Set if it was opened by hand and not closed since. */
   readonly held?: CircuitOverride & { readonly at: number };
 }
