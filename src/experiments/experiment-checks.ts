@@ -6,7 +6,7 @@ import type { Json, UpdateExperimentBody } from './experiments.dto.js';
 
 /** Characters of JSON. */
 const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
-const mostHeaders = 32;
+const maxHeaders = 32;
 /** A span's request may be as deep as its sender likes; a body that holds one may not. */
 const deepestRequest = 100;
 
@@ -36,7 +36,7 @@ export function refuseProblems(given: UpdateExperimentBody & { readonly original
 
 function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {
   const given = Object.entries(headers);
-  if (given.length > mostHeaders) return named('/headers', `may hold ${mostHeaders} headers`);
+  if (given.length > maxHeaders) return named('/headers', `may hold ${maxHeaders} headers`);
   return given.flatMap(([name, value]) =>
     named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
   );

@@ -13,7 +13,7 @@ import { filledRequest, TemplateError } from './filled-request.js';
 
 const limitMs = 60_000;
 /** Each holds a connection to the endpoint, which others need as well. */
-const mostAtOnce = 4;
+const maxConcurrent = 4;
 
 interface Run {
   readonly stop: AbortController;
@@ -35,10 +35,10 @@ export class ExperimentRuns implements OnApplicationShutdown {
    * @throws Problem `rate_limited` while as many run as may
    */
   async run(project: string, id: string, endpoint: LlmEndpoint): Promise<boolean> {
-    if (this.runs >= mostAtOnce)
+    if (this.runs >= maxConcurrent)
       throw new Problem(
         'rate_limited',
-        `${mostAtOnce} experiments run at this server, as many as may at a time`,
+        `${maxConcurrent} experiments run at this server, as many as may at a time`,
         {
           retryAfterMs: 5_000,
         },
@@ -80,7 +80,7 @@ export class ExperimentRuns implements OnApplicationShutdown {
 }
 
 /** Longer answers would make rows that nobody can read. */
-const longestAnswer = 1_048_576;
+const maxAnswerLength = 1_048_576;
 
 interface Wait {
   /** Ends the run. */
@@ -100,8 +100,8 @@ export async function modelAnswer(
     const own = { ...headers, 'x-label': 'experiment', ...threadOf(experiment) };
     const answer = await endpoint.complete(body, { headers: own, signal: AbortSignal.any([signal, limit]) });
     const result = resultOf(answer, body);
-    if (JSON.stringify(result).length > longestAnswer)
-      return failed(`The answer is over ${longestAnswer} characters`);
+    if (JSON.stringify(result).length > maxAnswerLength)
+      return failed(`The answer is over ${maxAnswerLength} characters`);
     return { status: 'completed', result };
   } catch (error) {
     if (signal.aborted) return failed(messageOf(signal.reason));

@@ -19,8 +19,8 @@ interface LastRun {
 }
 
 /** Seconds after which a run is over, whatever became of its server: longer than any run may take. */
-const longestRun = 90;
-const isDead = `status = 'running' AND run_started_at < now() - interval '${longestRun} seconds'`;
+const maxRunSeconds = 90;
+const isDead = `status = 'running' AND run_started_at < now() - interval '${maxRunSeconds} seconds'`;
 const isRunning = `status = 'running' AND NOT (${isDead})`;
 const lost = 'The server ended before the run did';
 

@@ -95,11 +95,11 @@ const extras = [
   'default',
 ];
 /** References are written out where they stand, which may make more of a schema than a model reads. */
-const mostParameters = 1_000;
+const maxParameters = 1_000;
 
 /** The properties of an object's schema as the parameters of a HolmesGPT tool. */
 export function holmesParameters(root: JsonSchema): Record<string, HolmesParameter> {
-  let left = mostParameters;
+  let left = maxParameters;
 
   /** @param within references that this one stands in: one that holds itself is written out once */
   function parameter(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {

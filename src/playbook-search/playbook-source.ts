@@ -27,7 +27,7 @@ export interface FoundPlaybooks {
 export interface PlaybookSource {
   readonly kind: 'catalogue' | 'data_storage';
   /** The longest that a search takes, in milliseconds. */
-  readonly longestMs: number;
+  readonly maxMs: number;
   /** Another one whenever an equal search may find something else. Read for every call: it must cost nothing. */
   readonly revision: string;
   /**

@@ -102,7 +102,7 @@ export class IdempotencyRepository {
     await this.changes(sql, [scope, id]);
   }
 
-  /** Says that these claims are alive. */
+  /** Extends these claims. */
   async renew(claims: readonly Held[]): Promise<void> {
     // Sorted by key, so that two replicas never wait for each other in a circle.
     const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));

@@ -26,7 +26,7 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
 type Run = (executionId: string) => Promise<CallAnswer>;
 
 /** Between two looks whether the first call has ended. */
-const pauses = { firstMs: 25, longestMs: 500 };
+const pauses = { firstMs: 25, maxMs: 500 };
 
 /**
  * Runs the first call with a key and gives its outcome to the others, whether they come later or meanwhile, here or at

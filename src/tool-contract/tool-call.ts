@@ -24,7 +24,7 @@ export interface CallRequest {
   /** Cancelled when the caller leaves; absent: the call runs on to its end. */
   readonly cancellation?: Cancellation | undefined;
   readonly onStart?: (start: CallStart) => void;
-  /** Follows what the tool says while the call runs. */
+  /** Receives the tool's notices while the call runs. */
   readonly onProgress?: NoticeListener;
   /** Bytes of the input as the transport received it, or more; absent where it does not know. */
   readonly bytesAtMost?: number;

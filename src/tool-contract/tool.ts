@@ -42,7 +42,7 @@ export interface ToolDefinition {
   readonly callsPerInvestigation?: number;
   /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
   readonly cacheTtlMs?: number;
-  /** The fate of an error that a successful result tells of; `show` when absent. */
+  /** How to treat an error inside a successful result; default `show`. */
   readonly semanticErrors?: SemanticErrors;
   /** Limits for its grade that differ from the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;
@@ -79,7 +79,7 @@ export interface ToolRun {
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
-  /** Follows what the tool says while it works; absent where nobody listens. */
+  /** Receives the tool's notices while it works. */
   readonly onProgress?: NoticeListener;
 }
 
@@ -168,7 +168,7 @@ export interface ToolThresholds {
   readonly latencyHealthyMs: number;
   /** A mean up to here is degraded, unhealthy beyond. */
   readonly latencyDegradedMs: number;
-  /** Below this number of calls nothing is said. */
+  /** Minimum number of calls for any advice. */
   readonly minCalls: number;
   /** Errors and timeouts in the window from which a break is advised. */
   readonly errorThreshold: number;

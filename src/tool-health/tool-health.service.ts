@@ -61,7 +61,7 @@ export interface HealthChange {
   readonly why: string;
 }
 
-/** Says every change of a tool's grade, synchronously; a listener that throws harms nobody. */
+/** Emits every change of a tool's grade synchronously. A listener that throws does not affect the others. */
 @Injectable()
 export class HealthEvents extends TypedEvents<HealthChange> {
   constructor() {
@@ -70,7 +70,7 @@ export class HealthEvents extends TypedEvents<HealthChange> {
   }
 }
 
-/** Says what the metrics mean: grades, error patterns, summaries. */
+/** Derives grades, error patterns and summaries from the metrics. */
 @Injectable()
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
@@ -97,7 +97,7 @@ export class ToolHealthService {
     return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt }));
   }
 
-  /** A tool that nobody knows is `unknown`, like one without calls. */
+  /** Unknown tools are graded `unknown`, like tools without calls. */
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
     const now = this.clock.now();
     const { since: from, until } = period(now, periodHours);
@@ -118,7 +118,7 @@ export class ToolHealthService {
     if (status !== 'unknown') this.statuses.set(tool, { status, since });
   }
 
-  /** Looks whether a tool's grade of the last hour has changed, and tells it. */
+  /** Emits a change if a tool's grade of the last hour has changed. */
   async look(): Promise<void> {
     await this.gradeAll(gradedHours, 'of none');
   }

@@ -6,7 +6,7 @@ import type { JsonSchema } from '../schemas/json-schema.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 
 /** The most bytes of a data tool's answer, as JSON. */
-export const mostBytes = 32_768;
+export const maxBytes = 32_768;
 
 interface TraceToolSpec<Query> {
   readonly name: string;

@@ -25,7 +25,7 @@ interface Sent {
 const parseError = -32700;
 const internalError = -32603;
 const versionMeta = 'io.modelcontextprotocol/protocolVersion';
-const streamPauses = { firstMs: 200, longestMs: 10_000 };
+const streamPauses = { firstMs: 200, maxMs: 10_000 };
 
 /**
  * MCP between a client's pipe and a server's Streamable HTTP: each line is posted as it is, and what is answered is

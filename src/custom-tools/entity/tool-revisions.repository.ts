@@ -46,7 +46,7 @@ export class ToolRevisionsRepository {
   /**
    * Stores a changed tool, and a revision of it where its content differs from the current one's.
    * @param readAs its status when it was read: looking at its executable takes time, and another replica may disable it
-   * @throws Problem `not_found` when it was removed, `conflict` when somebody else changed it since it was read
+   * @throws Problem `not_found` if it was removed, `conflict` if it was changed since it was read
    */
   update(
     tool: CustomTool,

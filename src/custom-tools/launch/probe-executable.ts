@@ -47,7 +47,7 @@ interface ProbeOptions {
 /**
  * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
  * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
- * @throws PoolFailure `spawn_failed` with one sentence that says what is wrong, and the end of its stderr in the notes
+ * @throws PoolFailure `spawn_failed` with the reason in one sentence and the end of stderr in the notes
  */
 export function probeExecutable(
   spec: ProcessSpec,

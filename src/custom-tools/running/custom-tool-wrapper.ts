@@ -24,7 +24,7 @@ import type { ToolBackend } from './tool-backend.js';
 
 /** Identity of what runs. */
 export interface RunningRevision {
-  /** Its number; stands in the metadata of every execution. */
+  /** Number of the revision, recorded in the metadata of every execution. */
   readonly revision: number;
   readonly contentHash: string;
   /** The same without what is approved of an MCP server: what its processes are started by. */
@@ -34,7 +34,7 @@ export interface RunningRevision {
   readonly spec?: ProcessSpec;
 }
 
-/** @param starts false: nothing runs of the files, so that whoever looks for changes finds all of them new */
+/** @param starts false: no file is recorded as running, so that a later check finds all of them changed */
 export const runningRevision = (
   revision: number,
   content: RevisionContent,

@@ -66,7 +66,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return [...this.reviews.values()];
   }
 
-  /** A tool that is held back is found, so that a call of it is told why; one that is gone is not. */
+  /** Finds held tools too, so that their calls get the reason, but not tools that are gone. */
   override offered(): readonly Tool[] {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }

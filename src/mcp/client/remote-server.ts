@@ -33,7 +33,7 @@ interface Message {
 
 type Response = Dispatcher.ResponseData;
 
-/** A pause between two streams of what the server says by itself. */
+/** Pause before reopening the stream of server-initiated messages. */
 const listenPauseMs = 1_000;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
@@ -51,7 +51,7 @@ export const remoteLauncher =
 class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess {
   readonly pid = undefined;
   readonly stdout = new PassThrough();
-  /** Says why the session ended. */
+  /** Called with the reason when the session ends. */
   readonly stderr = new PassThrough();
   readonly stdin = new Writable({
     decodeStrings: false,

@@ -11,7 +11,7 @@ import type { JsonSchema } from '../../schemas/json-schema.js';
 
 export type Sdk = typeof McpSdk;
 
-/** The stateless revision: each request stands for itself. */
+/** The stateless revision, without sessions. */
 export const modernRevision = '2026-07-28';
 
 /** The kind and the revision of a message; or why it is none. */
@@ -93,14 +93,14 @@ export function plainHeader(header: string | string[] | undefined): string | und
   return decoded.toString('base64') === encoded ? decoded.toString() : undefined;
 }
 
-/** A member of a tool's input that its clients repeat in a header, for what stands between to route by. */
+/** A member of a tool's input that clients repeat in a header, so that proxies can route by it. */
 interface RepeatedMember {
   readonly path: readonly string[];
   readonly header: string;
 }
 
 const prefix = 'Mcp-Param-';
-/** The schema of a member says with it which header repeats the member. */
+/** Schema keyword that names the header in which the member is repeated. */
 const annotation = 'x-mcp-header';
 
 /** Headers that repeat members of an input, from 2026-07-28 on: they are held against what is run. */

@@ -83,7 +83,7 @@ class SpanClock {
 
   at(time: number): number {
     const epoch = Date.now() - performance.now();
-    // The two clocks drift apart, or somebody sets one; less is the grain of `Date`.
+    // The clocks may drift or be set. Smaller differences are the resolution of `Date`.
     if (Math.abs(epoch - this.epoch) > 2) this.epoch = epoch;
     return this.epoch + time;
   }
@@ -118,7 +118,7 @@ function remoteContext(traceparent: string | undefined): Context | undefined {
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;
 }
 
-/** Members by which our errors and Node's are told apart. */
+/** Members that distinguish our errors from Node's. */
 const wordsOf = ['code', 'type', 'reason', 'name'] as const;
 
 /** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`; never its message, which may hold contents. */

@@ -76,7 +76,7 @@ export const dataStorageProviders = (settings: NonNullable<AppConfig['dataStorag
 
 const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   kind: 'data_storage',
-  longestMs: client.longestMs,
+  maxMs: client.maxMs,
   // The service does not say when its catalogue changes: time alone makes its answers old.
   revision: '',
   search: (search, signal) => client.searchPlaybooks(search, signal),

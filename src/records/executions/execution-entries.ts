@@ -8,7 +8,7 @@ import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
-/** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
+/** Maximum characters of a tool's text. The journal is limited in bytes, so records must be too. */
 const maxText = 4_096;
 
 /** Bytes of JSON that are kept of an input, and as many of what it was answered with. */

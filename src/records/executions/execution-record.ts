@@ -66,7 +66,7 @@ export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<Too
   };
 }
 
-/** The gateway died while it ran: nobody knows how it ended, and it is no fault of the tool. */
+/** The gateway died while it ran. The result is unknown and not a fault of the tool. */
 const interrupted: ExecutionEnd = {
   status: 'error',
   executionTimeMs: 0,

@@ -36,7 +36,7 @@ const headLength = checksumLength + 1;
 
 /**
  * A line of the journal: `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON: [place, at, entry]>` and a line feed.
- * Damage costs the lines it hits, no more.
+ * Damage affects only the damaged lines.
  * @param entry as JSON
  */
 export function encodeLine(place: number, at: number, entry: string): string {
@@ -72,7 +72,7 @@ export function splitLines(buffer: Buffer): { readonly lines: Buffer[]; readonly
   return { lines, rest: buffer.subarray(from) };
 }
 
-/** A checksum tells damage; it does not tell what another program wrote. */
+/** The checksum detects damage, but not entries written by another program. */
 function isWritten(value: unknown): value is [place: number, at: number, entry: JournalEntry] {
   if (!Array.isArray(value)) return false;
   const [place, at, entry] = value as unknown[];

@@ -5,9 +5,9 @@ import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { ToldFailure } from '../../records/spans/ingest/failures.js';
 import type { AnalysedSpan, Analysis } from './analysis-answer.js';
 
-const longestReason = 500;
+const maxReasonLength = 500;
 /** Failures that wait to be looked at: more than these are not kept. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /**
  * Marks executions as semantic failures by what spans tell of them: of tools that say `mark` alone, and only where the span
@@ -28,7 +28,7 @@ export class SemanticMarks {
   /** Marks what spans say themselves, one execution after the other, while nobody waits for it. */
   tell(failures: readonly ToldFailure[]): void {
     for (const failure of failures) {
-      if (this.waiting.size >= mostWaiting) break;
+      if (this.waiting.size >= maxWaiting) break;
       this.waiting.set(`${failure.executionId} ${failure.keyId}`, failure);
     }
     if (failures.length > 0 && !this.isMarking) void this.markWaiting();
@@ -71,6 +71,6 @@ export class SemanticMarks {
     if (!execution || execution.semanticFailure !== null || execution.status !== 'success') return;
     const { semanticErrors } = this.registry.find(execution.toolName)?.definition ?? {};
     if (semanticErrors !== 'mark' || execution.metadata.keyId !== keyId) return;
-    await this.metrics.markSemanticFailure(id, reason.slice(0, longestReason));
+    await this.metrics.markSemanticFailure(id, reason.slice(0, maxReasonLength));
   }
 }

@@ -50,7 +50,7 @@ export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, lab
 
 /** An answer that only looks odd is no error of the call. @param searched some text of the span tells of an error */
 function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: boolean): ToolMessageError[] {
-  const unknown = unknownTool.exec(text.slice(0, longestReport))?.[1];
+  const unknown = unknownTool.exec(text.slice(0, maxReportLength))?.[1];
   const isSevere = searched && findSemanticError(text)?.severity === 'high';
   if (unknown === undefined && !isSevere) return [];
   const name = toolName ?? unknown;
@@ -66,7 +66,7 @@ function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: bool
 /** A model asks for a tool that there is not: nobody else names it, and the answer may say no more than that. */
 const unknownTool = /\b(?:unknown|no such) (?:tool|function)(?: named)?:?\s+["'`]?([\w.-]{1,128})/i;
 /** Longer answers have such words for their subject. */
-const longestReport = 300;
+const maxReportLength = 300;
 
 /** A span's word that the execution which it names answered with the report of a failure. */
 export interface ToldFailure {

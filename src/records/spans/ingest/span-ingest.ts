@@ -24,11 +24,11 @@ interface KeptBatch {
 }
 
 /** Bytes of bodies that wait for the thread at most: they stand in memory. */
-const mostWaitingBytes = 67_108_864;
+const maxWaitingBytes = 67_108_864;
 const retryAfterMs = 5_000;
 const catchUpMs = 2_000;
 const closeMs = 5_000;
-const restart = { firstMs: 500, longestMs: 5_000 };
+const restart = { firstMs: 500, maxMs: 5_000 };
 /** Twice what the largest batch takes. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 const idle: JournalState = {
@@ -75,8 +75,8 @@ export class SpanIngest {
    */
   async take(batch: SpanBatch): Promise<Taken> {
     const { length } = batch.body;
-    if (this.waitingBytes + length > mostWaitingBytes)
-      throw refusal(`${mostWaitingBytes} bytes of spans wait to be read already`);
+    if (this.waitingBytes + length > maxWaitingBytes)
+      throw refusal(`${maxWaitingBytes} bytes of spans wait to be read already`);
     this.waitingBytes += length;
     try {
       const intake = await this.calls().call({ ask: 'take', batch });

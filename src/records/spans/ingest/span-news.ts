@@ -21,13 +21,13 @@ interface Followed {
 const everyMs = 500;
 /** One who lost its connection learns that something came, not each time that it did. */
 const limits = { maxEntries: 100, maxBytes: 65_536 };
-const mostProjects = 1_000;
+const maxProjects = 1_000;
 
 /** Tells pages that follow a project that spans came in: twice a second at most, and nothing where nobody follows. */
 @Injectable()
 export class SpanNews {
   private readonly followed = new LRUCache<string, Followed>({
-    max: mostProjects,
+    max: maxProjects,
     dispose: ({ ring }) => ring.close(),
   });
 

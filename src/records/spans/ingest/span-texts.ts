@@ -27,7 +27,7 @@ export interface SpanTexts {
   readonly toolCalls: readonly AskedTool[];
 }
 
-const longestText = 1_048_576;
+const maxTextLength = 1_048_576;
 const most = { outputs: 8, toolMessages: 16, toolCalls: 64, messages: 4_096, parts: 256 };
 const nothing: SpanTexts = { outputs: [], toolMessages: [], toolCalls: [] };
 
@@ -169,7 +169,7 @@ function textOf(value: unknown): string {
       ? undefined
       : (memberOf(value, 'value') ?? memberOf(value, 'text'));
   if (typeof inner === 'string') return inner;
-  return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, longestText);
+  return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, maxTextLength);
 }
 
 /** A span's input and output as text; empty where it carried none. */
