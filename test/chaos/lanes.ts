@@ -11,12 +11,12 @@ export interface Lane {
   readonly retried: boolean;
   /** Every call gets a process of its own. */
   readonly oneShot: boolean;
-  readonly mostProcesses: number;
+  readonly maxProcesses: number;
 }
 
 export const toolFile = join(process.cwd(), 'test/chaos/faulty-tool.py');
 
-const usual = { shared: false, retried: false, oneShot: false, mostProcesses: 2 };
+const usual = { shared: false, retried: false, oneShot: false, maxProcesses: 2 };
 
 /** The configurations that every kind of fault meets. */
 export const lanes: readonly Lane[] = [
@@ -26,7 +26,7 @@ export const lanes: readonly Lane[] = [
     name: 'shared',
     settings: { keepAlive: true, poolSize: 1, maxConcurrency: 8, env: { CHAOS_THREADS: '1' } },
     shared: true,
-    mostProcesses: 1,
+    maxProcesses: 1,
   },
   {
     ...usual,
@@ -34,7 +34,7 @@ export const lanes: readonly Lane[] = [
     settings: { keepAlive: false, poolSize: 2 },
     oneShot: true,
     // A spare one is started ahead, beside those that run.
-    mostProcesses: 3,
+    maxProcesses: 3,
   },
   {
     ...usual,
@@ -52,5 +52,5 @@ export const lanes: readonly Lane[] = [
 
 /** For kinds that need a tool to themselves. */
 export function ownLane(name: string, poolSize = 2): Lane {
-  return { ...usual, name, settings: { keepAlive: true, poolSize }, mostProcesses: poolSize };
+  return { ...usual, name, settings: { keepAlive: true, poolSize }, maxProcesses: poolSize };
 }
