@@ -51,7 +51,7 @@ export class AccessPolicy {
 
   /**
    * @returns the principal; one without any scope for a visitor of an open route
-   * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless request came under a strange
+   * @throws Problem `unauthorized` without the right key; `forbidden` if a keyless request came under a strange
    * name, or a web page may have forged it, or where the route needs a scope that the key lacks
    */
   admit(visit: Visit, route: Route): Principal {
@@ -156,7 +156,7 @@ function forged(): Problem {
 const isLoopback = (name: string): boolean =>
   /^((.+\.)?localhost|\[::1\])$/.test(name) || (isIPv4(name) && name.startsWith('127.'));
 
-/** The host of a `Host` header's value, lower case, without its port; undefined where it is none. */
+/** The host of a `Host` header's value, lower case, without its port; undefined if it is none. */
 export function hostName(header: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(:\d{1,5})?$/i.exec(header ?? '');
   return match?.[1]?.toLowerCase().replace(/\.$/, '');

@@ -16,7 +16,7 @@ export function newKey(at = Date.now()): { readonly id: string; readonly key: st
   return { id, key: `tk_${id}_${randomBytes(32).toString('base64url')}` };
 }
 
-/** The id in a key; undefined where it has none, as ADMIN_API_KEY. */
+/** The id in a key; undefined if it has none, as ADMIN_API_KEY. */
 export const idIn = (key: string): string | undefined => /^tk_([0-9a-f]{20})_/.exec(key)?.[1];
 
 /**
@@ -37,7 +37,7 @@ export class AdminKey {
   /** The file with the key; undefined if the key was configured, or if there is none. */
   readonly file: string | undefined;
 
-  /** @throws KeyFileError when the file holds no key, or none can be made */
+  /** @throws KeyFileError if the file holds no key, or none can be made */
   constructor({ auth, server }: Pick<AppConfig, 'auth' | 'server'>) {
     // Off loopback a server without ADMIN_API_KEY does not start.
     const needsFile = auth.mode !== 'off' && auth.adminKey === undefined && server.loopback;

@@ -8,7 +8,7 @@ import type { StoredKey } from './keys/keys.dto.js';
 interface KnownKey {
   readonly hash: Buffer;
   readonly principal: Principal;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
@@ -86,7 +86,7 @@ export class KnownKeys {
     for (const [id] of expired) this.ended.emit(id);
   }
 
-  /** When keys were used last, in milliseconds since 1970, of those that were used since the last time of asking. */
+  /** When keys were used last, in milliseconds since the epoch, of those that were used since the last time of asking. */
   takeUsed(): ReadonlyMap<string, number> {
     const { used } = this;
     this.used = new Map();

@@ -16,7 +16,7 @@ export const sessionHeader = 'x-toolkeeper-session';
 /** A browser that signed in. */
 interface Session {
   readonly principal: Principal;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   /** SHA-256 of the CSRF token. */
   readonly halfHash: string;
@@ -26,7 +26,7 @@ interface Session {
 export interface NewSession {
   readonly cookie: string;
   readonly csrfToken: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
@@ -48,9 +48,9 @@ export class Sessions {
   begin(keyId: string, now = Date.now()): NewSession | undefined {
     const csrfToken = randomBytes(32).toString('base64url');
     const expiresAt = now + this.config.auth.sessionMs;
-    const said = `${keyId}.${expiresAt}.${hashOf(csrfToken)}`;
-    const signature = this.sign(said);
-    return signature && { cookie: `${said}.${signature.toString('base64url')}`, csrfToken, expiresAt };
+    const payload = `${keyId}.${expiresAt}.${hashOf(csrfToken)}`;
+    const signature = this.sign(payload);
+    return signature && { cookie: `${payload}.${signature.toString('base64url')}`, csrfToken, expiresAt };
   }
 
   /**
@@ -85,19 +85,19 @@ export class Sessions {
     return sessions.find((session) => session?.halfHash === halfHash);
   }
 
-  private sign(said: string): Buffer | undefined {
+  private sign(payload: string): Buffer | undefined {
     const { hash: key } = this.adminKey;
     if (!key) return undefined;
     // Slow on purpose and done once, so that the holder of a cookie cannot guess the operator's passphrase from it.
     this.secret ??= scryptSync(key, 'toolkeeper session', 32);
-    return createHmac('sha256', this.secret).update(said).digest();
+    return createHmac('sha256', this.secret).update(payload).digest();
   }
 }
 
 /**
  * The header that brings the cookie into a browser, or takes it out.
  * @param value undefined: none
- * @param endsAt milliseconds since 1970; a moment that is over takes it out
+ * @param endsAt milliseconds since the epoch; a moment that is over takes it out
  * @param secure the browser sends it over TLS alone
  */
 export function setCookie(value: string | undefined, endsAt: number, secure: boolean): string {

@@ -41,7 +41,7 @@ export type BudgetDecision =
   | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
   | { readonly granted: false; readonly budget: BudgetState };
 
-/** An investigation as its operators see it; `resetsAt` in milliseconds since 1970. */
+/** An investigation as its operators see it; `resetsAt` in milliseconds since the epoch. */
 export type InvestigationView = InvestigationKey &
   Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
 
@@ -63,7 +63,7 @@ interface Spending {
 /** An investigation as it is kept. */
 export interface Investigation {
   readonly key: InvestigationKey;
-  /** Milliseconds since 1970; 0: it was reset. */
+  /** Milliseconds since the epoch; 0: it was reset. */
   readonly resetsAt: number;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;

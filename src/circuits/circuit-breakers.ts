@@ -43,7 +43,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly subscriptions: (() => void)[] = [];
   /** The pasts of circuits from before the start, until the tool has one; undefined until they are read. */
   private pasts: Map<string, CircuitPast> | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   private startedAt = 0;
 
   constructor(

@@ -30,11 +30,11 @@ export function announceServer(dataDir: string, url: string): void {
   });
 }
 
-/** @returns undefined where no server runs on this data directory; what a killed one left counts for nothing */
+/** @returns undefined if no server runs on this data directory; what a killed one left counts for nothing */
 export function runningServer(dataDir: string): RunningServer | undefined {
   try {
-    const said = JSON.parse(readFileSync(fileIn(dataDir), 'utf8')) as RunningServer;
-    return said.process && lives(said.process) ? said : undefined;
+    const server = JSON.parse(readFileSync(fileIn(dataDir), 'utf8')) as RunningServer;
+    return server.process && lives(server.process) ? server : undefined;
   } catch {
     return undefined;
   }

@@ -146,6 +146,6 @@ it('a worker that says what breaks the form ends, and the server goes on', async
       throw new TypeError('no such member');
     },
   });
-  await expect(calls.call('slow')).rejects.toThrow('said what nobody can read');
+  await expect(calls.call('slow')).rejects.toThrow('sent an unreadable message');
   expect(deaths).toHaveLength(1);
 });

@@ -2,15 +2,15 @@
 import { Worker } from 'node:worker_threads';
 import { type HostedWorker, tooLargeExit } from './worker-calls.js';
 
-const say = (said: object): boolean | undefined => process.send?.(said);
+const send = (message: object): boolean | undefined => process.send?.(message);
 
 /** A stream that is inflated grows by some 500 MB a second. */
 const lookMs = 50;
 
 process.once('message', ({ script, processMb, ...options }: HostedWorker) => {
   const worker = new Worker(new URL(script), options);
-  worker.on('message', (message: unknown) => say({ message }));
-  worker.on('error', ({ message, code }: NodeJS.ErrnoException) => say({ error: { message, code } }));
+  worker.on('message', (message: unknown) => send({ message }));
+  worker.on('error', ({ message, code }: NodeJS.ErrnoException) => send({ error: { message, code } }));
   // Messages sent before go out first.
   worker.on('exit', () => process.disconnect());
   process.on('message', (message) => worker.postMessage(message));

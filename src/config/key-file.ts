@@ -18,7 +18,7 @@ export class KeyFileError extends Error {
 
 /**
  * The text of a key file, which is made private if it is not.
- * @returns undefined where there is none
+ * @returns undefined if there is none
  * @throws KeyFileError
  */
 export function readKeyFile(path: string): string | undefined {

@@ -17,7 +17,7 @@ export class DayPartitions {
     private readonly tables: readonly [string, ...string[]],
   ) {}
 
-  /** Starts of the days that have partitions, milliseconds since 1970, oldest first. */
+  /** Starts of the days that have partitions, milliseconds since the epoch, oldest first. */
   async days(): Promise<number[]> {
     const [table] = this.tables;
     const rows = await this.db.query<{ name: string }[]>(

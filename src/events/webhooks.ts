@@ -145,7 +145,7 @@ export class WebhookLane {
     this.running = undefined;
   }
 
-  /** @returns false when the lane was stopped before the message had its tries */
+  /** @returns false if the lane was stopped before the message had its tries */
   private async deliver(message: Message): Promise<boolean> {
     const { maxAttempts, pause } = this.settings;
     let failures = 0;
@@ -165,7 +165,7 @@ export class WebhookLane {
     return true;
   }
 
-  /** @throws UpstreamFailure when it was not taken */
+  /** @throws UpstreamFailure if it was not taken */
   private try({ id, body }: Message): Promise<void> {
     this.stopped.signal.throwIfAborted();
     const timestamp = Math.floor(Date.now() / 1_000);

@@ -12,13 +12,13 @@ const deepestRequest = 100;
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const headerValue = /^[\t\x20-\x7e]{0,1000}$/;
-/** Headers that say how a message is carried, or what it is: the server's own. */
+/** Transport and content headers, which the server sets itself. */
 const ownHeaders = new Set(
   'host connection content-length content-type content-encoding expect keep-alive te trailer transfer-encoding upgrade accept accept-encoding x-label'.split(
     ' ',
   ),
 );
-/** Headers that say who asks: the server shows its own key, and keeps nobody else's. */
+/** Credentials: the server sends its own key and stores no other. */
 const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
 
 /** @throws Problem `invalid_request` that names every field which an experiment may not have so */

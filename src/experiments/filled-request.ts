@@ -10,7 +10,7 @@ interface FilledRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Members that say something about the experiment: no model is asked with them. */
+/** Members that describe the experiment and are not sent to the model. */
 const notForModels = ['name', 'description', 'headers', 'promptVariables', 'prompt_variables'];
 /** The answer comes in one piece. */
 const ofStreams = ['stream', 'stream_options'];

@@ -63,7 +63,7 @@ export class UpstreamCalls {
         }
       }, signal);
     } catch (error) {
-      // A circuit that opened meanwhile says less than what opened it.
+      // The error that opened the circuit is more informative than the open circuit.
       throw error instanceof UpstreamFailure ? (last ?? error) : error;
     }
   }

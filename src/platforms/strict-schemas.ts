@@ -12,7 +12,7 @@ const kept = [
   ...['title', 'description', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minItems', 'maxItems'],
 ];
-/** Keywords that may say more of a value's form than strict mode can. */
+/** Keywords that strict mode does not support and that may restrict a value further. */
 const beyondStrict = [
   ...['allOf', 'if', 'dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'],
   ...['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'],
@@ -28,7 +28,7 @@ const deepestNull = 200;
 /** The schema has no strict form. */
 class NotStrict extends Error {}
 
-/** @returns the schema of an object in OpenAI's strict form; undefined where it has none */
+/** @returns the schema of an object in OpenAI's strict form; undefined if it has none */
 export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
     const found = { root: schema, members: 0 };

@@ -55,7 +55,7 @@ export const toolFormats = {
 export type ToolFormat = keyof typeof toolFormats;
 export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
-/** Those in which a platform can be told to keep to the schema. */
+/** Formats in which a platform can enforce the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
 
 /** A schema without a strict form is given as it is. */

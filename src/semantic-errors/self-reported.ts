@@ -1,6 +1,6 @@
 import type { SemanticFinding } from './find-semantic-error.js';
 
-/** A longer text is about something; an answer that only says why it failed is short. */
+/** An answer that only reports an error is short; a longer text is content. */
 const maxStatementLength = 4_096;
 /** Objects with more keys than this are treated as data, not as an error report. */
 const maxMembers = 6;
@@ -75,9 +75,9 @@ function tellsOfFailure(value: object): boolean {
   if (Array.isArray(value)) return false;
   const members = value as Readonly<Record<string, unknown>>;
   if (saysGood(members)) return false;
-  const said = saidIn(members);
-  if (saysBad(members)) return said.every((text) => !butThen.test(text));
-  return Object.keys(members).length <= maxMembers && said.some(isReport) && !hasContent(members);
+  const texts = saidIn(members);
+  if (saysBad(members)) return texts.every((text) => !butThen.test(text));
+  return Object.keys(members).length <= maxMembers && texts.some(isReport) && !hasContent(members);
 }
 
 const saysGood = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>

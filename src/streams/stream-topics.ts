@@ -11,7 +11,7 @@ export interface StreamTopic<Entry extends object = object> {
   readonly ofProject?: boolean;
   eventName(entry: Placed<Entry>): string;
   /**
-   * @param of the part after the colon of the topic's name, such as a tool; undefined where there is none
+   * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none
    * @throws Problem `not_found`, `invalid_request`
    */
   ring(of: string | undefined): EventRing<Entry> | Promise<EventRing<Entry>>;

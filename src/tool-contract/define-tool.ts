@@ -68,9 +68,9 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     asReused,
     refuses,
     run,
-    ...said
+    ...definition
   } = spec;
-  const away = `${upstream ?? said.name} is not available`;
+  const away = `${upstream ?? definition.name} is not available`;
   const withDefaults = (input: unknown): Input => ({ ...defaultsIn(schema), ...(input as Input) });
   return {
     definition: {
@@ -78,7 +78,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
       version: '1.0.0',
       tags: [],
       timeoutMs: defaultTimeoutMs,
-      ...said,
+      ...definition,
       inputSchema: published,
       annotations: { ...theWorst, ...annotations },
       ...(fallback && { fallback: fallback(away) }),
@@ -94,7 +94,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
         return await runUnderDeadline(toolRun, async (bounded) => run(withDefaults(input), bounded));
       } catch (error) {
         if (upstream === undefined || isDecided(error)) throw error;
-        logger.warn({ event: 'upstream_failed', tool: said.name, error: String(error) }, away);
+        logger.warn({ event: 'upstream_failed', tool: definition.name, error: String(error) }, away);
         const kind = error instanceof UpstreamFailure || error instanceof ToolFailure ? reasonOf(error) : '';
         throw new ToolFailure('upstream_unavailable', away + kind);
       }
@@ -126,7 +126,7 @@ function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => rea
 /** The tool reported its own failure, or its caller has left. */
 const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
-/** @throws ToolFailure `timeout` at the deadline, `cancelled` when the caller leaves, or whatever the work throws */
+/** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves, or whatever the work throws */
 async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;

@@ -26,7 +26,7 @@ export interface CallRequest {
   readonly onStart?: (start: CallStart) => void;
   /** Receives the tool's notices while the call runs. */
   readonly onProgress?: NoticeListener;
-  /** Bytes of the input as the transport received it, or more; absent where it does not know. */
+  /** Bytes of the input as the transport received it, or more; absent if it does not know. */
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;

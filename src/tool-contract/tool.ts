@@ -101,7 +101,7 @@ export interface Tool {
   /**
    * @param bytes of the input's JSON, or somewhat more
    * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
-   * @throws Refusal when it would take too long
+   * @throws Refusal if it would take too long
    */
   validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
   /**
@@ -136,7 +136,7 @@ export interface Tool {
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
 
-/** The value for an LLM to read instead of the tool's result; undefined where the tool names nothing. */
+/** The value for an LLM to read instead of the tool's result; undefined if the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
 

@@ -51,7 +51,7 @@ const nobodysFault: readonly (string | null | undefined)[] = [
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
-/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since 1970. */
+/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since the epoch. */
 export interface HealthChange {
   readonly tool: string;
   readonly from: HealthStatus;
@@ -113,7 +113,7 @@ export class ToolHealthService {
     return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
   }
 
-  /** A grade that was seen before this server started. @param since milliseconds since 1970 */
+  /** A grade that was seen before this server started. @param since milliseconds since the epoch */
   remember(tool: string, status: HealthStatus, since: number): void {
     if (status !== 'unknown') this.statuses.set(tool, { status, since });
   }
@@ -250,7 +250,7 @@ export class ToolHealthService {
     return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
   }
 
-  /** Since when the tool has its grade of the last hour, milliseconds since 1970; emits a change of it. */
+  /** Since when the tool has its grade of the last hour, milliseconds since the epoch; emits a change of it. */
   private sinceWhen(
     tool: string,
     figures: (GradedStats & { readonly firstMs?: number }) | undefined,

@@ -72,6 +72,6 @@ function missedEvent(notices: number): ServerSentEvent {
   return { event: 'log', data: { level: 'warn', message } };
 }
 
-/** A failure after the answer had begun: the caller learns of it what a problem would have told. */
+/** A failure after the answer has started, with the content of the problem that would have been sent. */
 const problemOf = (error: unknown, requestId: string): object =>
   problemBody(loggedProblem(error, requestId), requestId);

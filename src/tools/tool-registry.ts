@@ -30,7 +30,7 @@ export class ToolRegistry {
 
   constructor(private readonly knownTools: KnownTools) {}
 
-  /** @throws Problem `conflict` when another tool has the name */
+  /** @throws Problem `conflict` if another tool has the name */
   register(tool: Tool): void {
     const { name } = tool.definition;
     if (this.tools.has(name)) throw new Problem('conflict', `The tool name ${name} is taken`);

@@ -111,7 +111,7 @@ const fetchSpans = (reads: TraceReads): Tool =>
   });
 
 const spansOfRun = 100;
-/** The run and its spans are one answer, so that nobody has to ask again for an ordinary run. */
+/** The run and its spans in one answer, so that an ordinary run needs only one call. */
 const maxBytesOfRun = 65_536;
 
 const getRunDetails = (reads: TraceReads): Tool =>
@@ -146,7 +146,7 @@ function sharedIds([first, ...others]: readonly SpanView[]): Partial<SpanView> {
   return Object.fromEntries(names.map((name) => [name, first?.[name]]));
 }
 
-/** A span without the members that say nothing, or what all of its run say. */
+/** A span without empty members and those that are equal for the whole run. */
 function briefly(span: SpanView, shared: readonly string[], share: number): object {
   const members = Object.entries(span).filter(([name, value]) => value !== null && !shared.includes(name));
   return excerptsOf(Object.fromEntries(members), share);

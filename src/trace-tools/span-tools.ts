@@ -33,7 +33,7 @@ export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Too
   });
 
 const maxSpans = 5;
-/** An id that occurs in several traces is each of those spans; of these so many are shown. */
+/** Maximum spans shown for an id that occurs in several traces. */
 const maxFound = 25;
 const maxBytesInFull = 262_144;
 
@@ -98,7 +98,7 @@ const optimizable = 'This span is an actual model call and can be optimized';
 const notOptimizable =
   'This span is not available for optimization. Only actual model call spans (where operation_name is the model name) can be optimized.';
 
-/** Whether an experiment can be made from a span. Agents ask again and again: an answer is kept, and says so. */
+/** Whether an experiment can be made from a span. Answers are cached, and marked so, because agents ask repeatedly. */
 export const isValidForOptimize = (reads: TraceReads): Tool =>
   traceTool<{ readonly span_id: string }>({
     name: 'is_valid_for_optimize',

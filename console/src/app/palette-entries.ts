@@ -40,7 +40,7 @@ const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && type
 export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] {
   const text = typed.trim();
   const words = text.toLowerCase().split(/\s+/);
-  const fits = (said: string): boolean => words.every((word) => said.toLowerCase().includes(word));
+  const fits = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
   const found = [
     ...tools
       .filter(({ name }) => fits(name))

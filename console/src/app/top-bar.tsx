@@ -7,7 +7,7 @@ import { tierName } from '../lib/tiers.js';
 import { Icon } from '../ui/icons.js';
 import css from './shell.module.css';
 
-const said: Readonly<Record<Connection, string>> = {
+const connectionTexts: Readonly<Record<Connection, string>> = {
   connecting: 'Connecting',
   live: 'Live',
   lost: 'Not connected',
@@ -28,7 +28,7 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
         <kbd className={css.kbd}>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <span className={css.live} data-status={status} role="status">
-        {said[status]}
+        {connectionTexts[status]}
       </span>
     </header>
   );

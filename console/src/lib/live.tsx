@@ -65,8 +65,8 @@ const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 /** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`. */
 export function useTopic(topic: string, listener: TopicListener): void {
   const stream = useContext(Stream);
-  const heard = useEffectEvent(listener);
-  useEffect(() => stream?.follow(topic, (event) => heard(event)), [stream, topic]);
+  const onEvent = useEffectEvent(listener);
+  useEffect(() => stream?.follow(topic, (event) => onEvent(event)), [stream, topic]);
 }
 
 const open = ({ topics, lastEventId, signal }: StreamRequest) =>

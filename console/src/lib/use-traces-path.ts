@@ -6,7 +6,7 @@ const maxTraces = 100;
 
 /**
  * The address of the spans of the traces that executions belong to, as the API has them.
- * @returns undefined where there are none, or the caller may not read them
+ * @returns undefined if there are none, or the caller may not read them
  */
 export function useTracesPath(executions: readonly ExecutionView[]): string | undefined {
   const mayRead = usePermission('traces:read') === 'yes';

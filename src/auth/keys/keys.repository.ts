@@ -88,7 +88,7 @@ export class KeysRepository {
     );
   }
 
-  /** @param used milliseconds since 1970 by id; other replicas may know of a later use */
+  /** @param used milliseconds since the epoch by id; other replicas may know of a later use */
   async used(used: ReadonlyMap<string, number>): Promise<void> {
     await this.dataSource.query(
       `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0))

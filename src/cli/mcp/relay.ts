@@ -202,7 +202,7 @@ export async function mcp({ surroundings }: Session): Promise<void> {
     },
     overflow: () => process.stdin.destroy(),
   });
-  // Started while the client is still introducing itself; what is wrong is told with its first request.
+  // Starts in parallel to the client's handshake; a failure is reported with its first request.
   server
     .address()
     .catch((error: unknown) => process.stderr.write(`toolkeeper: ${(error as Error).message}\n`));

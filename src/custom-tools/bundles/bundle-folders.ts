@@ -61,7 +61,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   /**
    * @param checked false: nothing is started from it now, so that its files need not be looked at
-   * @throws Problem `invalid_request` when it is not in the database, or cannot be unpacked here
+   * @throws Problem `invalid_request` if it is not in the database, or cannot be unpacked here
    */
   async folderOf(hash: string, checked = true): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
@@ -71,7 +71,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   /**
    * A folder to work in, which is removed afterwards.
-   * @throws Problem `invalid_request` when none can be made
+   * @throws Problem `invalid_request` if none can be made
    */
   async within<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const { dir } = this.config.bundles;

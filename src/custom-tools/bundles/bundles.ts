@@ -39,7 +39,7 @@ export class Bundles {
   ) {}
 
   /**
-   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` where none is taken
+   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` if none is taken
    */
   async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
     const { maxBytes } = this.config.bundles;

@@ -75,7 +75,7 @@ export async function resolveCommand(
   return { spec, realPath, ...(script !== undefined && { script }) };
 }
 
-/** @throws Problem `invalid_request` when a file that could be started cannot be any more */
+/** @throws Problem `invalid_request` if a file that could be started cannot be any more */
 export async function checkExecutable(path: string): Promise<void> {
   const problem = await whyNotExecutable(path);
   if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);

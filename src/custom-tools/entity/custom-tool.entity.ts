@@ -30,7 +30,7 @@ export class CustomTool {
   @Column('text') description!: string;
   @Column('text') version!: string;
   @Column('text') protocol!: ToolProtocol;
-  /** Empty where there is a URL. */
+  /** Empty if there is a URL. */
   @Column('text') command!: string;
   /** Address of an MCP server that runs elsewhere. */
   @Column('text', { nullable: true }) url!: string | null;

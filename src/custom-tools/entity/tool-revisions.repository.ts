@@ -25,7 +25,7 @@ export class ToolRevisionsRepository {
 
   /**
    * Stores a new tool with its first revision.
-   * @throws Problem `conflict` when the name is taken
+   * @throws Problem `conflict` if the name is taken
    */
   async insert(tool: CustomTool, content: RevisionContent, origin: RevisionOrigin): Promise<CustomTool> {
     const first = { ...tool, revision: 1 };

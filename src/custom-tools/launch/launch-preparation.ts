@@ -112,7 +112,7 @@ function dialectOf({ protocol, sandbox, permissions }: LaunchSettings, workingDi
 }
 
 interface OwnPlace {
-  /** The directory that is the tool's own, else its file alone; undefined where it has neither. */
+  /** The directory that is the tool's own, else its file alone; undefined if it has neither. */
   readonly own: string | undefined;
   /** How it is launched there. */
   readonly launch: Pick<LaunchSettings, 'args' | 'workingDir'>;

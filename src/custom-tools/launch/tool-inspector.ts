@@ -133,7 +133,7 @@ export class ToolInspector {
 
   /**
    * Starts the executable once, if the schema that is registered compiles.
-   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` when it could
+   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` if it could
    * not be tried, because there was no place for one more process
    */
   async inspect(tool: CustomTool, listen?: Listen): Promise<Inspection> {
@@ -144,10 +144,10 @@ export class ToolInspector {
     const { startTimeoutMs } = this.config.customTools;
     try {
       const limits = processLimits(this.config.customTools, launch.dialect);
-      const hear = listen?.(launch.redactor);
+      const onNews = listen?.(launch.redactor);
       const probed = await this.pools.runOnce(
         startTimeoutMs,
-        (start) => probeExecutable(confined.command, limits, start, { hear }),
+        (start) => probeExecutable(confined.command, limits, start, { onNews }),
         launch.remote,
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
@@ -205,7 +205,7 @@ export class ToolInspector {
 
   /**
    * @returns whether the executable is a tool, and every way in which it and its registration disagree
-   * @throws Problem `tool_unavailable` when it could not be tried
+   * @throws Problem `tool_unavailable` if it could not be tried
    */
   async validate(tool: CustomTool): Promise<ValidationView> {
     try {

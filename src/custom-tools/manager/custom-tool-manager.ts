@@ -59,7 +59,7 @@ export class CustomToolManager implements ToolHistory {
   /**
    * Starts the executable once, fills what the registration omits from its handshake, stores and activates it.
    * @param bundle the files that it brings along
-   * @throws Problem `invalid_request` with the field, `conflict` when the name is taken; nothing is stored then
+   * @throws Problem `invalid_request` with the field, `conflict` if the name is taken; nothing is stored then
    */
   register(create: CustomToolCreate, origin: RevisionOrigin, bundle?: string): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
@@ -169,7 +169,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
-  /** @throws Problem `invalid_request` when the executable does not answer; its status stays as it was */
+  /** @throws Problem `invalid_request` if the executable does not answer; its status stays as it was */
   enable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);

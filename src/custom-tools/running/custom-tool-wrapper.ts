@@ -30,7 +30,7 @@ export interface RunningRevision {
   /** The same without what is approved of an MCP server: what its processes are started by. */
   readonly processHash: string;
   readonly files: readonly ProgramFile[];
-  /** How its processes are started; absent where that could not be found out. */
+  /** How its processes are started; absent if that could not be found out. */
   readonly spec?: ProcessSpec;
 }
 

@@ -170,7 +170,7 @@ class McpTool implements Tool {
     return result;
   }
 
-  /** @throws ToolFailure when the process that is to run it turned out to list something else */
+  /** @throws ToolFailure if the process that is to run it turned out to list something else */
   private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));

@@ -90,7 +90,7 @@ export class RunningTools {
   /**
    * Creates a wrapper, which holds the reason if the tool cannot be started. Spawns nothing yet.
    * @param trial it has processes of its own, which write into this log, or the tool's
-   * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
+   * @throws Problem `conflict` if a tool of another kind has the name; `shutting_down`
    */
   async build(
     prepared: PreparedTool,

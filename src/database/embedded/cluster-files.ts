@@ -57,7 +57,7 @@ export class ClusterFiles {
 
   /**
    * The entries of postmaster.pid, whether that process still lives or not.
-   * @throws Error when it is there and cannot be read
+   * @throws Error if it is there and cannot be read
    */
   postmaster(): Postmaster | undefined {
     const lines = readIfThere(join(this.data, 'postmaster.pid')).split('\n');

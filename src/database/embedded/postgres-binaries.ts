@@ -24,7 +24,7 @@ export class PostgresBinaries {
 
   /**
    * The folder with `bin`, `lib` and `share`, proven to run as `user`: the package itself, else a copy of it.
-   * @throws EmbeddedPostgresError when there is no package for this platform or nothing of it runs
+   * @throws EmbeddedPostgresError if there is no package for this platform or nothing of it runs
    */
   async usableBy(user: ServerUser): Promise<string> {
     const packageDir = this.options.packageDir ?? findPackage();

@@ -69,7 +69,7 @@ export async function freePort(): Promise<number> {
   });
 }
 
-/** Spawn options that make a child run as another user; empty where it runs as ourselves. */
+/** Spawn options that make a child run as another user; empty if it runs as ourselves. */
 export type ServerUser = { readonly uid: number; readonly gid: number } | Readonly<Record<string, never>>;
 
 /**

@@ -83,7 +83,7 @@ export function wrongHeader(
 
 /**
  * A header holds ASCII alone: other texts come in base64.
- * @returns undefined where there is none, or no base64 in what should be
+ * @returns undefined if there is none, or no base64 in what should be
  */
 export function plainHeader(header: string | string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header.trim() : undefined;
@@ -133,9 +133,12 @@ const isPlain = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 /** 42 and 42.0 are one number. */
-const isSame = (said: string | undefined, value: string | number | boolean): boolean =>
-  said === String(value) ||
-  (typeof value === 'number' && said !== undefined && /^-?[\d.]+$/.test(said) && Number(said) === value);
+const isSame = (header: string | undefined, value: string | number | boolean): boolean =>
+  header === String(value) ||
+  (typeof value === 'number' &&
+    header !== undefined &&
+    /^-?[\d.]+$/.test(header) &&
+    Number(header) === value);
 
 const memberOf = (of: unknown, name: string): unknown =>
   isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;

@@ -87,8 +87,8 @@ export function noticeMessage(
   }
   const { level, message, data } = notice;
   if (mcpLevels.indexOf(levels[level]) < leastLevel) return undefined;
-  const told = data === undefined ? message : { message, data };
-  return notificationOf('notifications/message', { level: levels[level], data: told });
+  const content = data === undefined ? message : { message, data };
+  return notificationOf('notifications/message', { level: levels[level], data: content });
 }
 
 /**

@@ -203,10 +203,10 @@ export class McpService {
     const mayStream = acceptsStream(request);
     const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
-      const told = noticeMessage(notice, about['progressToken'], logs);
-      if (!told) return;
+      const notification = noticeMessage(notice, about['progressToken'], logs);
+      if (!notification) return;
       notices ??= new EventRing(waiting);
-      notices.append(told);
+      notices.append(notification);
       spoke.resolve(notices);
     };
     const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {

@@ -73,7 +73,7 @@ export class OtelTracer extends Tracer {
   }
 }
 
-/** Milliseconds since 1970 for `performance.now()`, so that spans within one call fit each other to the microsecond. */
+/** Milliseconds since the epoch for `performance.now()`, so that spans within one call fit each other to the microsecond. */
 class SpanClock {
   private epoch = Date.now() - performance.now();
 
@@ -112,7 +112,7 @@ class RunningSpan implements OpenSpan {
   }
 }
 
-/** @returns undefined where nothing, or nothing that can be read, was sent: the trace then begins here */
+/** @returns undefined if nothing, or nothing that can be read, was sent: the trace then begins here */
 function remoteContext(traceparent: string | undefined): Context | undefined {
   const remote = traceparent === undefined ? null : parseTraceParent(traceparent);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;

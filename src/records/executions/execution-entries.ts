@@ -19,7 +19,7 @@ const usualProject = 'default';
 /** Waiting that is not worth a word. */
 const unnoticedMs = 1;
 
-/** @param startedAt milliseconds since 1970 */
+/** @param startedAt milliseconds since the epoch */
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test } = call;
   // Sorting the keys changes no byte count: one serialisation serves hash and size.
@@ -110,7 +110,7 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   };
 }
 
-/** @param at milliseconds since 1970 */
+/** @param at milliseconds since the epoch */
 export function eventOf(
   { ticket, test = false, input, context }: ToolCall,
   end: ExecutionEnd,

@@ -53,7 +53,7 @@ export class ExecutionRecorder {
     return this.journal.replayed;
   }
 
-  /** @throws Refusal `recorder_full` when the record of one more call cannot be promised */
+  /** @throws Refusal `recorder_full` if the record of one more call cannot be promised */
   assertRoom(): void {
     if (this.isFull()) throw this.full();
   }

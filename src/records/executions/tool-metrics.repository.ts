@@ -31,7 +31,7 @@ export interface FaultSample {
 
 interface LastUse {
   readonly toolName: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly lastUsed: number | null;
 }
 
@@ -166,7 +166,7 @@ export class ToolMetricsRepository {
   /**
    * Marks a successful execution as semantically failed, or removes the mark.
    * @param reason short; null: none
-   * @returns false when there is no such execution
+   * @returns false if there is no such execution
    */
   async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
     if (!isUuid(id)) return false;

@@ -244,8 +244,8 @@ export class JournalDrain {
 }
 
 /** A start that is read again without the segment of its outcome would be recorded as interrupted. */
-function explain(started: Segment, said: Segment): void {
-  if (started === said) return;
-  said.held += 1;
-  started.explainedIn.push(said);
+function explain(started: Segment, explaining: Segment): void {
+  if (started === explaining) return;
+  explaining.held += 1;
+  started.explainedIn.push(explaining);
 }

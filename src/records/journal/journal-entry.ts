@@ -24,7 +24,7 @@ export interface JournalRecord {
 export interface WrittenEntry {
   /** Records that were complete with this entry since the journal was opened. */
   readonly place: number;
-  /** When it was written, milliseconds since 1970. */
+  /** When it was written, milliseconds since the epoch. */
   readonly at: number;
   readonly entry: JournalEntry;
 }
@@ -44,7 +44,7 @@ export function encodeLine(place: number, at: number, entry: string): string {
   return `${crc32(json).toString(16).padStart(checksumLength, '0')} ${json}\n`;
 }
 
-/** @param line without its line feed. @returns undefined where it is damaged */
+/** @param line without its line feed. @returns undefined if it is damaged */
 export function decodeLine(line: Buffer): WrittenEntry | undefined {
   const json = line.subarray(headLength);
   if (crc32(json) !== checksumOf(line)) return undefined;

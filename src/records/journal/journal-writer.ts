@@ -104,7 +104,7 @@ export class JournalWriter {
     return batch.promise;
   }
 
-  /** The entry is written as soon as it can be. @returns false when that is not yet */
+  /** The entry is written as soon as it can be. @returns false if that is not yet */
   append(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.kept.push(entry);

@@ -45,7 +45,7 @@ export interface JournalState {
   readonly takesMore: boolean;
   /** Lines that could not be read since the start. */
   readonly damagedLines: number;
-  /** Milliseconds since 1970; 0: none since the start. */
+  /** Milliseconds since the epoch; 0: none since the start. */
   readonly lastWriteFailureAt: number;
 }
 
@@ -111,7 +111,7 @@ export class Journal<Start extends object, End extends object> {
       replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
     this.drain = settings.drain(
       { folder, batchSize, replayThrough, written: mark.memory, intervalMs },
-      (news) => this.hear(news),
+      (news) => this.onDrainNews(news),
     );
   }
 
@@ -135,7 +135,7 @@ export class Journal<Start extends object, End extends object> {
 
   /**
    * @returns whether the entry is written; it never will be if not
-   * @throws TypeError when it is no JSON
+   * @throws TypeError if it is no JSON
    */
   tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
@@ -145,8 +145,8 @@ export class Journal<Start extends object, End extends object> {
   }
 
   /**
-   * The entry is written as soon as it can be. @returns false when that is not yet
-   * @throws TypeError when it is no JSON
+   * The entry is written as soon as it can be. @returns false if that is not yet
+   * @throws TypeError if it is no JSON
    */
   append(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
@@ -201,7 +201,7 @@ export class Journal<Start extends object, End extends object> {
     this.completed += 1;
   }
 
-  private hear(news: DrainNews): void {
+  private onDrainNews(news: DrainNews): void {
     if (news.event === 'settled') return this.settle(news);
     if (news.event === 'removed') return this.writer.removed(news.segment);
     if (news.event === 'damaged') this.damagedLines += news.lines;

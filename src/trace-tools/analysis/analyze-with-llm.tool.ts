@@ -21,7 +21,7 @@ interface Wanted {
 }
 
 interface AnalysisSources {
-  /** Undefined where no language model is configured. */
+  /** Undefined if no language model is configured. */
   readonly analyst: SpanAnalyst | undefined;
   readonly reads: TraceReads;
   /** Takes note of what was found. */

@@ -27,9 +27,9 @@ export function useEventLog(): EventLog {
     queryKey: ['happenings'],
     queryFn: async ({ signal }) => (await ask(getEvents({ query: { limit: most }, signal }))).data,
   });
-  const [heard, setHeard] = useState<LogRing<Happening>>(emptyRing);
-  useTopic('events', (event) => setHeard((old) => withLines(old, [happeningIn(event)], maxEvents)));
-  const happenings = useMemo(() => inOrder([...(query.data ?? []), ...heard.lines]), [query.data, heard]);
+  const [live, setLive] = useState<LogRing<Happening>>(emptyRing);
+  useTopic('events', (event) => setLive((old) => withLines(old, [happeningIn(event)], maxEvents)));
+  const happenings = useMemo(() => inOrder([...(query.data ?? []), ...live.lines]), [query.data, live]);
   return { query, happenings };
 }
 

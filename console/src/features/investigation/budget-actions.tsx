@@ -120,7 +120,7 @@ function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
   );
 }
 
-/** @returns undefined where nothing was typed */
+/** @returns undefined if nothing was typed */
 function changesIn(typed: Typed): RaiseBudgetBody | undefined {
   const given = Object.entries(typed).filter(([, text]) => text.trim() !== '');
   if (given.length === 0) return undefined;

@@ -7,7 +7,7 @@ import { type Column, Table } from '../../ui/table.js';
 type Limit = readonly [variable: string, value: number];
 
 /** The limits' labels and the formats of their values. */
-const known: Readonly<Record<string, readonly [about: string, said: (value: number) => string]>> = {
+const known: Readonly<Record<string, readonly [about: string, format: (value: number) => string]>> = {
   INVESTIGATION_CALLS_PER_TOOL: [
     'Calls of one tool in an investigation',
     (value) => (value === 0 ? 'no limit' : number(value)),

@@ -58,7 +58,7 @@ const ruleNames: Readonly<Record<HealthReasonView['rule'], string>> = {
   avg_latency: 'Average time',
 };
 
-function said({ rule, figure, threshold }: HealthReasonView): readonly [figure: string, limit: string] {
+function describe({ rule, figure, threshold }: HealthReasonView): readonly [figure: string, limit: string] {
   if (rule === 'success_rate') return [percent(figure), `at least ${percent(threshold)}`];
   if (rule === 'avg_latency') return [duration(figure), `at most ${duration(threshold)}`];
   return [number(figure), `at least ${number(threshold)}`];
@@ -85,7 +85,7 @@ function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
         : [{ rule: ruleNames[rule], figure, limit: 'kept', grade: 'healthy', since: null }];
   return [
     ...why.map((reason) => {
-      const [figure, limit] = said(reason);
+      const [figure, limit] = describe(reason);
       return { rule: ruleNames[reason.rule], figure, limit, grade: status, since: reason.since };
     }),
     ...(report.totalCalls === 0

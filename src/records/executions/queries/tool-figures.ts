@@ -20,7 +20,7 @@ export interface ToolFigures {
   readonly semanticFailureCount: number;
   /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
   readonly callerErrors: number;
-  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since 1970. */
+  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since the epoch. */
   readonly firstMs: number;
 }
 

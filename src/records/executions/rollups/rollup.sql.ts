@@ -98,7 +98,7 @@ export const rollUp = (executions: string, writer: string): string => `
   ORDER BY 1, 2, 3, 4, 5, 6
   ${addToCell}`;
 
-/** Milliseconds since 1970; the end is excluded. */
+/** Milliseconds since the epoch; the end is excluded. */
 export interface Span {
   readonly from: number;
   readonly to: number;

@@ -18,17 +18,17 @@ const maxListLength = 512;
 const maxNames = 1_024;
 const maxNameLength = 512;
 
-/** Finds what a span says about a field, whichever dialect says it; JSON in text is read once. */
+/** Looks up a field of a span in all dialects. JSON in text is parsed once. */
 export class AttributeLookup {
   private readonly read = new Map<string, unknown>();
 
-  /** @param next stands in for what these attributes do not say; several spans may share it, and what it has read */
+  /** @param next fallback for missing attributes; spans may share it and its parsed values */
   constructor(
     private readonly attributes: Attributes,
     private readonly next?: AttributeLookup,
   ) {}
 
-  /** @returns the first value that says something; undefined: none does */
+  /** @returns the first non-empty value; undefined if there is none */
   find(field: Field): unknown {
     for (const path of names.get(field) ?? []) {
       const value = this.at(path);

@@ -1,6 +1,6 @@
 import type { AttributeLookup, Attributes } from './attribute-lookup.js';
 
-/** A span as its sender has it, before anything is derived; times in microseconds since 1970. */
+/** A span as its sender has it, before anything is derived; times in microseconds since the epoch. */
 export interface IncomingSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -13,7 +13,7 @@ export interface IncomingSpan {
   readonly attributes: Attributes;
   /** Number of attributes that were left out because a span has too many. */
   readonly leftOut?: number;
-  /** Stands in for what its attributes do not say: its events', then its resource's. */
+  /** Fallback attributes: those of its events, then those of its resource. */
   readonly further?: AttributeLookup;
   /** OTLP's status; undefined: unset. */
   readonly status?: 'ok' | 'error' | undefined;

@@ -146,7 +146,7 @@ export const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolea
 const rpcCodes: Readonly<Record<number, number>> = { 401: 16, 403: 7, 404: 5, 429: 8, 500: 13, 503: 14 };
 const invalidArgument = 3;
 
-/** google.rpc.Status, as OTLP wants errors told. */
+/** google.rpc.Status, the error format of OTLP. */
 export function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
   const { code: name, detail, details } = asProblem(exception);
   const code = rpcCodes[details.status ?? errorTable[name].http] ?? invalidArgument;

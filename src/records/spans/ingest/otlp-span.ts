@@ -54,8 +54,8 @@ export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
   const { attributes, leftOut } = attributesIn(span);
   const events = eventsIn(span);
   const stored = events.slice(0, storedEvents);
-  // The first event that says something decides: of equal names the last one stays.
-  const ofEvents = events.toReversed().flatMap(({ attributes: said }) => Object.entries(said));
+  // Reversed, so that the first event wins: of equal names the last one is kept.
+  const ofEvents = events.toReversed().flatMap(({ attributes: own }) => Object.entries(own));
   const status = memberOf(span, 'status');
   return {
     traceId: idOf(textAt(span, 'traceId'), 32),
@@ -99,12 +99,12 @@ function attributesIn(owner: unknown, most = maxAttributes): ReadAttributes {
 /** Reads a status code given by number or name. @throws RejectedSpan for a code that OTLP does not have */
 function statusIn(code: unknown): IncomingSpan['status'] {
   if (code === undefined || code === null || code === '') return undefined;
-  const said = JSON.stringify(code).slice(0, 40);
-  const name = said.toUpperCase().replace(/^"?(STATUS_CODE_)?([^"]*)"?$/, '$2');
+  const text = JSON.stringify(code).slice(0, 40);
+  const name = text.toUpperCase().replace(/^"?(STATUS_CODE_)?([^"]*)"?$/, '$2');
   if (['0', 'UNSET'].includes(name)) return undefined;
   if (['1', 'OK'].includes(name)) return 'ok';
   if (['2', 'ERROR'].includes(name)) return 'error';
-  throw new RejectedSpan(`its status code must be unset, ok or error, not ${said}`);
+  throw new RejectedSpan(`its status code must be unset, ok or error, not ${text}`);
 }
 
 /** @returns empty for what is no id */

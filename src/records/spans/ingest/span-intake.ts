@@ -8,7 +8,7 @@ import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './inc
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
 import { spansInJson, spansOfVllora } from './json-bodies.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
-import { type ToldFailure, toldFailure } from './failures.js';
+import { type ReportedFailure, reportedFailure } from './failures.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
 const maxStructures = 1_000_000;
@@ -19,7 +19,7 @@ const turnMs = 20;
 const maxMs = 10_000;
 /** Characters of attributes that a turn writes to the journal, or a span more. */
 const turnChars = 1_048_576;
-/** Failures that are told of a batch: its owner's thread takes them as one message. */
+/** Maximum failures reported per batch, because they are sent to the main thread as one message. */
 const maxReported = 1_000;
 
 /** A request's body as it came in. */
@@ -37,7 +37,7 @@ export type Intake =
       readonly taken: number;
       readonly rejected: number;
       /** Why one of the rejected was. */ readonly reason?: string;
-      /** The word of those that were taken about executions. */ readonly told?: readonly ToldFailure[];
+      /** Failures of executions reported by the accepted spans. */ readonly failures?: readonly ReportedFailure[];
     }
   | Refused;
 
@@ -104,7 +104,7 @@ export class SpanIntake {
     const scope: IngestScope = { project, keyId, now: Date.now(), retentionDays };
     const spans = incoming.spans.reverse();
     const all = spans.length;
-    const told: ToldFailure[] = [];
+    const failures: ReportedFailure[] = [];
     let [taken, spentMs] = [0, 0];
     let reason: string | undefined;
     while (spans.length > 0 && spentMs < maxMs) {
@@ -115,7 +115,8 @@ export class SpanIntake {
       if (!(await written)) return unwritable;
       taken += turn.rows.length;
       reason ??= turn.reason;
-      if (told.length < maxReported) told.push(...turn.rows.flatMap((row) => toldFailure(row) ?? []));
+      if (failures.length < maxReported)
+        failures.push(...turn.rows.flatMap((row) => reportedFailure(row) ?? []));
       await nextTurn();
     }
     if (spans.length > 0)
@@ -125,7 +126,7 @@ export class SpanIntake {
       taken,
       rejected: all - taken,
       ...(why !== undefined && { reason: why }),
-      ...(told.length > 0 && { told: told.slice(0, maxReported) }),
+      ...(failures.length > 0 && { failures: failures.slice(0, maxReported) }),
     };
   }
 

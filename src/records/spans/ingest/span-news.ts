@@ -14,7 +14,7 @@ interface SpansCame {
 
 interface Followed {
   readonly ring: EventRing<SpansCame>;
-  /** Taken and not told yet. */
+  /** Accepted but not announced yet. */
   waiting: number;
 }
 
@@ -23,7 +23,7 @@ const everyMs = 500;
 const limits = { maxEntries: 100, maxBytes: 65_536 };
 const maxProjects = 1_000;
 
-/** Tells pages that follow a project that spans came in: twice a second at most, and nothing where nobody follows. */
+/** Notifies pages that follow a project of new spans, at most twice a second. */
 @Injectable()
 export class SpanNews {
   private readonly followed = new LRUCache<string, Followed>({

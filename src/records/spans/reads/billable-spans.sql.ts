@@ -1,10 +1,10 @@
-/** How far above a span another one is looked for that tells of the same model call. */
+/** Number of ancestors that are searched for a span of the same model call. */
 const maxLevels = 64;
 
 const tells = (span: string): string =>
   `(${span}.input_tokens IS NOT NULL OR ${span}.output_tokens IS NOT NULL)`;
 
-/** A span tells of a model call: it is one, or it carries what one used. */
+/** Whether a span describes a model call or carries its usage. */
 const carries = (span: string): string =>
   `(${span}.call_part IS NOT NULL OR ${span}.cost IS NOT NULL OR ${tells(span)})`;
 

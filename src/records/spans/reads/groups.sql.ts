@@ -18,7 +18,7 @@ export interface GroupFilter {
   readonly maxCost?: number;
 }
 
-/** Which groups are meant. */
+/** A filter of groups. */
 export interface GroupFilters {
   readonly spans: SpanFilter;
   readonly groups?: GroupFilter;

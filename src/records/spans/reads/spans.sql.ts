@@ -4,7 +4,7 @@ import type { FoundIdView } from './trace-views.dto.js';
 export interface SpanPage extends Page {
   /** Order by start; default: the oldest first. */
   readonly newestFirst?: boolean | undefined;
-  /** Maximum bytes of attributes: those of later spans are left out, and a mark says so. Absent: 16 MiB. */
+  /** Maximum bytes of attributes; later spans have theirs omitted and are marked. Default: 16 MiB. */
   readonly maxBytes?: number;
 }
 

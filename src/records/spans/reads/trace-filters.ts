@@ -92,7 +92,7 @@ export const groupingOf = (by: Grouping['by'], bucketSeconds: number): Grouping 
 /**
  * The spans of one group, and the name of the group in an answer.
  * @param at of the group in the body, for the error
- * @throws Problem `invalid_request` when the group's key is missing
+ * @throws Problem `invalid_request` if the group's key is missing
  */
 export function oneGroup(
   project: string,

@@ -52,7 +52,7 @@ export class TraceReads {
   ): Promise<views.Listed<views.SpanView>> {
     const data = await this.select<views.SpanView>(sql.selectSpans(filter, page, contents));
     const { length } = data;
-    // A page that is not full tells the total itself.
+    // A partial page reveals the total without a count.
     const total = length > 0 && length < page.limit ? page.offset + length : await this.countSpans(filter);
     return { data, pagination: { offset: page.offset, limit: page.limit, total } };
   }
@@ -108,7 +108,7 @@ export class TraceReads {
     return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
   }
 
-  /** @returns where a span stands among those of the filter, by start, from 0; undefined where it is none of them */
+  /** @returns where a span stands among those of the filter, by start, from 0; undefined if it is none of them */
   async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
     const [row] = await this.select<{ place: number }>(sql.selectPlace(filter, spanId));
     return row?.place;
@@ -119,7 +119,7 @@ export class TraceReads {
     return this.select<views.FoundIdView>(sql.selectById(project, id));
   }
 
-  /** @returns JSON; undefined where there is no span */
+  /** @returns JSON; undefined if there is no span */
   async skeleton(filter: SpanFilter): Promise<string | undefined> {
     const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, maxDrawn), inMemory);
     return row?.skeleton;
