@@ -107,7 +107,7 @@ function decode(frame: Buffer): SpawnerReply {
         ? { kind: 'exited', id, code: a, signal: null }
         : { kind: 'exited', id, code: null, signal: signalName(b) };
     default:
-      throw new Error(`The spawner said something unknown: ${kind}`);
+      throw new Error(`The spawner sent an unknown message: ${kind}`);
   }
 }
 

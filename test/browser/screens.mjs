@@ -11,7 +11,7 @@ export const screens = (execution) => [
     refused: 'Your key may not see this',
   },
   { path: '/tools', full: 'word_count', fresh: 'word_count', refused: 'word_count' },
-  { path: '/tools?q=nothing-fits', full: 'No tool fits these filters' },
+  { path: '/tools?q=nothing-fits', full: 'No tools match these filters' },
   { path: '/tools/new', full: 'Nothing was tried yet', refused: 'may not register or change tools' },
   { path: '/tools/new?from=json', full: 'Nothing was tried yet' },
   { path: '/tools/new?from=mcp', full: 'Nothing was tried yet' },
@@ -49,7 +49,7 @@ export const screens = (execution) => [
     fresh: 'No tool was called yet',
     refused: 'Your key may not see this',
   },
-  { path: '/executions?tool=absent', full: 'No execution fits' },
+  { path: '/executions?tool=absent', full: 'No executions match' },
   { path: `/executions?exec=${execution}`, full: 'Open' },
   { path: `/executions/${execution}`, full: 'As the API has it', refused: 'Your key may not see this' },
   {
@@ -65,7 +65,7 @@ export const screens = (execution) => [
     fresh: 'No investigation has called a tool yet',
     refused: 'Your key may not see this',
   },
-  { path: '/investigations?q=nothing-fits', full: 'fits these filters' },
+  { path: '/investigations?q=nothing-fits', full: 'matches these filters' },
   { path: '/investigations/inc-0', full: '9 left', refused: 'Your key may not see this' },
   { path: '/investigations/never-seen', full: 'The whole budget is there' },
   {
@@ -79,7 +79,7 @@ export const screens = (execution) => [
     path: '/settings/keys',
     full: 'The operator’s own key',
     fresh: 'No API keys yet',
-    refused: 'by a key that has other scopes',
+    refused: 'with an API key that lacks this scope',
   },
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
   {
