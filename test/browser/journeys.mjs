@@ -266,7 +266,7 @@ describe('journeys', () => {
     await holder.page.getByRole('link', { name: 'Settings' }).click();
     await holder.page.getByText('as triage').waitFor();
     await holder.page.getByRole('link', { name: 'API keys' }).click();
-    await holder.page.getByText('by a key that has other scopes').waitFor();
+    await holder.page.getByText('with an API key that lacks this scope').waitFor();
     await page.getByRole('link', { name: 'triage' }).click();
     await page.getByRole('button', { name: 'Change limits' }).click();
     await dialog.getByLabel('Tools', { exact: true }).fill('get_*');
