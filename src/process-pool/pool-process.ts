@@ -111,8 +111,7 @@ export class PoolProcess {
 
   /**
    * Cancels a request; `exchange` receives the answer that shows that the process can be used again.
-   * @returns the id of that answer; undefined, without any effect, if the tool did not declare `cancel` or does not
-   * read its input
+   * @returns the id of that answer; undefined if the tool did not declare `cancel` or does not read its input
    */
   cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): string | undefined {
     if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return undefined;
@@ -124,7 +123,6 @@ export class PoolProcess {
 
   unreadSince = (time: number): string | undefined => this.output?.unreadSince(time);
 
-  /** The end of what the tool wrote to stderr. */
   stderrTail(): string {
     return this.output?.tail.text(tailBytes) ?? '';
   }
