@@ -6,7 +6,7 @@ import { OpenStreams } from './streams/open-streams.js';
 import { StreamTopics } from './streams/stream-topics.js';
 import { ToolEvents } from './streams/tool-events.js';
 
-/** The one state of the server, its start work, the events of its tools and its endless streams. */
+/** Provides the server's lifecycle state, its startup work, tool events and long-lived streams. */
 @Global()
 @Module({
   providers: [

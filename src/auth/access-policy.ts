@@ -27,7 +27,7 @@ const maxTrustedHosts = 100;
 export const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Decides which requests come in, and as whom. A route that is not said to be open needs a key. */
+/** Authenticates requests. Routes that are not declared open need a key. */
 @Injectable()
 export class AccessPolicy {
   /** `Host` headers that were found trusted; a client sends the same one each time. */
@@ -51,7 +51,7 @@ export class AccessPolicy {
 
   /**
    * @returns the principal; one without any scope for a visitor of an open route
-   * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless request came under a strange
+   * @throws Problem `unauthorized` without the right key; `forbidden` if a keyless request came under a strange
    * name, or a web page may have forged it, or where the route needs a scope that the key lacks
    */
   admit(visit: Visit, route: Route): Principal {
@@ -134,7 +134,7 @@ export const keyNeededFor = (tool: string): Refusal =>
 
 const withChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' } };
 
-/** @returns Problem `unauthorized` that says which way in there is */
+/** @returns Problem `unauthorized` that explains how to authenticate */
 export function unauthorized(detail: string): Problem {
   return new Problem('unauthorized', detail, withChallenge);
 }
@@ -156,7 +156,7 @@ function forged(): Problem {
 const isLoopback = (name: string): boolean =>
   /^((.+\.)?localhost|\[::1\])$/.test(name) || (isIPv4(name) && name.startsWith('127.'));
 
-/** The host of a `Host` header's value, lower case, without its port; undefined where it is none. */
+/** The host of a `Host` header's value, lower case, without its port; undefined if it is none. */
 export function hostName(header: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(:\d{1,5})?$/i.exec(header ?? '');
   return match?.[1]?.toLowerCase().replace(/\.$/, '');
@@ -182,7 +182,7 @@ export function comesFromTrustedHost(
   );
 }
 
-/** The headers that tell which page may have sent a request. */
+/** The headers that identify the page that may have sent a request. */
 interface Sender {
   readonly headers: {
     readonly host?: string | undefined;
@@ -193,9 +193,8 @@ interface Sender {
 }
 
 /**
- * Whether a web page of another origin may have made a browser send this. Every browser names the page in `Origin`
- * when it sends something other than GET, and newer ones say in `Sec-Fetch-Site` how near it is; other clients send
- * neither.
+ * Whether a page of another origin may have caused a browser to send this request. All browsers send `Origin` with
+ * requests other than GET, newer ones also `Sec-Fetch-Site`; other clients send neither.
  */
 export function mayBeForged({ headers, protocol }: Sender): boolean {
   const { host, origin, 'sec-fetch-site': site } = headers;

@@ -10,13 +10,13 @@ export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   return typeof plain === 'string' ? plain : undefined;
 }
 
-/** A key that was never there, `tk_<id>_<secret>`. Its id may be told to anybody; ids are in the order of their making. */
+/** Generates a key, `tk_<id>_<secret>`. The id is public; ids sort by creation time. */
 export function newKey(at = Date.now()): { readonly id: string; readonly key: string } {
   const id = at.toString(16).padStart(12, '0') + randomBytes(4).toString('hex');
   return { id, key: `tk_${id}_${randomBytes(32).toString('base64url')}` };
 }
 
-/** The id in a key; undefined where it has none, as ADMIN_API_KEY. */
+/** The id in a key; undefined if it has none, as ADMIN_API_KEY. */
 export const idIn = (key: string): string | undefined => /^tk_([0-9a-f]{20})_/.exec(key)?.[1];
 
 /**
@@ -32,12 +32,12 @@ const minCharacters = 16;
  * made at the first start. Tools, and pages of other ports, stand on loopback as well: being there proves nothing.
  */
 export class AdminKey {
-  /** Undefined where there is none: nobody is asked for a key. */
+  /** Undefined if there is none, so that no API key is required. */
   readonly hash: Buffer | undefined;
   /** The file with the key; undefined if the key was configured, or if there is none. */
   readonly file: string | undefined;
 
-  /** @throws KeyFileError when the file holds no key, or none can be made */
+  /** @throws KeyFileError if the file holds no key, or none can be made */
   constructor({ auth, server }: Pick<AppConfig, 'auth' | 'server'>) {
     // Off loopback a server without ADMIN_API_KEY does not start.
     const needsFile = auth.mode !== 'off' && auth.adminKey === undefined && server.loopback;

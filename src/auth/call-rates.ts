@@ -56,7 +56,7 @@ export class CallRates {
 const countingFor = (duration: number): RateLimiterMemory =>
   new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration });
 
-/** An address, or of IPv6 its first 64 bits: the others are anybody's own to choose. */
+/** An IPv4 address, or the first 64 bits of an IPv6 address: clients choose the others freely. */
 export function networkOf(address: string): string {
   const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
   if (found?.kind() !== 'ipv6') return found?.toString() ?? address;

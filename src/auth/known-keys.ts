@@ -8,7 +8,7 @@ import type { StoredKey } from './keys/keys.dto.js';
 interface KnownKey {
   readonly hash: Buffer;
   readonly principal: Principal;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
@@ -32,7 +32,7 @@ export class KnownKeys {
   private readonly admin: KnownKey;
   private used = new Map<string, number>();
   private readonly logger = new Logger(KnownKeys.name);
-  /** Says the id of each key that is good no more, or for other projects or tools than it was. */
+  /** Emits the id of each key that became invalid or whose projects or tools changed. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
 
   constructor({ hash }: AdminKey) {
@@ -42,9 +42,9 @@ export class KnownKeys {
   }
 
   /**
-   * Each key costs the same work, whether its id is known or not: one hash and one comparison. A key whose id nobody
-   * has is held against the operator's.
-   * @returns undefined for a key that opens nothing (any more)
+   * Takes the same time for known and unknown ids: one hash and one comparison. A key with an unknown id is compared
+   * with the operator's.
+   * @returns undefined for an invalid key
    */
   find(presented: string | undefined): Principal | undefined {
     if (presented === undefined) return undefined;
@@ -86,7 +86,7 @@ export class KnownKeys {
     for (const [id] of expired) this.ended.emit(id);
   }
 
-  /** When keys were used last, in milliseconds since 1970, of those that were used since the last time of asking. */
+  /** When keys were used last, in milliseconds since the epoch, of those that were used since the last time of asking. */
   takeUsed(): ReadonlyMap<string, number> {
     const { used } = this;
     this.used = new Map();

@@ -16,7 +16,7 @@ export const sessionHeader = 'x-toolkeeper-session';
 /** A browser that signed in. */
 interface Session {
   readonly principal: Principal;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   /** SHA-256 of the CSRF token. */
   readonly halfHash: string;
@@ -26,13 +26,13 @@ interface Session {
 export interface NewSession {
   readonly cookie: string;
   readonly csrfToken: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number;
 }
 
 /**
- * Sessions of browsers, which nobody keeps: the cookie says whose it is and until when, and its signature that this
- * server, or a replica with the same operator's key, said so. It opens what its key opens, for as long as the key does.
+ * Stateless browser sessions. The signed cookie contains the key's id and the expiry; replicas with the same operator's
+ * key accept it. A session has the rights of its key, for as long as the key is valid.
  */
 @Injectable()
 export class Sessions {
@@ -44,13 +44,13 @@ export class Sessions {
     private readonly keys: KnownKeys,
   ) {}
 
-  /** @returns undefined where nobody is asked for a key */
+  /** @returns undefined if no API key is required */
   begin(keyId: string, now = Date.now()): NewSession | undefined {
     const csrfToken = randomBytes(32).toString('base64url');
     const expiresAt = now + this.config.auth.sessionMs;
-    const said = `${keyId}.${expiresAt}.${hashOf(csrfToken)}`;
-    const signature = this.sign(said);
-    return signature && { cookie: `${said}.${signature.toString('base64url')}`, csrfToken, expiresAt };
+    const payload = `${keyId}.${expiresAt}.${hashOf(csrfToken)}`;
+    const signature = this.sign(payload);
+    return signature && { cookie: `${payload}.${signature.toString('base64url')}`, csrfToken, expiresAt };
   }
 
   /**
@@ -85,19 +85,19 @@ export class Sessions {
     return sessions.find((session) => session?.halfHash === halfHash);
   }
 
-  private sign(said: string): Buffer | undefined {
+  private sign(payload: string): Buffer | undefined {
     const { hash: key } = this.adminKey;
     if (!key) return undefined;
-    // Slow, once: whoever holds a cookie must not be able to try passphrases for the operator's key on it.
+    // Slow on purpose and done once, so that the holder of a cookie cannot guess the operator's passphrase from it.
     this.secret ??= scryptSync(key, 'toolkeeper session', 32);
-    return createHmac('sha256', this.secret).update(said).digest();
+    return createHmac('sha256', this.secret).update(payload).digest();
   }
 }
 
 /**
  * The header that brings the cookie into a browser, or takes it out.
  * @param value undefined: none
- * @param endsAt milliseconds since 1970; a moment that is over takes it out
+ * @param endsAt milliseconds since the epoch; a moment that is over takes it out
  * @param secure the browser sends it over TLS alone
  */
 export function setCookie(value: string | undefined, endsAt: number, secure: boolean): string {
@@ -135,7 +135,7 @@ export class SignInLinks {
     private readonly adminKey: AdminKey,
   ) {}
 
-  /** @returns undefined unless this server, on loopback, made its own key: whoever reads its output may read the key too */
+  /** @returns undefined unless this server on loopback generated its key: readers of its output may read the key anyway */
   make(now = Date.now()): string | undefined {
     if (this.adminKey.file === undefined) return undefined;
     const once = randomBytes(32).toString('base64url');

@@ -37,16 +37,16 @@ export interface BudgetRequest extends InvestigationKey {
 }
 
 export type BudgetDecision =
-  /** One call is counted; `release` gives it back once. Without a limit there is no `budget` to tell. */
+  /** The call was counted; `release` undoes that once. `budget` is absent without a limit. */
   | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
   | { readonly granted: false; readonly budget: BudgetState };
 
-/** An investigation as its operators see it; `resetsAt` in milliseconds since 1970. */
+/** An investigation as its operators see it; `resetsAt` in milliseconds since the epoch. */
 export type InvestigationView = InvestigationKey &
   Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
 
 export interface BudgetSettings {
-  /** Calls per investigation and tool where nothing else is said; 0: no limit. */
+  /** Default limit of calls per investigation and tool; 0: no limit. */
   readonly callsPerTool: number;
   /** Milliseconds from an investigation's first call until its budget is whole again. */
   readonly ttlMs: number;
@@ -63,7 +63,7 @@ interface Spending {
 /** An investigation as it is kept. */
 export interface Investigation {
   readonly key: InvestigationKey;
-  /** Milliseconds since 1970; 0: it was reset. */
+  /** Milliseconds since the epoch; 0: it was reset. */
   readonly resetsAt: number;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;
@@ -194,7 +194,7 @@ export class InvestigationBudget {
     return { ...investigation.key, callsPerTool, resetsAt: investigation.resetsAt, tools };
   }
 
-  /** An evicted investigation starts again with a whole budget: the operator must hear of it, but not for each. */
+  /** Warns that an evicted investigation restarts with a full budget, but not for each one. */
   private warnOfEviction(): void {
     const now = this.clock.now();
     if (now - this.warnedAt < warnEveryMs) return;

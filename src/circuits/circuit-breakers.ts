@@ -31,12 +31,10 @@ export interface TrackedCircuit {
 }
 
 const maxHistory = 50;
-/** Circuits of tools that are gone are kept up to this number in all. */
+/** Maximum number of circuits, up to which those of removed tools are kept. */
 const maxTracked = 10_000;
 
-/**
- * The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start.
- */
+/** The circuits of all tools: kept in memory, updated by the recorder's events and restored from the database. */
 @Injectable()
 export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(CircuitBreakers.name);
@@ -45,7 +43,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly subscriptions: (() => void)[] = [];
   /** The pasts of circuits from before the start, until the tool has one; undefined until they are read. */
   private pasts: Map<string, CircuitPast> | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   private startedAt = 0;
 
   constructor(
@@ -105,7 +103,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return [...held, ...others.map(([tool]) => tool)].sort();
   }
 
-  /** Looks at every circuit, so that what time has brought about is told. */
+  /** Checks all circuits, so that transitions caused by time alone are emitted. */
   look(): void {
     for (const { breaker } of this.circuits.values()) breaker.current();
   }

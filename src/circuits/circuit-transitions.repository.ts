@@ -10,13 +10,13 @@ import { endsWithin } from '../common/abortable.js';
 import { ExecutionRecorder } from '../records/executions/execution-recorder.js';
 import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
 
-/** A change of a tool's circuit; `id` is a UUIDv7, `at` milliseconds since 1970. */
+/** A change of a tool's circuit; `id` is a UUIDv7, `at` milliseconds since the epoch. */
 export interface CircuitTransition extends CircuitChange {
   readonly id: string;
   readonly tool: string;
 }
 
-/** Says every change of a circuit, synchronously; a listener that throws fails no call. */
+/** Emits every transition of a circuit synchronously. A listener that throws does not fail the call. */
 @Injectable()
 export class CircuitEvents extends TypedEvents<CircuitTransition> {
   constructor() {
@@ -180,7 +180,7 @@ export class CircuitPasts {
   }
 
   /**
-   * One tool's samples between two times, both milliseconds since 1970.
+   * One tool's samples between two times, both milliseconds since the epoch.
    * @throws the database's error
    */
   async samplesOf(tool: string, since: number, until: number): Promise<CircuitPast['samples']> {

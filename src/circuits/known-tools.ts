@@ -11,12 +11,12 @@ interface KnownTool {
 
 const none: Partial<ToolThresholds> = {};
 
-/** The tools that are registered now; the registry pushes them in after each change. */
+/** The registered tools; the registry pushes them after each change. */
 @Injectable()
 export class KnownTools {
   private readonly logger = new Logger(KnownTools.name);
   private tools: ReadonlyMap<string, KnownTool> = new Map();
-  /** Says after each push. */
+  /** Emits after each push. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
   set(tools: readonly KnownTool[]): void {
@@ -36,7 +36,7 @@ export class KnownTools {
     return { ...defaultThresholds, ...this.ownThresholdsOf(name) };
   }
 
-  /** Only what the tool itself says. */
+  /** Only thresholds that the tool itself sets. */
   ownThresholdsOf(name: string): Partial<ToolThresholds> {
     return this.tools.get(name)?.thresholds ?? none;
   }

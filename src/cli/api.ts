@@ -38,7 +38,7 @@ interface Answered<T> {
   readonly response?: Response | undefined;
 }
 
-/** A problem, as the server tells it. */
+/** A problem from the server. */
 interface ToldProblem {
   readonly code?: string;
   readonly detail?: string;
@@ -70,13 +70,13 @@ function unreachable(error: unknown): CliError {
 }
 
 function sentenceOf({ code, detail, errors = [] }: ToldProblem, { status, statusText }: Response): string {
-  const said = detail === undefined ? `${status} ${statusText}` : `${detail} (${code})`;
+  const text = detail === undefined ? `${status} ${statusText}` : `${detail} (${code})`;
   const fields = errors.length > 1 ? errors.map(({ pointer, detail: why }) => `\n  ${pointer} ${why}`) : [];
   const hint =
     status === 401
       ? '\n  set TOOLKEEPER_KEY; a server of this machine is found with its key where TOOLKEEPER_DATA_DIR is its own'
       : '';
-  return `${said}${fields.join('')}${hint}`;
+  return `${text}${fields.join('')}${hint}`;
 }
 
 /** The environment of a command: files, streams and settings. */
@@ -97,7 +97,7 @@ export function sessionOf(command: Command): Session {
   return { client: apiOf(surroundings.server()), out: new Output(options.json === true), surroundings };
 }
 
-/** Every entry of a list, whatever the number of its pages. */
+/** All entries of a paginated list. */
 export async function allOf<T>(
   pageAt: (query: {
     limit: number;

@@ -20,13 +20,13 @@ compdef _toolkeeper toolkeeper`,
   fish: `complete -c toolkeeper -f -a '(toolkeeper complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 };
 
-/** The script that completes words in a shell. */
+/** Prints the completion script for a shell. */
 export const completion = ({ out }: Session, shell: keyof typeof scripts): void => out.line(scripts[shell]);
 
-/** How long somebody who pressed Tab waits for names of tools. */
+/** Timeout for tool names after Tab is pressed. */
 const timeoutMs = 500;
 
-/** Prints what may stand in the place of the last word, one a line. */
+/** Prints the candidates for the last word, one per line. */
 export const complete =
   (program: Command) =>
   async ({ client, out }: Session, words: readonly string[]): Promise<void> => {

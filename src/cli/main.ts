@@ -10,12 +10,12 @@ export async function main(args: readonly string[]): Promise<number> {
     await buildProgram().parseAsync([...args], { from: 'user' });
     return Number(process.exitCode ?? exit.fine);
   } catch (error) {
-    return told(error, args.includes('--json'));
+    return reportError(error, args.includes('--json'));
   }
 }
 
-function told(error: unknown, json: boolean): number {
-  // The library has said what is wrong, or shown its help.
+function reportError(error: unknown, json: boolean): number {
+  // commander has printed the error or its help already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.fine : exit.usage;
   const { message, code, body } = error instanceof CliError ? error : new CliError(String(error));
   process.stderr.write(json ? `${JSON.stringify(body)}\n` : `toolkeeper: ${visible(message)}\n`);

@@ -54,9 +54,9 @@ export class Output {
 
   /** One `name: value` a line; what is undefined is left out. */
   members(members: Readonly<Record<string, string | number | undefined>>): string {
-    const told = Object.entries(members).filter(([, value]) => value !== undefined);
-    const width = Math.max(...told.map(([name]) => name.length)) + 2;
-    return told.map(([name, value]) => `${`${name}:`.padEnd(width)}${this.state(String(value))}`).join('\n');
+    const shown = Object.entries(members).filter(([, value]) => value !== undefined);
+    const width = Math.max(...shown.map(([name]) => name.length)) + 2;
+    return shown.map(([name, value]) => `${`${name}:`.padEnd(width)}${this.state(String(value))}`).join('\n');
   }
 }
 

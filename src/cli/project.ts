@@ -39,7 +39,7 @@ type Project = CustomToolCreate;
 /**
  * The project at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
  * @param name in place of the one that is found
- * @throws CliError `usage` where it is none of them
+ * @throws CliError `usage` if it is none of them
  */
 export function projectAt(path: string, name?: string): Project {
   const at = resolve(path);
@@ -54,11 +54,11 @@ export function projectAt(path: string, name?: string): Project {
   );
 }
 
-/** Whether a tool.json says what stands at a path. */
+/** Whether a path has a tool.json. */
 export const hasManifest = (path: string): boolean =>
   basename(path) === 'tool.json' || existsSync(join(path, 'tool.json'));
 
-/** @throws CliError `usage` where it is no program that speaks Toolkeeper's own protocol */
+/** @throws CliError `usage` if it is no program that speaks Toolkeeper's own protocol */
 export function executableAt(path: string): Executable {
   const project = projectAt(path);
   const { command, args = [], workingDir, protocol } = project;
@@ -80,7 +80,7 @@ function fileProject(file: string): Project {
   if (basename(file) === 'tool.json') return manifestProject(file);
   const workingDir = dirname(file);
   const stem = basename(file, extname(file));
-  // Many call their program tool.py: then the folder says what it is.
+  // Generic file names such as tool.py: the folder's name is more specific.
   const name = ['tool', 'main', 'index'].includes(stem) ? basename(workingDir) : stem;
   const interpreter = interpreters[extname(file)];
   if (interpreter !== undefined) return { name, command: interpreter, args: [basename(file)], workingDir };
@@ -116,7 +116,7 @@ export interface Bundle {
 /**
  * The files of what stands at a path: all of its folder, or a program alone.
  * @returns undefined of an MCP server behind a URL, which has none
- * @throws CliError `usage` where it is no tool, or runs in another folder
+ * @throws CliError `usage` if it is no tool, or runs in another folder
  */
 export function bundleAt(path: string, name?: string): Bundle | undefined {
   const project = projectAt(path, name);

@@ -1,5 +1,5 @@
 /**
- * Waits for a promise no longer than somebody wants its result; the work behind it is not stopped.
+ * Waits for a promise until a signal aborts. The work behind the promise is not stopped.
  * @throws the signal's reason, or what the promise rejects with
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -16,7 +16,7 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Pr
 
 /**
  * Waits for a promise for a while; the work behind it is not stopped.
- * @returns false when the time is up before; a rejection within the time passes on
+ * @returns false if the time is up before; a rejection within the time passes on
  */
 export async function endsWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

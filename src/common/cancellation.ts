@@ -1,6 +1,6 @@
 /**
- * Whether the caller of a call has left. Listeners cost less than an AbortSignal, which is made only if somebody asks
- * for it: most calls end before anybody does.
+ * Whether the caller of a call has left. Listeners are cheaper than an AbortSignal, which is created on demand only:
+ * most calls end without one.
  */
 export class Cancellation {
   private cancelled = false;

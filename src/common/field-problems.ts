@@ -5,7 +5,7 @@ import { sanitisedText } from './pg-text.js';
 /** Characters of what a problem lists, such as the values that are allowed. */
 const maxListLength = 500;
 /** Enough to mend a request; a large one could break its shape a hundred thousand times. */
-export const mostProblems = 20;
+export const maxProblems = 20;
 
 /** The error of Ajv in the words of an answer; the sentence follows the field's name. */
 export function asFieldProblem(error: ErrorObject): FieldProblem {
@@ -25,7 +25,7 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
   return inWords(keyword, limit ?? pattern ?? allowedValues) ?? message ?? 'is not valid';
 }
 
-/** The usual way to ask for a text that says something. */
+/** The usual pattern for text that is not blank. */
 const notBlank = '\\S';
 const words: Readonly<Record<string, string>> = {
   minimum: 'must be at least #',

@@ -22,7 +22,7 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** Whether the database takes it for an id: it fails at other texts. */
 export const isUuid = (text: string): boolean => uuid.test(text);
 
-/** When an id of `newId` was made, milliseconds since 1970; undefined for ids of other kinds. */
+/** When an id of `newId` was made, milliseconds since the epoch; undefined for ids of other kinds. */
 export function timeOfId(id: string): number | undefined {
   return id.charAt(14) === '7' ? parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : undefined;
 }

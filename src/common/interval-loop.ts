@@ -1,4 +1,4 @@
-/** Runs an asynchronous task again and again, `intervalMs` after the last run ended: it cannot overlap itself. */
+/** Runs an asynchronous task repeatedly, `intervalMs` after the end of the last run, so that runs cannot overlap. */
 export class IntervalLoop {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<unknown> = Promise.resolve();
@@ -8,14 +8,14 @@ export class IntervalLoop {
   private hastenedBy: number | undefined;
   private hasFailed = false;
 
-  /** @param onError told of each failure; `again`: the run before failed as well */
+  /** @param onError called after each failure; `again`: whether the run before failed too */
   constructor(
     private readonly task: () => Promise<void>,
     private readonly intervalMs: number,
     private readonly onError: (error: unknown, again: boolean) => unknown,
   ) {}
 
-  /** The first run comes in `delayMs`. */
+  /** Schedules the first run in `delayMs`. */
   start(delayMs = this.intervalMs): void {
     if (!this.stopped) return;
     this.stopped = false;
@@ -24,8 +24,8 @@ export class IntervalLoop {
   }
 
   /**
-   * Brings the next run forward: it comes in `delayMs`, after the run under way if there is one. Said again it is put
-   * off again, but never beyond its regular time.
+   * Brings the next run forward to `delayMs` from now, or after the current run. Calling it again postpones the run, but
+   * never beyond its regular time.
    */
   hasten(delayMs: number): void {
     if (this.stopped) return;
@@ -33,7 +33,7 @@ export class IntervalLoop {
     else this.arm(Math.max(0, Math.min(delayMs, this.regularlyAt - performance.now())));
   }
 
-  /** Stops and waits for the run under way. */
+  /** Stops the loop and waits for the current run. */
   async stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);

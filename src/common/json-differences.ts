@@ -37,7 +37,7 @@ export function jsonDifferences(
       for (const difference of below) found.push(difference);
       if (left < 0) break;
     }
-    // An empty object that came or went has no members that could tell of it.
+    // An empty object that was added or removed has no members to report.
     if (names.length > 0 ? left >= 0 : isSame(a, b)) return found;
     left = leftBefore - at.length;
     return [differenceAt(at, a, b)];
@@ -55,7 +55,7 @@ export const differenceAt = (path: string, before: unknown, after: unknown): Jso
 const isSame = (a: unknown, b: unknown): boolean =>
   (a === undefined) === (b === undefined) && canonicalJson(a) === canonicalJson(b);
 
-/** Every object has a `constructor` that nobody gave it. */
+/** Own members only: every object inherits a `constructor`. */
 const memberIn = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as JsonObject)[name]

@@ -14,7 +14,7 @@ export class Lifecycle {
     return this.current;
   }
 
-  /** The server listens. A server that was told to drain meanwhile goes on draining. */
+  /** Marks the server as listening, unless it is draining already. */
   ready(): void {
     if (this.current === 'starting') this.current = 'ready';
   }
@@ -35,7 +35,7 @@ export class Lifecycle {
   }
 }
 
-/** Counts what has begun and not ended, and tells when that is nothing. */
+/** Counts running work and notifies when none is left. */
 export class InFlight {
   private current = 0;
   private onIdle: (() => void) | undefined;

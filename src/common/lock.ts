@@ -15,9 +15,9 @@ const lookEveryMs = 50;
 
 /**
  * A lock between processes, also of several containers: a folder that its owner touches as long as it lives.
- * @param timeoutMs where it is shorter than `takeOverMs`, what a dead process left is not taken over
- * @param onLost this process was taken for dead, and another has the lock
- * @throws LockHeld when another has it for longer than that; what the disk says when it cannot be written
+ * @param timeoutMs if shorter than `takeOverMs`, the lock of a dead process is not taken over
+ * @param onLost called if another process took this one for dead and has the lock now
+ * @throws LockHeld if another process holds it for longer than `timeoutMs`; the system error if it cannot be written
  */
 export async function acquireLock(
   path: string,

@@ -8,8 +8,8 @@ const [stateField, flagsField, startTimeField] = [0, 6, 19];
 const exitingFlag = 0x4;
 
 /**
- * The identity of a process, or undefined where it has ended; a zombie has ended.
- * @throws Error when that cannot be told, for want of a file descriptor, say
+ * The identity of a process; undefined if it has ended or is a zombie.
+ * @throws Error if that cannot be determined, for example without a free file descriptor
  */
 export function identityOf(pid: number): ProcessIdentity | undefined {
   return identityIn(pid, statOf(pid));
@@ -20,7 +20,7 @@ function identityIn(pid: number, fields: readonly string[]): ProcessIdentity | u
   return startTime === undefined || fields[stateField] === 'Z' ? undefined : `${pid}-${startTime}`;
 }
 
-/** A process that is taken for dead loses what it owns to others: where it cannot be told, the process lives. */
+/** Whether a process lives. True if unknown, because others take over the resources of a dead process. */
 export function lives(identity: ProcessIdentity): boolean {
   try {
     return identityOf(Number.parseInt(identity, 10)) === identity;
@@ -30,8 +30,8 @@ export function lives(identity: ProcessIdentity): boolean {
 }
 
 /**
- * It has ended, or is on its way: others see its files closed before its parent hears of its end. Also where that
- * cannot be told, since the caller then waits.
+ * Whether a process has ended or is exiting: its files are closed before its parent is notified. Also true if unknown,
+ * so that the caller waits.
  */
 export function isEnding(pid: number): boolean {
   try {
@@ -43,8 +43,8 @@ export function isEnding(pid: number): boolean {
 }
 
 /**
- * The arguments a process was started with; empty where it has ended.
- * @throws Error when that cannot be told
+ * The command line of a process; empty if it has ended.
+ * @throws Error if that cannot be determined
  */
 export function commandLineOf(pid: number): string[] {
   return readProc(pid, 'cmdline').split('\0');
@@ -65,5 +65,5 @@ function readProc(pid: number, file: string): string {
   }
 }
 
-/** No such process, or one that ended while it was looked at. Every other failure says nothing about it. */
+/** Codes for a process that does not exist or ended during the check. Other errors do not prove its end. */
 const gone: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH']);

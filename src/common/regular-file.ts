@@ -7,9 +7,9 @@ export class NotRegularFile extends Error {
 }
 
 /**
- * Opens a file that others may put there, for reading; links are followed. To open a pipe would wait for its writer, in
- * one of the four threads that read files for the whole server and beyond the server's own end.
- * @throws NotRegularFile; what the system says
+ * Opens an untrusted path for reading; links are followed. Opening a pipe would wait for its writer, blocking one of the
+ * four libuv threads of the server even beyond its shutdown.
+ * @throws NotRegularFile, or the system error
  */
 export async function openRegularFile(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
@@ -23,8 +23,8 @@ export async function openRegularFile(path: string): Promise<FileHandle> {
 }
 
 /**
- * The text of such a file, as long as it says that it is.
- * @throws NotRegularFile; Error when it is larger than `maxBytes`
+ * Reads the text of a regular file, up to the size that `stat` reports.
+ * @throws NotRegularFile; Error if it is larger than `maxBytes`
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<string> {
   const file = await openRegularFile(path);

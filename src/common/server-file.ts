@@ -11,8 +11,8 @@ export interface RunningServer {
 const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
 
 /**
- * Says in the data directory where this server is reached, so that the command line finds it, and knows to whom the key
- * beside it may be shown. The end of this process takes it back.
+ * Writes the server's address to the data directory, so that the command line finds it and knows where it may send the
+ * key stored beside it. Removed when this process ends.
  */
 export function announceServer(dataDir: string, url: string): void {
   const file = fileIn(dataDir);
@@ -22,7 +22,7 @@ export function announceServer(dataDir: string, url: string): void {
     writeFileSync(draft, `${JSON.stringify({ url, process: own })}\n`, { mode: 0o600 });
     renameSync(draft, file);
   } catch {
-    // A directory that cannot be written: whoever looks for the server names its address.
+    // The directory is not writable: clients must be given the address explicitly.
     return;
   }
   process.once('exit', () => {
@@ -30,11 +30,11 @@ export function announceServer(dataDir: string, url: string): void {
   });
 }
 
-/** @returns undefined where no server runs on this data directory; what a killed one left counts for nothing */
+/** @returns undefined if no server runs on this data directory; what a killed one left counts for nothing */
 export function runningServer(dataDir: string): RunningServer | undefined {
   try {
-    const said = JSON.parse(readFileSync(fileIn(dataDir), 'utf8')) as RunningServer;
-    return said.process && lives(said.process) ? said : undefined;
+    const server = JSON.parse(readFileSync(fileIn(dataDir), 'utf8')) as RunningServer;
+    return server.process && lives(server.process) ? server : undefined;
   } catch {
     return undefined;
   }

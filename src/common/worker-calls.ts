@@ -88,7 +88,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     return waiting.promise;
   }
 
-  /** Says something that needs no answer; nobody hears it while the worker is being replaced. */
+  /** Sends a message without an answer. It is lost while the worker is being replaced. */
   tell(message: Message): void {
     this.worker?.postMessage({ message });
   }
@@ -109,7 +109,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     worker.unref();
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));
-    worker.on('message', (said: FromWorker<Answer, News>) => this.heard(worker, said));
+    worker.on('message', (reply: FromWorker<Answer, News>) => this.received(worker, reply));
     worker.on('messageerror', (error: Error) => {
       cause = error;
       void worker.terminate();
@@ -125,18 +125,18 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 
   /** Replaces a worker whose message cannot be read: it must not end the server. */
-  private heard(worker: Worker | WorkerProcess, said: FromWorker<Answer, News>): void {
+  private received(worker: Worker | WorkerProcess, reply: FromWorker<Answer, News>): void {
     if (this.worker !== worker) return;
     try {
-      this.hear(said);
+      this.handle(reply);
     } catch (cause) {
-      const message = `The ${this.options.name} thread said what nobody can read`;
+      const message = `The ${this.options.name} thread sent an unreadable message`;
       this.replace(new WorkerEnded('died', message, { cause }));
       void worker.terminate();
     }
   }
 
-  private hear({ call, answer, error, news }: FromWorker<Answer, News>): void {
+  private handle({ call, answer, error, news }: FromWorker<Answer, News>): void {
     this.failures = 0;
     if (call === undefined) return this.options.onNews?.(news as News);
     const waiting = this.waiting.get(call);
@@ -187,26 +187,26 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
  */
 export function answerCalls<Request, Answer, Message = never>(
   answer: (request: Request) => Answer | Promise<Answer>,
-  hear: (message: Message) => void = () => undefined,
+  onMessage: (message: Message) => void = () => undefined,
 ): void {
   const answerOne = async (call: number, request: Request): Promise<void> => {
     try {
-      say({ call, answer: await answer(request) });
+      post({ call, answer: await answer(request) });
     } catch (error) {
-      say({ call, error: (error as Error).message });
+      post({ call, error: (error as Error).message });
     }
   };
   parentPort?.on('message', ({ call, request, message }: ToWorker<Request, Message>) => {
-    if (call === undefined) hear(message as Message);
+    if (call === undefined) onMessage(message as Message);
     else void answerOne(call, request as Request);
   });
 }
 
 /** Sends news from a worker to its owner, beside the answers. */
-export const tellOwner = <News>(news: News): void => say({ news });
+export const tellOwner = <News>(news: News): void => post({ news });
 
-function say(said: FromWorker<unknown, unknown>): void {
-  parentPort?.postMessage(said);
+function post(reply: FromWorker<unknown, unknown>): void {
+  parentPort?.postMessage(reply);
 }
 
 /** Node's own code for a thread that needs more memory than it may have. */

@@ -1,16 +1,16 @@
-/** The process of one `WorkerProcess`: passes on what the owner and the worker say to each other, and ends with either. */
+/** The process of one `WorkerProcess`: relays messages between owner and worker, and ends with either. */
 import { Worker } from 'node:worker_threads';
 import { type HostedWorker, tooLargeExit } from './worker-calls.js';
 
-const say = (said: object): boolean | undefined => process.send?.(said);
+const send = (message: object): boolean | undefined => process.send?.(message);
 
 /** A stream that is inflated grows by some 500 MB a second. */
 const lookMs = 50;
 
 process.once('message', ({ script, processMb, ...options }: HostedWorker) => {
   const worker = new Worker(new URL(script), options);
-  worker.on('message', (message: unknown) => say({ message }));
-  worker.on('error', ({ message, code }: NodeJS.ErrnoException) => say({ error: { message, code } }));
+  worker.on('message', (message: unknown) => send({ message }));
+  worker.on('error', ({ message, code }: NodeJS.ErrnoException) => send({ error: { message, code } }));
   // Messages sent before go out first.
   worker.on('exit', () => process.disconnect());
   process.on('message', (message) => worker.postMessage(message));
@@ -19,7 +19,7 @@ process.once('message', ({ script, processMb, ...options }: HostedWorker) => {
     if (process.memoryUsage.rss() > processMb * 1_048_576) process.exit(tooLargeExit);
   }, lookMs);
 });
-// This thread is never busy: it hears at once that its owner is gone, whatever the worker does.
+// This thread is never busy, so it notices the end of its owner at once even if the worker is blocked.
 process.on('disconnect', () => process.exit());
 // Signals to the whole group are for the owner, which still needs its workers while it stops.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

@@ -70,10 +70,7 @@ describe('loadConfig', () => {
     [{ WEBHOOK_URLS: 'https://example.com/hook' }, 'WEBHOOK_SECRET'],
     [{ WEBHOOK_URLS: 'ftp://user:hidden@example.com', WEBHOOK_SECRET: 'x'.repeat(16) }, 'WEBHOOK_URLS'],
     [{ WEBHOOK_EVENTS: 'tool.crashed,tool.bored' }, 'tool.bored'],
-    [
-      { EMBEDDINGS_URL: 'http://localhost:11434/v1' },
-      'EMBEDDINGS_MODEL: must be set where EMBEDDINGS_URL is',
-    ],
+    [{ EMBEDDINGS_URL: 'http://localhost:11434/v1' }, 'EMBEDDINGS_MODEL: must be set if EMBEDDINGS_URL is'],
     [{ PUBLIC: 'metrics,all' }, 'PUBLIC: all: there are metrics, docs'],
     [{ SANDBOX: 'true' }, 'SANDBOX: must be `enforce` or `best-effort` or `off`'],
     [{ CUSTOM_TOOLS_SANDBOX_ENABLED: 'no' }, 'CUSTOM_TOOLS_SANDBOX_ENABLED: must be `true` or `false`'],

@@ -56,7 +56,7 @@ function valueOf(setting: Setting<unknown>, variables: NodeJS.ProcessEnv, proble
 const textOf = (variables: NodeJS.ProcessEnv, name: string): string | undefined =>
   variables[name]?.trim() || undefined;
 
-/** Variables that are of no use without another one, which comes second. */
+/** Pairs of a variable and another one that it requires, with the reason. */
 const needs = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET', 'webhooks are signed'],
   ['EMBEDDINGS_URL', 'EMBEDDINGS_MODEL', 'an endpoint has several models'],
@@ -68,9 +68,9 @@ const needs = [
 const missing = (variables: NodeJS.ProcessEnv): string[] =>
   needs
     .filter(([one, other]) => textOf(variables, one) && !textOf(variables, other))
-    .map(([one, other, why]) => `${other}: must be set where ${one} is: ${why}`);
+    .map(([one, other, why]) => `${other}: must be set if ${one} is: ${why}`);
 
-/** Settings of earlier versions, and what replaces each. */
+/** Removed settings of earlier versions and their replacements. */
 const removed: Readonly<Record<string, string>> = {
   RECORDER_WHEN_FULL: 'a call whose record cannot be promised is always refused; raise JOURNAL_MAX_BYTES',
   SPANS_JOURNAL_MAX_BYTES: 'JOURNAL_MAX_BYTES holds for the journal of spans, too',
@@ -97,7 +97,7 @@ function withAlias(variables: NodeJS.ProcessEnv, problems: string[]): NodeJS.Pro
   return { ...variables, SANDBOX: enabled ? 'enforce' : 'off' };
 }
 
-/** Folders by the variables that name them. */
+/** Configured folders, by the variable that sets them. */
 const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<typeof settings>) => ({
   TOOLKEEPER_DATA_DIR: dataDir,
   CUSTOM_TOOLS_DIR: customTools.dir,
@@ -108,7 +108,7 @@ const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<type
 const llmOf = ({ url, model, apiKey }: Values<typeof settings>['llm']) =>
   url && model ? { url, model, apiKey } : undefined;
 
-/** Adds what follows from several settings. */
+/** Adds values derived from several settings. */
 function toConfig(values: Values<typeof settings>) {
   const { dataDir, server, tracing } = values;
   const { url, model, ...endpoint } = values.embeddings;
@@ -119,16 +119,16 @@ function toConfig(values: Values<typeof settings>) {
     ...values,
     root: projectRoot(),
     version: manifest().version,
-    /** `loopback`: only this machine reaches the server. */
+    /** `loopback`: whether only this machine can reach the server. */
     server: { ...server, loopback },
-    /** `adminKeyFile` holds the key of a server on loopback that was given none. */
+    /** `adminKeyFile`: the generated key of a server on loopback without ADMIN_API_KEY. */
     auth: { ...values.auth, adminKeyFile: join(dataDir, 'admin.key') },
-    /** Empty keys: those of the file. */
+    /** `keys` empty: the keys in `keyFile` are used. */
     secrets: { keys: values.secrets.keys ?? [], keyFile: join(dataDir, 'secrets.key') },
     bundles: {
       ...values.bundles,
       maxUnpackedBytes: 8 * values.bundles.maxBytes,
-      /** No `tool.json` is looked for there. */
+      /** Skipped by the search for `tool.json` files. */
       dir: join(values.customTools.dir, '.bundles'),
     },
     commands: {
@@ -138,42 +138,42 @@ function toConfig(values: Values<typeof settings>) {
     },
     recorder: { ...values.recorder, journalDir },
     spans: { ...values.spans, journalDir: join(journalDir, 'spans') },
-    tracing: { ...tracing, ...whereTracesGo(tracing) },
-    /** Undefined: playbooks are searched by words alone. */
+    tracing: { ...tracing, ...exporterOf(tracing) },
+    /** Undefined: playbooks are searched lexically only. */
     embeddings: url && model ? { url, model, ...endpoint } : undefined,
-    /** Undefined: nothing can be asked of a language model. */
+    /** Undefined: features that need a language model are off. */
     llm: llmOf(values.llm),
-    /** Undefined: playbooks are found in the catalogue here. */
+    /** Undefined: playbooks come from the local catalogue. */
     dataStorage: service === undefined ? undefined : { ...dataStorage, url: service },
   };
 }
 
-/** @returns absolute folders; undefined: anywhere */
+/** @returns absolute folders in which programs may be run; undefined: anywhere */
 function allowedRoots(
   { commands, customTools }: Pick<Values<typeof settings>, 'commands' | 'customTools'>,
   loopback: boolean,
 ): string[] | undefined {
   const roots = commands.allowedRoots ?? [];
-  // A caller on loopback has the machine already; elsewhere only programs in the tools' folder run.
+  // Callers on loopback control the machine already. Otherwise only programs in the tools' folder may be run.
   if (roots.length === 0) return loopback ? undefined : [customTools.dir];
   return roots.includes('*') ? undefined : roots.map((path) => resolve(projectRoot(), path));
 }
 
-/** Off unless somebody says where traces go: OpenTelemetry's own default would look for a receiver on each host. */
-function whereTracesGo({ disabled, exporter, endpoint, tracesEndpoint }: Values<typeof settings>['tracing']) {
+/** Off unless an endpoint is configured: OpenTelemetry's default would try to reach a receiver on each host. */
+function exporterOf({ disabled, exporter, endpoint, tracesEndpoint }: Values<typeof settings>['tracing']) {
   const wanted = exporter ?? (endpoint || tracesEndpoint ? 'otlp' : 'none');
   const base = (endpoint ?? 'http://localhost:4318').replace(/\/+$/, '');
   return { on: wanted === 'otlp' && !disabled, url: tracesEndpoint ?? `${base}/v1/traces` };
 }
 
-/** A variable that a tool's process may be given of the host's; nothing else is inherited. */
+/** Reads a host variable that a tool's process may inherit. All others are withheld. */
 export function hostVariable(name: string): string | undefined {
   return process.env[name];
 }
 
 const own = new Set(variablesIn(settings));
 
-/** A setting of the server itself, which may be one of its secrets: no tool is given those. */
+/** Whether a variable is a setting of this server. It may be secret, so tools never get it. */
 export const isServersOwn = (name: string): boolean => own.has(name) || name.startsWith('OTEL_');
 
 function variablesIn(tree: unknown): string[] {

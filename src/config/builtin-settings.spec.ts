@@ -43,7 +43,7 @@ it.each<[string, NodeJS.ProcessEnv, string]>([
   [
     'a search without an engine',
     { BUILTIN_TOOLS: 'webSearch' },
-    'WEB_SEARCH_URL: must be set where BUILTIN_TOOLS',
+    'WEB_SEARCH_URL: must be set if BUILTIN_TOOLS',
   ],
   ['mail without a server', { BUILTIN_TOOLS: 'sendEmail' }, 'SMTP_URL: must be set'],
   ['webhooks without a secret', { BUILTIN_TOOLS: 'sendWebhook' }, 'SEND_WEBHOOK_SECRET: must be set'],

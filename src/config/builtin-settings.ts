@@ -142,7 +142,7 @@ export function builtinProblems(values: BuiltinValues, others: Readonly<Record<s
     ] as const
   )
     .filter(([tool, , value]) => values.enabled.has(tool) && value === undefined)
-    .map(([tool, variable]) => `${variable}: must be set where BUILTIN_TOOLS names ${tool}`);
+    .map(([tool, variable]) => `${variable}: must be set if BUILTIN_TOOLS names ${tool}`);
   const { filesDir } = values;
   const shared = Object.entries(others)
     .filter(([, path]) => holds(filesDir, path) || holds(path, filesDir))

@@ -11,14 +11,14 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A key file cannot be used; the message says why and what to do. */
+/** A key file is unusable; the message says why and what to do. */
 export class KeyFileError extends Error {
   override readonly name = 'KeyFileError';
 }
 
 /**
  * The text of a key file, which is made private if it is not.
- * @returns undefined where there is none
+ * @returns undefined if there is none
  * @throws KeyFileError
  */
 export function readKeyFile(path: string): string | undefined {

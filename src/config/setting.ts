@@ -54,7 +54,7 @@ interface Unexplained<T> {
   means(meaning: string): Setting<T>;
 }
 
-/** @param read undefined: the text is not what `accepts` says */
+/** @param read returns undefined if the text does not match `accepts` */
 export function kind<T>(accepts: string, read: (text: string) => T | undefined): Kind<T> {
   return {
     accepts,

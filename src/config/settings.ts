@@ -50,7 +50,7 @@ const server = {
     ).means('Host names besides loopback ones that callers without a key may name in `Host`.'),
     /** Limit for the body of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,
-    /** How often a stream without news says that it lives. */
+    /** Interval of heartbeats on an idle stream. */
     sseHeartbeatMs: 15_000,
   },
   logging: {
@@ -76,7 +76,7 @@ const access = {
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
       'Calls of tools a minute from one address for callers without a key, counted by each server; beyond them: `rate_limited`. 0: no limit. Keys have their own ([security.md](operate/security.md)).',
     ),
-    /** How often changes of API keys are looked for, where the database does not tell of them. */
+    /** Polling interval for changes of API keys, if the database does not notify of them. */
     keysRefreshMs: 750,
     /** Duration of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,
@@ -155,7 +155,7 @@ const dataStorage = {
     maxResponseBytes: 262_144,
     cache: { maxBytes: 16_777_216, staleMs: 86_400_000 },
     circuit: {
-      // The rate decides alone, from so many tries on.
+      // Only the failure rate decides, after this many attempts.
       failures: 1,
       minCalls: 5,
       faultsAre: 'failed tries',

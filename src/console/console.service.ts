@@ -120,7 +120,7 @@ export class ConsoleFiles {
     return this.assets.get(name);
   }
 
-  /** @returns the page with this nonce at the places where a nonce belongs; undefined where there is no build */
+  /** @returns the page with this nonce at the places where a nonce belongs; undefined if there is no build */
   page(nonce: string): string | undefined {
     return this.index?.replaceAll('__NONCE__', nonce);
   }

@@ -15,15 +15,15 @@ interface DatabaseSetup {
   readonly entities: DataSourceOptions['entities'];
 }
 
-/** A server to connect to, and what to do when we are done with it. */
+/** The database server to connect to. `stop` releases it after the last connection is closed. */
 interface Server {
   readonly url: string;
   stop(): Promise<void>;
 }
 
 /**
- * The application's data source. It owns the embedded server, which is stopped when the data source has closed its
- * connections, whoever closes it: Nest promises no order between the shutdown hooks of two modules.
+ * The application's data source. It owns the embedded server and stops it after closing its own connections: Nest
+ * guarantees no order between the shutdown hooks of two modules.
  */
 export class ApplicationDataSource extends DataSource {
   readonly health: DatabaseHealth;
@@ -40,8 +40,8 @@ export class ApplicationDataSource extends DataSource {
   }
 
   /**
-   * Starts the embedded server unless DATABASE_URL names another, applies the migrations that are missing, connects.
-   * @throws EmbeddedPostgresError, or the driver's error; nothing is left running then
+   * Starts the embedded server unless DATABASE_URL is set, applies pending migrations and connects.
+   * @throws EmbeddedPostgresError, or the driver's error; no server is left running
    */
   static async open({ config, migrations, entities }: DatabaseSetup): Promise<ApplicationDataSource> {
     const server = await startServer(config);
@@ -79,12 +79,12 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
 }
 
 /**
- * A new connection knows nothing of the tables yet: its first question to all days takes the database five times as
- * long as the next one. A dashboard that asks every minute finds a connection that was asked before.
+ * More than a minute, so that a dashboard that refreshes every minute reuses a warm connection. The first query over
+ * all daily partitions takes five times as long on a new connection, whose catalogue cache is empty.
  */
 const idleMs = 120_000;
 
-/** All four timeouts are needed; a ping finds a server that is frozen before they are over. */
+/** All four timeouts are needed. The health ping detects a frozen server before they expire. */
 function optionsFor(
   database: AppConfig['database'],
   url: string,
@@ -112,7 +112,7 @@ function optionsFor(
 
 type Lease = [connection: DatabaseClient, release: (error?: Error) => void];
 
-/** TypeORM's driver, which gives no connection while the database does not answer. */
+/** TypeORM's PostgreSQL driver, failing fast while the database is unresponsive. */
 class GuardedDriver extends PostgresDriver {
   constructor(
     dataSource: DataSource,
@@ -121,7 +121,7 @@ class GuardedDriver extends PostgresDriver {
     super(dataSource);
   }
 
-  /** @throws DatabaseUnavailable whatever the reason is that there is no connection */
+  /** @throws DatabaseUnavailable if no connection can be obtained, for any reason */
   override async obtainMasterConnection(): Promise<Lease> {
     this.health.assertAnswers();
     try {
@@ -131,7 +131,7 @@ class GuardedDriver extends PostgresDriver {
     }
   }
 
-  /** Ends the statements that wait for the server, with their connections. */
+  /** Destroys all connections in use, so that statements waiting on a dead server fail at once. */
   breakAll(): void {
     for (const runner of this.connectedQueryRunners) {
       void (runner.connect() as Promise<DatabaseClient>).then(({ connection }) =>

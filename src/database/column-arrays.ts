@@ -1,20 +1,20 @@
 import { arrayLiteral } from '../common/pg-text.js';
 
-/** A sender of statements: a `pg` client, a pool, TypeORM's data source. */
+/** Executes statements: a `pg` client, a pool or TypeORM's data source. */
 export interface Queryable {
   query(text: string, values: unknown[]): Promise<unknown>;
 }
 
-/** A column's type in the database, and a row's value in it. */
-export type Column<Row> = readonly [type: string, of: (row: Row) => string | number | boolean | null];
+/** A column's database type and its value in a row. */
+export type Column<Row> = readonly [type: string, valueOf: (row: Row) => string | number | boolean | null];
 
-/** The rows of an insert as parameters: one array a column, in the order of the columns. */
+/** Converts rows to the parameters of an insert: one array per column. */
 export class ColumnArrays<Row> {
   /** Column names: `tool_name` for `toolName`. */
   readonly names: readonly string[];
   /**
-   * A `SELECT` of all rows. Arrays are opened among the selected: `FROM unnest(…)` puts each of them aside first, which
-   * takes longer.
+   * A `SELECT` of all rows. Uses `unnest` in the select list, because `FROM unnest(…)` materialises each array first and
+   * is slower.
    */
   readonly select: string;
 
@@ -29,6 +29,6 @@ export class ColumnArrays<Row> {
   }
 
   parametersOf(rows: readonly Row[]): string[] {
-    return Object.values(this.columns).map(([, of]) => arrayLiteral(rows.map(of)));
+    return Object.values(this.columns).map(([, valueOf]) => arrayLiteral(rows.map(valueOf)));
   }
 }

@@ -7,7 +7,7 @@ import type { PartHealth } from '../observability/contributors.js';
 /** How soon a failed ping is repeated. */
 const againMs = 1_000;
 
-/** Pings the database over a connection of its own: a pool that is busy says nothing about the server. */
+/** Pings the database over its own connection, because a busy pool says nothing about the server. */
 export class DatabaseHealth {
   private readonly logger = new Logger('Database');
   private readonly loop: IntervalLoop;
@@ -102,12 +102,12 @@ export class DatabaseHealth {
 
 const goodbyeMs = 1_000;
 
-/** A connection whose end does not hang on the server, and that lives through its own. */
+/** A connection that can be closed without the server's answer, and whose errors do not end the process. */
 export class DatabaseClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    // The pool stops listening to a connection a moment before TypeORM begins: an error in between has no listener and
-    // would end the process. The connection's user is told by its next query.
+    // The pool removes its error listener a moment before TypeORM adds its own. An error in between would be uncaught
+    // and end the process. The next query on the connection fails anyway.
     this.on('error', () => undefined);
   }
 

@@ -17,7 +17,7 @@ export class DayPartitions {
     private readonly tables: readonly [string, ...string[]],
   ) {}
 
-  /** Starts of the days that have partitions, milliseconds since 1970, oldest first. */
+  /** Starts of the days that have partitions, milliseconds since the epoch, oldest first. */
   async days(): Promise<number[]> {
     const [table] = this.tables;
     const rows = await this.db.query<{ name: string }[]>(
@@ -31,8 +31,8 @@ export class DayPartitions {
   }
 
   /**
-   * Drops a day. What still wants to write to it waits; everybody else goes on.
-   * @param count asked before, in the same transaction, by the day's suffix: how many rows go
+   * Drops a day's partition. Only writers to that day wait.
+   * @param count counts the rows to be dropped, by the day's suffix, in the same transaction
    */
   drop(
     day: number,

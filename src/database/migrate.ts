@@ -1,7 +1,7 @@
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { DatabaseLog } from './database-log.js';
 
-/** Told without a stack: the sentence is for the operator, and says all there is to do. */
+/** Has no stack trace: the message is for the operator. */
 class EarlierDatabase extends Error {
   constructor() {
     super(
@@ -14,16 +14,15 @@ class EarlierDatabase extends Error {
 
 export type MigrationClass = new () => MigrationInterface;
 
-/** 'toolkeep' in ASCII: no other program's advisory lock has this key by chance. */
+/** 'toolkeep' in ASCII, to avoid collisions with advisory locks of other programs. */
 const lockKey = 0x746f6f6c6b656570n;
 const lockTimeoutMs = 300_000;
 
 /**
- * Applies the migrations that the database lacks, each in its own transaction. Replicas that start at once do it one
- * after the other: each waits for the same advisory lock. The application's time-outs do not
- * apply, for an index on a large table takes its time.
- * @returns the names of the migrations applied now
- * @throws EarlierDatabase where an earlier development version, whose steps are gone, made the database
+ * Applies pending migrations, each in its own transaction. An advisory lock serialises replicas that start at once. The
+ * application's timeouts do not apply, because indexing a large table takes long.
+ * @returns the names of the applied migrations
+ * @throws EarlierDatabase if an earlier development version, whose migrations were removed, created the database
  */
 export async function migrate(url: string, migrations: readonly MigrationClass[]): Promise<string[]> {
   const dataSource = new DataSource({
@@ -58,7 +57,7 @@ async function migrateLocked(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-/** A database of a later version is none of these: it began with the same step, and a rolling update must go on. */
+/** Accepts databases of later versions, which start with the same migration: a rolling update must not fail. */
 async function refuseEarlierVersions(runner: QueryRunner, { migrations }: DataSource): Promise<void> {
   if (!(await runner.hasTable('migrations'))) return;
   const applied = (await runner.query('SELECT name FROM migrations')) as { name: string }[];

@@ -8,15 +8,15 @@ const timeoutMs = 5_000;
 export interface Followed {
   /** Name for the log, such as "the playbook catalogue". */
   readonly what: string;
-  /** The channel to which the table's trigger says that something changed. */
+  /** The channel that the table's trigger notifies of changes. */
   readonly channel: string;
-  /** How often it is looked at even so. */
+  /** Interval of polling in addition to notifications. */
   readonly intervalMs: number;
 }
 
 /**
- * Follows what other replicas, or an operator in the database, change in a table. The database says at once that
- * something changed; where it cannot (a pooler between us and it), the table is looked at every so often.
+ * Follows changes of a table by other replicas or by an operator. The database notifies of changes at once; polling
+ * covers connections on which notifications do not work, such as those through a pooler.
  */
 export class TableFollower {
   private readonly logger = new Logger(TableFollower.name);
@@ -25,7 +25,7 @@ export class TableFollower {
   private client: DatabaseClient | undefined;
   private onlyLooks = false;
 
-  /** @param look asks whether anything changed, and reads it */
+  /** @param look checks for changes and reads them */
   constructor(
     private readonly options: DataSourceOptions,
     private readonly followed: Followed,

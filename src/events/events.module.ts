@@ -42,10 +42,10 @@ export class EventsModule implements OnModuleInit {
   /** Changes of circuits and grades are events of tools as well. */
   onModuleInit(): void {
     this.circuits.subscribe(({ tool, from, to, reason, by, at }) =>
-      this.events.say({ type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),
+      this.events.publish({ type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),
     );
     this.health.subscribe(({ tool, from, to, why, at }) =>
-      this.events.say({ type: 'health.changed', tool, message: why, data: { from, to } }, at),
+      this.events.publish({ type: 'health.changed', tool, message: why, data: { from, to } }, at),
     );
   }
 }

@@ -61,7 +61,7 @@ function placeOf({ topic, ring }: Followed, lastSeen: string | undefined): strin
   return ring.idBefore(place);
 }
 
-/** @param places of all topics: each event's id tells them, so that a client goes on in all of them */
+/** @param places positions in all topics, contained in each event's id so that a client can resume all of them */
 function followingOf({ name, topic, ring }: Followed, places: Map<string, string>): Following<object> {
   return {
     ring,

@@ -38,7 +38,7 @@ async function setUp(statuses: (number | 'never' | 'cut')[] = [], changes: Parti
     results.push(result);
     reasons.push(why);
   };
-  const limits = { timeoutMs: 60_000, maxAttempts: 5, maxQueue: 3, pause: { firstMs: 5, longestMs: 20 } };
+  const limits = { timeoutMs: 60_000, maxAttempts: 5, maxQueue: 3, pause: { firstMs: 5, maxMs: 20 } };
   const lane = new WebhookLane({ url: `${receiver.url}/hook`, secret, ...limits, ...changes }, report);
   lanes.push(lane);
   return { receiver, held, lane, results, reasons };

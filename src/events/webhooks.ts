@@ -24,7 +24,7 @@ export const webhookMetrics = [
 ];
 
 /** Full jitter: many messages that failed together do not come back together. */
-const pause = { firstMs: 1_000, longestMs: 60_000, jitter: 1 };
+const pause = { firstMs: 1_000, maxMs: 60_000, jitter: 1 };
 
 /** Sends events to the receivers in WEBHOOK_URLS; off where there are none. */
 @Injectable()
@@ -61,7 +61,7 @@ export class Webhooks implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.lanes.map((lane) => lane.stop()));
   }
 
-  /** A URL may hold a secret: only its host is told. */
+  /** Only the host of the URL, whose path or query may contain a secret. */
   private reportFor(host: string): LaneReport {
     return (result, why) => {
       this.results.inc({ result });
@@ -145,7 +145,7 @@ export class WebhookLane {
     this.running = undefined;
   }
 
-  /** @returns false when the lane was stopped before the message had its tries */
+  /** @returns false if the lane was stopped before the message had its tries */
   private async deliver(message: Message): Promise<boolean> {
     const { maxAttempts, pause } = this.settings;
     let failures = 0;
@@ -165,7 +165,7 @@ export class WebhookLane {
     return true;
   }
 
-  /** @throws UpstreamFailure when it was not taken */
+  /** @throws UpstreamFailure if it was not taken */
   private try({ id, body }: Message): Promise<void> {
     this.stopped.signal.throwIfAborted();
     const timestamp = Math.floor(Date.now() / 1_000);

@@ -6,19 +6,19 @@ import type { Json, UpdateExperimentBody } from './experiments.dto.js';
 
 /** Characters of JSON. */
 const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
-const mostHeaders = 32;
+const maxHeaders = 32;
 /** A span's request may be as deep as its sender likes; a body that holds one may not. */
 const deepestRequest = 100;
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const headerValue = /^[\t\x20-\x7e]{0,1000}$/;
-/** Headers that say how a message is carried, or what it is: the server's own. */
+/** Transport and content headers, which the server sets itself. */
 const ownHeaders = new Set(
   'host connection content-length content-type content-encoding expect keep-alive te trailer transfer-encoding upgrade accept accept-encoding x-label'.split(
     ' ',
   ),
 );
-/** Headers that say who asks: the server shows its own key, and keeps nobody else's. */
+/** Credentials: the server sends its own key and stores no other. */
 const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
 
 /** @throws Problem `invalid_request` that names every field which an experiment may not have so */
@@ -36,7 +36,7 @@ export function refuseProblems(given: UpdateExperimentBody & { readonly original
 
 function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {
   const given = Object.entries(headers);
-  if (given.length > mostHeaders) return named('/headers', `may hold ${mostHeaders} headers`);
+  if (given.length > maxHeaders) return named('/headers', `may hold ${maxHeaders} headers`);
   return given.flatMap(([name, value]) =>
     named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
   );

@@ -13,7 +13,7 @@ import { filledRequest, TemplateError } from './filled-request.js';
 
 const limitMs = 60_000;
 /** Each holds a connection to the endpoint, which others need as well. */
-const mostAtOnce = 4;
+const maxConcurrent = 4;
 
 interface Run {
   readonly stop: AbortController;
@@ -24,21 +24,21 @@ interface Run {
 @Injectable()
 export class ExperimentRuns implements OnApplicationShutdown {
   private readonly underWay = new Map<string, Run>();
-  /** Those that only begin among them. */
+  /** Includes runs that are only starting. */
   private runs = 0;
 
   constructor(private readonly repository: ExperimentsRepository) {}
 
   /**
    * Resolves when the run is over, whoever still waits for it.
-   * @returns false where there is no such experiment, or it runs already
+   * @returns false if there is no such experiment, or it runs already
    * @throws Problem `rate_limited` while as many run as may
    */
   async run(project: string, id: string, endpoint: LlmEndpoint): Promise<boolean> {
-    if (this.runs >= mostAtOnce)
+    if (this.runs >= maxConcurrent)
       throw new Problem(
         'rate_limited',
-        `${mostAtOnce} experiments run at this server, as many as may at a time`,
+        `${maxConcurrent} experiments run at this server, as many as may at a time`,
         {
           retryAfterMs: 5_000,
         },
@@ -54,7 +54,7 @@ export class ExperimentRuns implements OnApplicationShutdown {
     }
   }
 
-  /** Ends a run whose experiment says so already. One of another server goes on to its end, which changes nothing. */
+  /** Aborts the local run of a cancelled experiment. A run on another server finishes without effect. */
   stop(runId: string): void {
     this.underWay.get(runId)?.stop.abort(new Error('The run was cancelled'));
   }
@@ -79,8 +79,8 @@ export class ExperimentRuns implements OnApplicationShutdown {
   }
 }
 
-/** Longer answers would make rows that nobody can read. */
-const longestAnswer = 1_048_576;
+/** Longer answers would make unreadable rows. */
+const maxAnswerLength = 1_048_576;
 
 interface Wait {
   /** Ends the run. */
@@ -88,7 +88,7 @@ interface Wait {
   readonly limitMs: number;
 }
 
-/** Asks the model with an experiment's request. @throws only what nobody expects */
+/** Sends an experiment's request to the model. @throws unexpected errors only */
 export async function modelAnswer(
   endpoint: LlmEndpoint,
   experiment: Experiment,
@@ -100,8 +100,8 @@ export async function modelAnswer(
     const own = { ...headers, 'x-label': 'experiment', ...threadOf(experiment) };
     const answer = await endpoint.complete(body, { headers: own, signal: AbortSignal.any([signal, limit]) });
     const result = resultOf(answer, body);
-    if (JSON.stringify(result).length > longestAnswer)
-      return failed(`The answer is over ${longestAnswer} characters`);
+    if (JSON.stringify(result).length > maxAnswerLength)
+      return failed(`The answer is over ${maxAnswerLength} characters`);
     return { status: 'completed', result };
   } catch (error) {
     if (signal.aborted) return failed(messageOf(signal.reason));
@@ -115,17 +115,17 @@ export async function modelAnswer(
 
 const failed = (error: string): RunEnd => ({ status: 'failed', error });
 
-/** The run belongs to the thread of the span, as far as a header can say it. */
+/** Assigns the run to the thread of the span, if its id fits into a header. */
 function threadOf({ thread_id: thread }: Experiment): Record<string, string> {
   return thread !== null && /^[\x20-\x7e]{1,512}$/.test(thread) ? { 'x-thread-id': thread } : {};
 }
 
-/** An answer names its figures as vLLora's spans do; a cost that it does not tell is computed. */
+/** Reads the figures of an answer, named as in vLLora's spans; a missing cost is computed. */
 function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResultView {
   const answer = new AttributeLookup(body);
   const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
-    const told = answer.find(field);
-    return typeof told === 'number' ? told : null;
+    const value = answer.find(field);
+    return typeof value === 'number' ? value : null;
   };
   const model = answer.text('model') ?? new AttributeLookup(request).text('model');
   const usage = {
@@ -133,13 +133,13 @@ function resultOf({ text, message, body, durationMs, traceId }: Completion, requ
     outputTokens: number('output tokens'),
     cachedTokens: number('cached tokens'),
   };
-  const told = answer.find('cost') ?? memberOf(body['usage'], 'cost');
+  const value = answer.find('cost') ?? memberOf(body['usage'], 'cost');
   return {
     output: text || (JSON.stringify(message['tool_calls']) ?? null),
     message,
     model,
     usage: isObject(body['usage']) ? body['usage'] : null,
-    cost: typeof told === 'number' || typeof told === 'string' ? told : costOf(model, usage),
+    cost: typeof value === 'number' || typeof value === 'string' ? value : costOf(model, usage),
     duration_ms: Math.round(durationMs),
     trace_id: traceId ?? null,
   };

@@ -23,7 +23,7 @@ export class ListExperimentsQuery {
   @OptionalInt(0, 10_000_000, { default: 0, example: 0 }) readonly offset!: number;
 }
 
-/** The part of an experiment that its author may change. */
+/** The editable part of an experiment. */
 class SettingsBody {
   @Text(256, { example: 'A cheaper model' }) readonly name!: string;
   @OptionalText(4_096, { example: 'Does the small one find it, too?' }) readonly description?: string;
@@ -98,7 +98,7 @@ export class ListedExperimentView {
 
 export class ExperimentListView extends ListOf(ListedExperimentView) {}
 
-/** The answer of the last run. */
+/** The model's answer in the last run. */
 export class RunResultView {
   @NullableText('The one at 9:40.', 'The words, or the JSON of the tools that were asked for')
   readonly output!: string | null;
@@ -121,7 +121,7 @@ export class RunResultView {
   readonly trace_id!: string | null;
 }
 
-/** `nullable` beside a reference would still ask for an object. */
+/** A nullable reference: `nullable` beside a `$ref` would still require an object. */
 const orNull = (view: new () => object): PropertyDecorator =>
   ApiProperty({ anyOf: [{ $ref: getSchemaPath(view) }, { type: 'object', nullable: true, enum: [null] }] });
 
@@ -147,7 +147,7 @@ export class CallFiguresView {
   @NullableNumber(1.5) readonly duration_seconds!: number | null;
 }
 
-/** Percent of the original, not rounded; null where either is not known or the original is 0. */
+/** Changes in percent of the original, not rounded; null if either value is unknown or the original is 0. */
 export class ComparisonView {
   @NullableNumber(-80) readonly cost_change_percent!: number | null;
   @NullableNumber(0) readonly total_tokens_change_percent!: number | null;
@@ -164,16 +164,16 @@ export class EvaluationView {
   @orNull(ComparisonView) readonly comparison!: ComparisonView | null;
 }
 
-/** The part of an experiment that its author may change. */
+/** The editable part of an experiment. */
 export type ExperimentSettings = Pick<
   ExperimentView,
   'name' | 'description' | 'modified_request' | 'headers' | 'prompt_variables' | 'model_parameters'
 >;
 
-/** The end of a model call, as its endpoint or its sender told it. Null: not known. */
+/** The outcome of a model call, as reported by its endpoint or its sender. Null: unknown. */
 export type CallResult = Omit<RunResultView, 'message' | 'trace_id'>;
 
-/** The call that an experiment is compared with; of a request of its author's own there is no more than that. */
+/** The call with which an experiment is compared. A request written by the author has no result and no thread. */
 export interface Original extends Pick<
   ExperimentView,
   'original_span_id' | 'original_trace_id' | 'original_request'
@@ -182,7 +182,6 @@ export interface Original extends Pick<
   readonly thread_id: string | null;
 }
 
-/** The end of a run. */
 export type RunEnd =
   | { readonly status: 'completed'; readonly result: RunResultView }
   | { readonly status: 'failed'; readonly error: string };

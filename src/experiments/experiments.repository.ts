@@ -18,9 +18,9 @@ interface LastRun {
   readonly run_id: string | null;
 }
 
-/** Seconds after which a run is over, whatever became of its server: longer than any run may take. */
-const longestRun = 90;
-const isDead = `status = 'running' AND run_started_at < now() - interval '${longestRun} seconds'`;
+/** Seconds after which a run counts as dead, longer than any run may take. */
+const maxRunSeconds = 90;
+const isDead = `status = 'running' AND run_started_at < now() - interval '${maxRunSeconds} seconds'`;
 const isRunning = `status = 'running' AND NOT (${isDead})`;
 const lost = 'The server ended before the run did';
 
@@ -89,7 +89,7 @@ export class ExperimentsRepository {
     return row;
   }
 
-  /** Another request makes a draft of it again. @returns false where there is none, or it runs */
+  /** Another request makes a draft of it again. @returns false if there is none, or it runs */
   async change(project: string, id: string, changes: Partial<ExperimentSettings>): Promise<boolean> {
     const fields = Object.entries(changes);
     const sets = fields.map(([name], at) => `${name} = $${at + 3}`);
@@ -102,7 +102,7 @@ export class ExperimentsRepository {
     return changed > 0;
   }
 
-  /** @returns its last run, if any; undefined where there was no such experiment */
+  /** @returns its last run, if any; undefined if there was no such experiment */
   async delete(project: string, id: string): Promise<LastRun | undefined> {
     const [rows] = await this.db.query<[LastRun[], number]>(
       'DELETE FROM experiments WHERE project = $1 AND id = $2 RETURNING run_id',
@@ -111,7 +111,7 @@ export class ExperimentsRepository {
     return rows[0];
   }
 
-  /** @returns the experiment as its run will have it; undefined where there is none, or it runs */
+  /** @returns the experiment as its run will have it; undefined if there is none, or it runs */
   async begin(project: string, id: string, runId: string): Promise<Experiment | undefined> {
     const [rows] = await this.db.query<[Experiment[], number]>(
       `UPDATE experiments
@@ -134,7 +134,7 @@ export class ExperimentsRepository {
     );
   }
 
-  /** @returns the run that went on; undefined where none did */
+  /** @returns the run that went on; undefined if none did */
   async cancel(project: string, id: string): Promise<LastRun | undefined> {
     const [rows] = await this.db.query<[LastRun[], number]>(
       `UPDATE experiments SET status = 'failed', error = 'The run was cancelled', updated_at = now()

@@ -10,7 +10,7 @@ interface FilledRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Members that say something about the experiment: no model is asked with them. */
+/** Members that describe the experiment and are not sent to the model. */
 const notForModels = ['name', 'description', 'headers', 'promptVariables', 'prompt_variables'];
 /** The answer comes in one piece. */
 const ofStreams = ['stream', 'stream_options'];
@@ -70,13 +70,13 @@ async function filledText(text: string, templates: Templates, place: string): Pr
 type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];
 
 /** Parsing takes the event loop about a millisecond for each KiB. */
-const longestTemplate = 32_768;
+const maxTemplateLength = 32_768;
 /** Sections within sections multiply: characters of all templates of a request together. */
-const mostFilled = 1_000_000;
+const maxFilled = 1_000_000;
 /** Characters that a token counts as, for the time that it takes. */
 const ofToken = 32;
 const deepest = 32;
-const mostParts = 32;
+const maxParts = 32;
 
 /** A template cannot be read, or its text would be too long. */
 export class TemplateError extends Error {
@@ -88,7 +88,7 @@ export class TemplateError extends Error {
  * no bound, and escapes for HTML, which prompts are not.
  */
 export class Templates {
-  private left = mostFilled;
+  private left = maxFilled;
   private readonly paths = new Map<string, readonly string[]>();
 
   /** @param variables JSON */
@@ -97,9 +97,9 @@ export class Templates {
   /** @throws TemplateError */
   async fill(template: string): Promise<string> {
     if (!template.includes('{{')) return template;
-    if (template.length > longestTemplate)
+    if (template.length > maxTemplateLength)
       throw new TemplateError(
-        `a text with variables may have ${longestTemplate} characters: put what is long into a variable`,
+        `a text with variables may have ${maxTemplateLength} characters: put what is long into a variable`,
       );
     // Other requests are served between one template and the next.
     await setImmediate();
@@ -121,7 +121,7 @@ export class Templates {
   private spend(characters: number): void {
     this.left -= characters;
     if (this.left < 0)
-      throw new TemplateError(`the variables make too much of it: ${mostFilled} characters are the most`);
+      throw new TemplateError(`the variables make too much of it: ${maxFilled} characters are the most`);
   }
 
   private filled([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
@@ -136,7 +136,7 @@ export class Templates {
   /** Split once, however often a section repeats it. */
   private pathOf(text: string): readonly string[] {
     const path = this.paths.get(text) ?? (text === '.' ? [] : text.split('.'));
-    if (path.length > mostParts) throw new TemplateError(`a name may have ${mostParts} parts`);
+    if (path.length > maxParts) throw new TemplateError(`a name may have ${maxParts} parts`);
     this.paths.set(text, path);
     this.spend(path.length);
     return path;

@@ -19,7 +19,7 @@ export function resultOf(span: SpanView): CallResult {
 /** Attributes that hold a whole request, in vLLora's words and in OpenInference's. */
 const wholeRequests = ['request', 'input.value'];
 
-/** @returns the chat request that a span tells of, as OpenAI has it; undefined where it tells of none, or it was cut */
+/** @returns the chat request of a span in OpenAI's format; undefined if it has none or it was truncated */
 export function requestOf({ model, attribute = {} }: SpanView): Json | undefined {
   const attributes = new AttributeLookup(attribute);
   const asked = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };

@@ -73,7 +73,7 @@ const tooMany = new Problem(
 export const connectionsFor = (openFiles: number): number =>
   Math.max(1, Math.min(maxConnections, Math.floor(openFiles / 2)));
 
-/** Maximum open files of this process; infinite if the system does not say. */
+/** Maximum open files of this process; Infinity if unknown. */
 function openFilesLimit(): number {
   try {
     return Number(

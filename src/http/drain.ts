@@ -3,10 +3,10 @@ import { Logger } from 'nestjs-pino';
 import { Lifecycle } from '../common/lifecycle.js';
 
 /**
- * At SIGTERM or SIGINT: readiness fails and new calls are refused, calls in flight end (up to a deadline), then
- * everything closes: pools, recorder, database. Under npm a Ctrl-C arrives twice: the second is ignored.
- * @param hasParent whoever started it did so for itself alone (`toolkeeper mcp`): its end, told by the channel between
- * them however it came, is a signal, too
+ * Shuts down gracefully on SIGTERM or SIGINT: readiness fails, new calls are refused, calls in flight may finish (up to
+ * a deadline), then pools, recorder and database close. Under npm a Ctrl-C arrives twice: the second is ignored.
+ * @param hasParent whether a parent (`toolkeeper mcp`) started this server for itself only. The end of the parent,
+ * detected by the closed channel, is then a signal too.
  */
 export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number, hasParent: boolean): void {
   const lifecycle = app.get(Lifecycle);

@@ -122,7 +122,7 @@ function knownRoutes(fastify: FastifyInstance): readonly KnownRoute[] {
   return routes;
 }
 
-/** A route without a declared access would be open to whoever has any key: the server does not start with one. */
+/** Fails the start if a route declares no access, because it would be open to every key. */
 function refuseUndeclared({ url, method, config = {} }: RouteOptions): void {
   if (accessOf(config) || docsRoute.test(url) || url === '*' || url === '/*') return;
   throw new Error(`The route ${[method].flat().join(', ')} ${url} declares neither @Scopes() nor @Public()`);

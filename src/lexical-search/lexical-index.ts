@@ -106,7 +106,7 @@ function termsIn(text: string, read: ReadTerms): Map<string, number> {
   return times;
 }
 
-/** Which items have a phrase whose words all stand in a query. Equal phrases are looked at once. */
+/** Finds items with a phrase whose words all occur in a query. Equal phrases are checked once. */
 export class PhraseIndex {
   /** Phrases by their rarest term, so that few of them are looked at. */
   private constructor(private readonly phrases: ReadonlyMap<string, readonly Phrase[]>) {}

@@ -22,7 +22,7 @@ interface LexicalEvidence {
 const halfStrength = 9;
 /** A long report need not be covered whole: this many rare words in common explain it. */
 const enoughWords = 6;
-/** Less than this in common ("pod", "service") says nothing. */
+/** Minimum overlap: less ("pod", "service") carries no information. */
 const tooLittle = 0.85;
 /** The score at which right answers part from noise, set on the tuned halves of test/eval. */
 const scale = { floor: 0, cut: 0.44 };

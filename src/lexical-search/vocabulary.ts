@@ -2,7 +2,7 @@ import { stemmer } from 'stemmer';
 
 /** The vocabulary of one kind of texts. */
 export interface Vocabulary {
-  /** Words that say nothing there. */
+  /** Stop words. */
   readonly stopWords: ReadonlySet<string>;
   /** Ways to write a word, and kinds of a thing, each with the word that stands for all of them. */
   readonly spellings: ReadonlyMap<string, string>;
@@ -62,7 +62,7 @@ function pairsOf(word: string): string[] {
   return letters.length < 2 ? letters : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
 }
 
-/** @returns the stem that is indexed and searched, or `null` for a word that says nothing */
+/** @returns the stem that is indexed and searched, or `null` for a stop word */
 function toTerm(word: string, { stopWords, spellings }: Vocabulary): string | null {
   const lower = word.toLowerCase();
   if (lower.length < 2 || stopWords.has(lower)) return null;

@@ -13,7 +13,7 @@ import {
 } from '../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../outbound/upstream-failure.js';
 
-/** The reason that a caller is told where there is no language model. */
+/** The error for callers if no language model is configured. */
 export const noLlm =
   'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY where the endpoint wants a key)';
 
@@ -39,7 +39,7 @@ export type ChatRequest = Readonly<Record<string, unknown>>;
 
 /** A model's answer to a chat request. */
 export interface Completion {
-  /** The model's words; empty where it only asked for tools. */
+  /** The model's words; empty if it only asked for tools. */
   readonly text: string;
   /** `choices[0].message` as the endpoint gave it. */
   readonly message: Readonly<Record<string, unknown>>;
@@ -47,7 +47,7 @@ export interface Completion {
   readonly body: Readonly<Record<string, unknown>>;
   /** Duration of the try that was answered. */
   readonly durationMs: number;
-  /** The trace in which a gateway has the call (`x-trace-id`); absent where it names none. */
+  /** The trace in which a gateway has the call (`x-trace-id`); absent if it names none. */
   readonly traceId: string | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface ChatOptions {
   readonly signal: AbortSignal;
 }
 
-/** A question is repeated while there is time: whoever waits for it waits for the rest of an analysis, too. */
+/** Requests are retried while there is time, because callers wait for the rest of an analysis anyway. */
 const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
 const tryMs = 60_000;
 const connections = 8;
@@ -79,7 +79,7 @@ export class LlmEndpoint {
       connections,
       timeoutMs: tryMs,
       maxResponseBytes: maxAnswerBytes,
-      tellsWhy: true,
+      quotesErrors: true,
     });
     this.calls = new UpstreamCalls(
       times,
@@ -89,14 +89,14 @@ export class LlmEndpoint {
   }
 
   /**
-   * @returns what the model said; empty where it only asked for tools
+   * @returns what the model said; empty if it only asked for tools
    * @throws as `complete` does
    */
   async chat(request: ChatRequest, options: ChatOptions): Promise<string> {
     return (await this.complete(request, options)).text;
   }
 
-  /** @throws UpstreamFailure when the endpoint gives no answer; the signal's reason when it aborts */
+  /** @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
   complete(request: ChatRequest, { headers, signal }: ChatOptions): Promise<Completion> {
     return this.calls.ask(
       {
@@ -130,7 +130,7 @@ interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
 }
 
 function completionIn(timed: unknown): Completion {
-  const { answer, ...told } = timed as TimedAnswer;
+  const { answer, ...figures } = timed as TimedAnswer;
   if (isDeeperThan(answer, writableLevels))
     throw new UpstreamFailure('invalid_answer', `its answer ${tooDeep}`);
   const body = objectIn(answer);
@@ -138,7 +138,7 @@ function completionIn(timed: unknown): Completion {
   const { message } = objectIn(first);
   if (!isObject(message))
     throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
-  return { ...told, text: textOf(message['content']), message, body };
+  return { ...figures, text: textOf(message['content']), message, body };
 }
 
 const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});

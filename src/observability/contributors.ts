@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Metric } from 'prom-client';
 
-/** How one part of the server is. Beside `status` and `message` it may carry figures; probes answer everybody. */
+/** Health of one part of the server, with optional figures. Probes are public, so nothing in it may be secret. */
 export interface PartHealth {
   readonly status: 'up' | 'degraded' | 'down';
   readonly message?: string;

@@ -69,7 +69,7 @@ export function withoutStatement(error: unknown): unknown {
   return logged;
 }
 
-/** Wherever they stand in a line: the passwords of URLs, and the bootstrap key. */
+/** Redacts passwords in URLs and the bootstrap key anywhere in a line. */
 export function withoutSecrets(line: string, adminKey: string | undefined): string {
   const clean = adminKey ? line.replaceAll(adminKey, '[redacted]') : line;
   return clean.replace(/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@');

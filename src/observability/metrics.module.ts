@@ -29,7 +29,7 @@ class MetricsController {
   }
 }
 
-/** /metrics. Each room declares its own metrics by nestjs-prometheus' providers, which stand in prom-client's registry. */
+/** Serves /metrics. Each module declares its metrics with nestjs-prometheus' providers. */
 @Global()
 @Module({})
 export class MetricsModule {
@@ -56,7 +56,7 @@ export class MetricsModule {
   }
 }
 
-/** A module of its own, because the controller of /metrics stands in nestjs-prometheus' module. */
+/** A separate module, because nestjs-prometheus' module registers the controller of /metrics. */
 @Global()
 @Module({ providers: [Contributors], exports: [Contributors] })
 class ContributorsModule {}

@@ -47,7 +47,7 @@ function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query);
 }
 
-/** Which HTTP request the running code belongs to: every log line it writes carries the id. */
+/** The current HTTP request, whose id is added to every log line. */
 @Injectable()
 export class RequestContext {
   private readonly storage = new AsyncLocalStorage<string>();

@@ -3,7 +3,7 @@ import { PinoLogger } from 'nestjs-pino';
 
 export type ToolLogEvent = 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate';
 
-/** One event of a tool, as it stands in the log beside the logger's timestamp and level. No payloads. */
+/** One event of a tool, logged with the logger's timestamp and level. Contains no payloads. */
 export interface ToolLogEntry {
   readonly tool: string;
   readonly event: ToolLogEvent;
@@ -39,7 +39,7 @@ export class ToolLog {
     this.logger[levelOf(entry)](entry, `tool ${entry.event}`);
   }
 
-  /** Lets a hot path skip building entries that nobody will see. */
+  /** Lets a hot path skip building entries that are not logged. */
   isVerbose(): boolean {
     return this.logger.logger.isLevelEnabled('debug');
   }

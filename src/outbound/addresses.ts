@@ -32,7 +32,7 @@ function portIn(digits: string | undefined): OnPort | undefined {
   return port > 0 && port < 65_536 ? { port } : undefined;
 }
 
-/** @returns the rule that one entry of `allowedHosts` says, or undefined when it says none */
+/** @returns the rule in an entry of `allowedHosts`; undefined if it is invalid */
 export function parseHostRule(entry: string): HostRule | undefined {
   if (isIP(entry) === 6) return { host: nameOf(entry), below: false };
   const [, star, host, digits] = /^(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
@@ -147,7 +147,7 @@ const metadata = new Set(
     .map((each) => ipaddr.parse(each).toNormalizedString()),
 );
 
-/** Whether clouds keep the keys of their machines there: nothing connects to such an address, whoever allows it. */
+/** Whether this is a cloud metadata address, which can never be allowed because it serves credentials. */
 export function isForbidden(address: string): boolean {
   const found = reached(address);
   return found.range() === 'linkLocal' || metadata.has(found.toNormalizedString());
@@ -165,7 +165,7 @@ export function isOwnAddress(address: string, port: number, ownPort: number | un
   if (port !== ownPort) return false;
   const found = reached(address);
   if (['loopback', 'unspecified'].includes(found.range())) return true;
-  // Those of now: an interface may come or go.
+  // Read on each call, because interfaces may change.
   const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return own.some((each) => reached(each.address).toNormalizedString() === found.toNormalizedString());
 }

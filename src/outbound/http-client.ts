@@ -15,8 +15,8 @@ export interface HttpClientSettings {
   /** Limit for the whole of a request: connecting, headers and body. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** A failure tells the beginning of what the service said about it: not for services whose answers may hold secrets. */
-  readonly tellsWhy?: boolean;
+  /** Whether an error quotes the start of the response. Off for services whose responses may contain secrets. */
+  readonly quotesErrors?: boolean;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -110,7 +110,7 @@ export class HttpClient {
       onHeaders?.(response.headers);
       return response;
     }
-    const why = this.settings.tellsWhy ? withoutToken(await beginningOf(response), headers) : '';
+    const why = this.settings.quotesErrors ? withoutToken(await beginningOf(response), headers) : '';
     drop(response);
     throw failureOf(response, why);
   }
@@ -159,7 +159,7 @@ const minTokenLength = 8;
 
 /**
  * RFC 9110's `Retry-After`: seconds, or a date.
- * @param now milliseconds since 1970
+ * @param now milliseconds since the epoch
  * @returns milliseconds to wait; 0 for a header that is absent, over or not understood
  */
 export function retryAfterMs(header: string | string[] | undefined, now: number): number {
@@ -218,7 +218,7 @@ function drop({ body }: Dispatcher.ResponseData): void {
   body.destroy();
 }
 
-/** Connection errors say most by their code; several addresses fail in one AggregateError without a message. */
+/** The code of a connection error is most informative. An AggregateError of several addresses has no message. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return [code, message].filter(Boolean).join(': ') || String(error);

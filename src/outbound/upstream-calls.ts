@@ -63,20 +63,20 @@ export class UpstreamCalls {
         }
       }, signal);
     } catch (error) {
-      // A circuit that opened meanwhile says less than what opened it.
+      // The error that opened the circuit is more informative than the open circuit.
       throw error instanceof UpstreamFailure ? (last ?? error) : error;
     }
   }
 
   /** A service that asks for more time than there is, is not asked again. */
   private retrying(deadline: Deadline) {
-    const { retries, pauseMs: firstMs, deadlineMs: longestMs } = this.settings;
+    const { retries, pauseMs: firstMs, deadlineMs: maxMs } = this.settings;
     let failures = 0;
     let pauseMs = 0;
     const again = handleWhen((error) => {
       if (!(error instanceof UpstreamFailure) || !error.mayTryAgain) return false;
       // Full jitter, so that many who failed together do not come back together.
-      pauseMs = Math.max(error.retryAfterMs, backOff(++failures, { firstMs, longestMs, jitter: 1 }));
+      pauseMs = Math.max(error.retryAfterMs, backOff(++failures, { firstMs, maxMs, jitter: 1 }));
       // A try that has less time than the first pause would prove nothing about the service.
       return pauseMs + firstMs <= deadline.remainingMs();
     });

@@ -4,7 +4,7 @@ import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
 import { alwaysFits, excessOfCaller, excessOfNames } from '../common/json-size.js';
 import { isObject } from '../common/json.js';
 
-/** The answer that a model reads: the result, the tool's fallback, or why there is neither. */
+/** The answer for a model: the result, the tool's fallback, or the error. */
 export interface ReadableAnswer {
   readonly failed: boolean;
   /** Any JSON value. */
@@ -25,16 +25,16 @@ export const readableProblem = ({ code, detail, details }: Problem): ReadableAns
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-/** A platform's own call, read. */
+/** A tool call parsed from a platform's own format. */
 export interface NativeCall {
   readonly id: string;
   readonly tool: string;
-  /** Absent where the model wrote arguments that are no JSON. */
+  /** Absent if the model's arguments are not valid JSON. */
   readonly input?: unknown;
   readonly malformed?: string;
-  /** Optional members may be written as null: OpenAI's strict mode has no other way. */
+  /** Whether null may stand for an absent member, as OpenAI's strict mode requires. */
   readonly nullsForAbsent?: boolean;
-  /** The answer as the platform takes it. */
+  /** Formats the answer for the platform. */
   readonly answer: (answer: ReadableAnswer, elapsedMs: number) => object;
 }
 
@@ -50,16 +50,15 @@ interface Wire {
   readonly function?: { readonly name?: string; readonly arguments?: unknown };
 }
 
-/** Forms of results. */
 export const resultFormats = ['openai', 'openai-responses', 'anthropic', 'distri', 'holmes'] as const;
 export type ResultFormat = (typeof resultFormats)[number];
 
 type ReadCall = Omit<NativeCall, 'answer'> & { readonly format: ResultFormat };
 
 /**
- * Reads a call as OpenAI (chat and responses), Anthropic or Distri write it.
- * @param format of the answer, by default the call's own
- * @returns undefined for what is none of these
+ * Parses a call in the format of OpenAI (chat or responses), Anthropic or Distri.
+ * @param format format of the answer, by default that of the call
+ * @returns undefined for any other format
  */
 export function nativeCall(wire: Wire, format?: ResultFormat): NativeCall | undefined {
   const call = openAiCall(wire) ?? responsesCall(wire) ?? anthropicCall(wire) ?? distriCall(wire);
@@ -116,7 +115,7 @@ const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, ela
   }),
 };
 
-/** HolmesGPT's StructuredToolResult: a result without anything in it is `no_data`. */
+/** HolmesGPT's StructuredToolResult; an empty result is `no_data`. */
 function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapsedMs: number): object {
   const isEmpty = value === undefined || value === null || value === '';
   return {
@@ -130,7 +129,7 @@ function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapse
   };
 }
 
-/** Models write arguments as a text, and an empty one for none. */
+/** Models send arguments as JSON text, or as empty text for none. */
 function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> {
   if (typeof given !== 'string') return { input: given ?? {} };
   if (given.trim() === '') return { input: {} };

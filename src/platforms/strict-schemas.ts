@@ -12,23 +12,23 @@ const kept = [
   ...['title', 'description', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['minItems', 'maxItems'],
 ];
-/** Keywords that may say more of a value's form than strict mode can. */
+/** Keywords that strict mode does not support and that may restrict a value further. */
 const beyondStrict = [
   ...['allOf', 'if', 'dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'],
   ...['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'],
 ];
 const definitions = ['$defs', 'definitions'] as const;
-const mostLevels = 10;
-const mostEnumMembers = 1_000;
+const maxLevels = 10;
+const maxEnumMembers = 1_000;
 /** Each null of an input is held against them. */
-const mostAlternatives = 16;
+const maxAlternatives = 16;
 /** A null that stands deeper is not looked for: no input may be so deep. */
 const deepestNull = 200;
 
 /** The schema has no strict form. */
 class NotStrict extends Error {}
 
-/** @returns the schema of an object in OpenAI's strict form; undefined where it has none */
+/** @returns the schema of an object in OpenAI's strict form; undefined if it has none */
 export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
     const found = { root: schema, members: 0 };
@@ -38,7 +38,7 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
       const own = Object.entries(schema[place]);
       root[place] = Object.fromEntries(own.map(([name, each]) => [name, strict(each, 1, found)]));
     }
-    return found.members > mostEnumMembers ? undefined : root;
+    return found.members > maxEnumMembers ? undefined : root;
   } catch (error) {
     if (error instanceof NotStrict) return undefined;
     throw error;
@@ -52,7 +52,7 @@ interface Found {
 }
 
 function strict(schema: unknown, level: number, found: Found): Record<string, unknown> {
-  if (!isObject(schema) || level > mostLevels || beyondStrict.some((keyword) => keyword in schema))
+  if (!isObject(schema) || level > maxLevels || beyondStrict.some((keyword) => keyword in schema))
     throw new NotStrict();
   const { $ref, anyOf = schema['oneOf'], type, enum: members } = schema;
   if ($ref !== undefined) {
@@ -62,7 +62,7 @@ function strict(schema: unknown, level: number, found: Found): Record<string, un
   if (Array.isArray(anyOf)) {
     const isUnclear = formed(anyOf).length > 1 && formed(anyOf).some(hasOptional);
     const isNested = anyOf.some((each) => hasAlternatives(resolved(each, found.root)));
-    if ('properties' in schema || isUnclear || isNested || anyOf.length > mostAlternatives)
+    if ('properties' in schema || isUnclear || isNested || anyOf.length > maxAlternatives)
       throw new NotStrict();
     return { ...keptOf(schema), anyOf: anyOf.map((each) => strict(each, level, found)) };
   }
@@ -86,7 +86,7 @@ function strictObject(schema: JsonSchema, level: number, found: Found): Record<s
   const isOpen = members.length === 0 ? additionalProperties !== false : Boolean(additionalProperties);
   const unsaid = [...beyondStrict, 'anyOf', 'oneOf', '$ref'];
   const isUnknown = (name: unknown): boolean => !members.some(([member]) => member === name);
-  if (isOpen || level > mostLevels || unsaid.some((keyword) => keyword in schema)) throw new NotStrict();
+  if (isOpen || level > maxLevels || unsaid.some((keyword) => keyword in schema)) throw new NotStrict();
   if ((required as unknown[]).some(isUnknown)) throw new NotStrict();
   const closed = members.map(([name, member]) => {
     const own = strict(member, level + 1, found);

@@ -55,7 +55,7 @@ export const toolFormats = {
 export type ToolFormat = keyof typeof toolFormats;
 export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
-/** Those in which a platform can be told to keep to the schema. */
+/** Formats in which a platform can enforce the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
 
 /** A schema without a strict form is given as it is. */
@@ -95,11 +95,11 @@ const extras = [
   'default',
 ];
 /** References are written out where they stand, which may make more of a schema than a model reads. */
-const mostParameters = 1_000;
+const maxParameters = 1_000;
 
 /** The properties of an object's schema as the parameters of a HolmesGPT tool. */
 export function holmesParameters(root: JsonSchema): Record<string, HolmesParameter> {
-  let left = mostParameters;
+  let left = maxParameters;
 
   /** @param within references that this one stands in: one that holds itself is written out once */
   function parameter(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {

@@ -61,7 +61,7 @@ const runOf = (changes: Partial<ToolRun> = {}): ToolRun => ({
 
 function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), revision = '1') {
   const shown: [string, string[]][] = [];
-  const source = { kind: 'catalogue', longestMs: 2_000, revision, search } as const;
+  const source = { kind: 'catalogue', maxMs: 2_000, revision, search } as const;
   const memory: Pick<ShownPlaybooks, 'remember'> = {
     remember: (id, playbooks) => shown.push([id, playbooks.map(({ playbook_id: each }) => each)]),
   };

@@ -67,7 +67,7 @@ export function getPlaybooks(
     published,
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['incidents', 'playbooks'],
-    timeoutMs: source.longestMs,
+    timeoutMs: source.maxMs,
     cacheTtlMs,
     upstream: 'Playbook search',
     // Its answers are about errors.

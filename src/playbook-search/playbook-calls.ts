@@ -136,7 +136,7 @@ export interface PlaybookUsageSample {
 }
 
 interface Investigation {
-  /** When it last called a tool, and when a playbook tool; milliseconds since 1970. */
+  /** When it last called a tool, and when a playbook tool; milliseconds since the epoch. */
   calledAt: number;
   askedAt: number;
 }

@@ -10,9 +10,9 @@ export interface RankRequest {
   readonly threshold: number;
   /** Playbooks that will be shown at most; a ranker may leave out the rest, but not with `explain`. */
   readonly limit: number;
-  /** Each ranked playbook says how its confidence came about. */
+  /** Whether each ranked playbook explains its confidence. */
   readonly explain?: boolean;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -32,14 +32,14 @@ export interface RankExplanation {
 
 export interface RankedPlaybook {
   readonly playbookId: string;
-  /** 0 to 1, calibrated: 0.70 separates what is worth showing from noise, whatever the ranker. */
+  /** 0 to 1, calibrated for every ranker: 0.70 separates relevant playbooks from noise. */
   readonly confidence: number;
   /** Only where the request asked for it. */
   readonly explanation?: RankExplanation;
 }
 
 export interface Ranked {
-  /** Those with a confidence above 0, by confidence descending, then id ascending. */
+  /** Playbooks with a confidence above 0, by confidence descending, then id ascending. */
   readonly playbooks: readonly RankedPlaybook[];
   /** The reason why this ranking is poorer than it should be, in one word; undefined: it is not. */
   readonly degraded?: string | undefined;

@@ -19,7 +19,7 @@ export interface FoundPlaybooks {
   readonly answer: PlaybookAnswer;
   /** Time for which it may answer equal searches, in milliseconds; 0: none; absent: as long as the revision stays. */
   readonly ttlMs?: number;
-  /** The source could not be asked now: this is what it said before. */
+  /** Whether the source failed and this is its earlier answer. */
   readonly stale?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface FoundPlaybooks {
 export interface PlaybookSource {
   readonly kind: 'catalogue' | 'data_storage';
   /** The longest that a search takes, in milliseconds. */
-  readonly longestMs: number;
+  readonly maxMs: number;
   /** Another one whenever an equal search may find something else. Read for every call: it must cost nothing. */
   readonly revision: string;
   /**
@@ -37,7 +37,7 @@ export interface PlaybookSource {
   search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks>;
 }
 
-/** An execution's metadata says how old its answer is. */
+/** Records the age of an answer in the metadata of the execution. */
 export function noteAge(
   notes: ExecutionNotes,
   { ttlMs, stale }: Pick<FoundPlaybooks, 'ttlMs' | 'stale'>,

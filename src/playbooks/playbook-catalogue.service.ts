@@ -54,7 +54,7 @@ export interface ImportItem {
 @Injectable()
 export class PlaybookCatalogueService {
   private readonly logger = new Logger(PlaybookCatalogueService.name);
-  /** After each change of what search may show that was made here; those of other replicas are the database's to tell. */
+  /** Emits after each local change of searchable playbooks. The database notifies of changes by other replicas. */
   readonly changed = new TypedEvents<void>((error) => this.logger.error(error));
 
   constructor(private readonly repository: PlaybooksRepository) {}
@@ -62,7 +62,7 @@ export class PlaybookCatalogueService {
   /**
    * Stores a new version, which becomes the latest.
    * @param createdBy who stores it, where that is known
-   * @throws Problem `conflict` when the version exists, `invalid_request` when it is not greater than the latest
+   * @throws Problem `conflict` if the version exists, `invalid_request` when it is not greater than the latest
    */
   async create(playbook: CreatePlaybookBody, createdBy: string | null = null): Promise<PlaybookCreatedView> {
     const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
@@ -96,7 +96,7 @@ export class PlaybookCatalogueService {
     return pageFrom(rows, ({ playbook_id }) => playbook_id, limit);
   }
 
-  /** @throws Problem `not_found` when the id has no version at all */
+  /** @throws Problem `not_found` if the id has no version at all */
   async versions(id: string, includeDisabled: boolean): Promise<PlaybookVersionsView> {
     const rows = await this.repository.versions(id);
     if (rows.length === 0) throw new Problem('not_found', `There is no playbook ${id}`);
@@ -125,7 +125,7 @@ export class PlaybookCatalogueService {
     return { playbook_id: id, from, to, changes: jsonDiff(authored(before), authored(after)) };
   }
 
-  /** @throws Problem `not_found`, or `conflict` when the version's status does not allow it */
+  /** @throws Problem `not_found`, or `conflict` if the version's status does not allow it */
   async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
     const row = await this.repository.setStatus(key, change, (status) => {
       if (status === undefined) throw missing(key);
@@ -138,7 +138,7 @@ export class PlaybookCatalogueService {
     return row;
   }
 
-  /** @throws Problem `not_found`, or `conflict` when the execution was reported with the other outcome before */
+  /** @throws Problem `not_found`, or `conflict` if the execution was reported with the other outcome before */
   async recordOutcome(key: VersionKey, outcome: Outcome): Promise<PlaybookOutcomeView> {
     const counted = await this.repository.addOutcome(key, outcome);
     if (counted) return { ...counted, counted: true };

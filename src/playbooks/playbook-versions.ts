@@ -23,7 +23,7 @@ export interface StatusChange {
   readonly reason: string | undefined;
 }
 
-/** A version that somebody wants to be stored. */
+/** A proposed version. */
 export interface ProposedVersion {
   readonly playbook: CreatePlaybookBody;
   readonly contentHash: string;

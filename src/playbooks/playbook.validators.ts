@@ -67,7 +67,7 @@ function areLabels(value: unknown): boolean {
   );
 }
 
-/** The procedure: an object, or text in whatever format its executor reads. */
+/** The procedure: an object, or text in the executor's format. */
 export const Content = Ruled(`must be an object (at most ${maxContentDepth} levels deep) or text`, (value) =>
   typeof value === 'string' ? value.trim() !== '' : isObject(value) && !isDeeperThan(value, maxContentDepth),
 );

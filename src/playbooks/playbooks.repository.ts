@@ -38,7 +38,7 @@ const authoredNames = authored.replaceAll(/ (text\[\]|[a-z]+)(,|$)/g, '$2');
 
 /** One state of the catalogue. */
 interface SearchableCatalogue {
-  /** Revision of the database: another one after every change, whoever made it. */
+  /** Revision of the catalogue, which changes with every change by any replica. */
   readonly revision: string;
   /** Sorted by id. */
   readonly playbooks: readonly SearchablePlaybook[];

@@ -13,48 +13,48 @@ import type {
   TerminationReason,
 } from './pool.types.js';
 
-/** The kinds of message: the answer to an open request, something beside that, or no message of the protocol at all. */
-export type Heard = 'answer' | 'aside' | 'stray';
+/** The answer to an open request, another message of the protocol, or none of its messages. */
+export type MessageKind = 'answer' | 'aside' | 'stray';
 
-/** The listeners for the answer to one request; exactly one of the two is called, or none after `forget`. */
+/** Callbacks of one request: exactly one of `answered` and `failed` is called, or none after `forget`. */
 export interface Exchange {
-  /** The call it belongs to, for notices that name it so. */
+  /** The call that the request belongs to, for notices that name it by this id. */
   readonly executionId?: string | undefined;
-  /** Its caller is gone; the tool was asked to end it. */
+  /** Why the request was abandoned and its cancellation sent to the tool. */
   readonly givenUp?: TerminationReason;
-  /** @param outputText the answer as it was written */
+  /** @param outputText the answer as the tool wrote it */
   answered(reply: Reply, outputBytes: number, outputText?: string): void;
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
-  /** The tool said something about it; absent where nobody listens. */
+  /** Receives notices about the request. */
   readonly noticed?: NoticeListener | undefined;
 }
 
 const idMember = /"id"\s*:\s*"?([\w-]+)/g;
 const answerMember = /"(jsonrpc|result|error)"\s*:/;
-/** A tool that logs what it was asked repeats the request, with its id. */
+/** Excludes a tool's log of the request itself, which repeats its id. */
 const looksLikeAnswer = (text: string): boolean => answerMember.test(text) && !/"method"\s*:/.test(text);
 
 /**
- * The requests that are open on one process, and what each of its messages means to them: answers are matched by id,
- * an answer that nobody waits for is dropped. Knows nothing of pipes.
+ * The open requests of one process. Matches incoming messages to them by id and drops answers to unknown requests.
+ * Independent of pipes.
  */
 export class Conversation {
   private readonly open = new Map<string, Exchange>();
-  /** A request was cancelled: from now on what names no request may be about that one. */
+  /** Set once a request was cancelled: messages without an id may then belong to that one. */
   private hasCancelled = false;
 
-  /** @param hear gets the requests of the process, and its notifications that are no notices */
+  /** @param handle receives requests of the process, and its notifications that are not notices */
   constructor(
-    private readonly say: (output: ProcessOutput) => void,
+    private readonly emit: (output: ProcessOutput) => void,
     private readonly readNotice: Dialect['readNotice'] = readOwnNotice,
-    private readonly hear: (message: JsonObject) => void = () => undefined,
+    private readonly handle: (message: JsonObject) => void = () => undefined,
   ) {}
 
   get size(): number {
     return this.open.size;
   }
 
-  /** Why the open requests were given up, when that holds for every one of them. */
+  /** Why the open requests were abandoned; undefined if any of them was not. */
   get givenUp(): TerminationReason | undefined {
     let reason: TerminationReason | undefined;
     for (const exchange of this.open.values()) {
@@ -72,29 +72,29 @@ export class Conversation {
     this.open.set(id, exchange);
   }
 
-  /** Drops the request: its answer, should it come, is passed over. */
+  /** Drops a request; a late answer to it is ignored. */
   forget(id: string): void {
     this.open.delete(id);
   }
 
-  /** The tool is asked to end a request; `exchange` gets its answer. */
+  /** Marks a request as cancelled; `exchange` receives its answer from now on. */
   cancel(id: string, exchange: Exchange): void {
     this.hasCancelled = true;
     this.open.set(id, exchange);
   }
 
-  receive(message: JsonObject, bytes: number, text?: string): Heard {
+  receive(message: JsonObject, bytes: number, text?: string): MessageKind {
     const isRpc = message.jsonrpc === '2.0';
     const isAnswer = 'result' in message || 'error' in message;
     const id = idOf(message.id);
     if (!isAnswer && 'method' in message) {
       if (!isRpc) return 'stray';
       if (id === undefined) return this.notified(message);
-      this.hear(message);
+      this.handle(message);
       return 'aside';
     }
     if (id === undefined) return isRpc ? this.unaddressed(message.error, bytes) : 'stray';
-    // An answer that nobody waits for any more, or no message of this protocol, such as a log record in JSON.
+    // A late answer, or JSON outside of the protocol, such as a log record.
     if (!this.open.has(id)) return isRpc ? 'aside' : 'stray';
     if (!isRpc && !isAnswer) return 'stray';
     const reply = replyIn(message);
@@ -106,8 +106,8 @@ export class Conversation {
   }
 
   /**
-   * A text that is not read and may be an answer: no other will come, so its request fails at once.
-   * @returns whether it names an open request
+   * Fails the open request that unparsable text seems to answer, because no other answer will come.
+   * @returns whether the text names an open request
    */
   broken(text: string, why: string): boolean {
     if (this.open.size === 0 || !looksLikeAnswer(text)) return false;
@@ -129,8 +129,8 @@ export class Conversation {
     for (const exchange of exchanges) exchange.failed(reason, message, ending);
   }
 
-  /** The tool could not read a request; with one open there is no doubt which. */
-  private unaddressed(error: unknown, bytes: number): Heard {
+  /** Handles an error without an id: the tool could not parse a request, which is known if only one is open. */
+  private unaddressed(error: unknown, bytes: number): MessageKind {
     const reply = errorReply(error);
     const only = this.only();
     if (only === undefined || !reply) return 'stray';
@@ -138,16 +138,16 @@ export class Conversation {
     return 'answer';
   }
 
-  private notified(message: JsonObject): Heard {
-    const said = this.readNotice(message.method, message.params);
-    if (said === 'malformed') return 'stray';
-    if (said === 'unknown') {
-      this.hear(message);
+  private notified(message: JsonObject): MessageKind {
+    const addressed = this.readNotice(message.method, message.params);
+    if (addressed === 'malformed') return 'stray';
+    if (addressed === 'unknown') {
+      this.handle(message);
       return 'aside';
     }
-    const exchange = this.addressee(said);
-    const { notice } = said;
-    if (notice.type === 'log') this.say({ type: 'log', notice, executionId: exchange?.executionId });
+    const exchange = this.addressee(addressed);
+    const { notice } = addressed;
+    if (notice.type === 'log') this.emit({ type: 'log', notice, executionId: exchange?.executionId });
     exchange?.noticed?.(notice);
     return 'aside';
   }
@@ -159,7 +159,7 @@ export class Conversation {
     return named === undefined ? undefined : this.open.get(named);
   }
 
-  /** The id of the one request that a message without an id can only be about. */
+  /** The id of the only open request, to which a message without an id must belong. */
   private only(): string | undefined {
     if (this.hasCancelled || this.open.size !== 1) return undefined;
     const [id] = this.open.keys();

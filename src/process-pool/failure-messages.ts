@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
 import { type GiveUpReason, PoolFailure, type ProcessSpec } from './pool.types.js';
 
-/** Characters of a line in a message. It stands at the end, so that a secret which is cut off there can be told. */
+/** Maximum characters of a quoted line. Quotes end their message, so that the redactor finds a secret cut off there. */
 export const quotedChars = 200;
 
-/** The message to a caller whose request ran and was given up after `totalMs`. */
+/** The message for a request that was abandoned after `totalMs` while it ran. */
 export const givenUpRunning = (reason: GiveUpReason, totalMs: number, unread = ''): string =>
   ({
     timeout: `The tool did not answer within ${totalMs} ms${unread}`,
@@ -12,7 +12,7 @@ export const givenUpRunning = (reason: GiveUpReason, totalMs: number, unread = '
     shutting_down: 'The server stopped while the tool ran',
   })[reason];
 
-/** The same for a request that never reached a process; `why` is the probable cause of the wait. */
+/** The message for a request that never reached a process; `why` is the probable cause of the wait. */
 export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: string): string =>
   ({
     timeout: `No process of the tool was free within ${totalMs} ms: ${why}`,
@@ -23,18 +23,18 @@ export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: strin
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
 
-/** Adds the last line that was no message: an answer may have got lost in it. */
+/** Quotes the last unparsed line, which may be a malformed answer. */
 export const lastUnread = (line: string | undefined): string =>
-  line === undefined ? '' : `; the last line that it wrote is no message: ${line.slice(0, quotedChars)}`;
+  line === undefined ? '' : `; the last line that it wrote is not a message: ${line.slice(0, quotedChars)}`;
 
 export const lateStart = (ms: number, unread: string | undefined): string =>
   `It did not answer "initialize" within ${ms} ms${lastUnread(unread)}`;
 
-/** The message to a caller when no process can be had. */
+/** The message for a request when no process can be started. */
 export const cannotStart = (tool: string, error: string): string =>
   `Tool "${tool}" cannot be started: ${error}`;
 
-/** Requests that a pool does not take at all. */
+/** Failures of requests that a pool does not accept. */
 export const refusals = {
   queueFull: (tool: string, capacity: number) =>
     new PoolFailure('queue_full', `Tool "${tool}" has ${capacity} calls running and waiting already`),
@@ -42,9 +42,9 @@ export const refusals = {
   cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };
 
-/** One sentence for whoever registered the executable. */
+/** Explains a spawn error to the author of the registration, in one sentence. */
 export function whyNotStarted(error: NodeJS.ErrnoException, { command, cwd }: ProcessSpec): string {
-  // The system says ENOENT for a missing folder, a missing command and a missing interpreter alike.
+  // ENOENT can mean a missing folder, command or interpreter.
   if (!isFolder(cwd)) return `The working directory "${cwd}" does not exist`;
   switch (error.code) {
     case 'ENOENT':

@@ -4,19 +4,18 @@ import type { JsonObject } from '../common/json.js';
 import type { Reply } from './pool.types.js';
 
 /**
- * One request on its line; ids are strings, as shell tools send them back most easily. U+2028 and U+2029 may stand raw
- * in JSON, but Node's readline, which the Node template uses, takes them for line ends.
+ * Encodes a request as one line. Ids are strings, which shell tools echo most easily. U+2028 and U+2029 are escaped:
+ * they are valid in JSON, but Node's readline, which the Node template uses, splits lines at them.
  */
 export function encodeRequest(id: string, method: string, params: object): string {
   return encode({ jsonrpc: '2.0', id, method, params });
 }
 
-/** One notification on its line: nothing answers it. */
 export function encodeNotification(method: string, params: object): string {
   return encode({ jsonrpc: '2.0', method, params });
 }
 
-/** The answer to a request of the process, under the id that it gave. */
+/** @param id as the process sent it */
 export function encodeReply(id: unknown, reply: Reply): string {
   return encode({ jsonrpc: '2.0', id, ...reply });
 }
@@ -28,27 +27,28 @@ function encode(message: object): string {
   return `${/[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json}\n`;
 }
 
-const ids = 0x4000_0000;
+/** Below 2^30, so that V8 stores the ids as small integers. */
+const idRange = 0x4000_0000;
 
 /**
- * The id of a process's next request, a whole number. Not the next number: a tool that answers under an id near the
- * right one by mistake must not answer the request that comes next. Small enough for the engine's small integers.
- * @param open the ids that wait for an answer
+ * A random request id. Ids are not consecutive, so that a tool that answers with an id off by one does not answer the
+ * next request by mistake.
+ * @param open ids of the requests that wait for an answer
  */
 export function freshId(open: { has(id: string): boolean }): string {
   for (;;) {
-    const id = String(Math.floor(Math.random() * ids));
+    const id = String(Math.floor(Math.random() * idRange));
     if (!open.has(id)) return id;
   }
 }
 
-/** Python and Node tools echo the string; some turn it into a number. */
+/** The id as text: some tools turn it into a number. */
 export function idOf(id: unknown): string | undefined {
   if (typeof id === 'string' && id !== '') return id;
   return typeof id === 'number' ? String(id) : undefined;
 }
 
-/** @returns the reply that a message holds, or the rule of JSON-RPC that it breaks */
+/** @returns the reply in a message, or the rule of JSON-RPC that it breaks */
 export function replyIn(message: JsonObject): Reply | string {
   if (message.jsonrpc !== '2.0') return 'its answer lacks "jsonrpc": "2.0"';
   // JSON-RPC 1 style answers carry both members, one of them null.
@@ -64,19 +64,19 @@ export function errorReply(error: unknown): Reply | undefined {
   return { error: { code: code as number, message, ...(data === undefined ? {} : { data }) } };
 }
 
-/** Maximum characters of one write: more lines would hardly make it cheaper, and it may fill the pipe. */
-const gatheredChars = 16_384;
+/** Characters after which a batch is written: larger batches save little and may fill the pipe. */
+const maxBatchChars = 16_384;
 
-/** Writes lines to a process: those that come together, as those of all calls whose starts were recorded at once do, share one system call. */
+/** Writes lines to a process, batching those of one tick, such as calls whose starts were recorded together. */
 export class LineWriter {
-  /** Lines to be written when those who bring more of them have had their turn. */
+  /** Lines to write at the end of the current tick. */
   private outgoing = '';
-  /** A write filled the pipe: nothing more should be written until it drains. */
+  /** Whether a write filled the pipe, so that nothing more should be written until it drains. */
   congested = false;
 
   constructor(private readonly stdin: () => Writable | undefined) {}
 
-  /** Bytes, or characters, that wait to be read. */
+  /** Bytes in the pipe's buffer plus characters not written yet. */
   get waiting(): number {
     return (this.stdin()?.writableLength ?? 0) + this.outgoing.length;
   }
@@ -84,10 +84,10 @@ export class LineWriter {
   write(line: string): void {
     if (this.outgoing === '') process.nextTick(() => this.flush());
     this.outgoing += line;
-    if (this.outgoing.length >= gatheredChars) this.flush();
+    if (this.outgoing.length >= maxBatchChars) this.flush();
   }
 
-  /** Writes what is left; nothing may follow. */
+  /** Flushes and closes the stream. */
   end(): void {
     this.flush();
     this.stdin()?.end();

@@ -8,31 +8,31 @@ export type LaunchEvents = {
   exit: [code: number | null, signal: NodeJS.Signals | null];
 };
 
-/** To be listened to, not to be piped: a chunk of `data` is good until its listeners return. */
+/** Must not be piped: the buffer of a `data` chunk is reused after its listeners return. */
 export type OutputStream = Pick<Readable, 'on' | 'off' | 'pause' | 'resume' | 'destroy' | 'readableEnded'>;
 
 /**
- * A process that is about to run. It says `spawn` and later `exit`, or it says `error` and nothing else (a system
- * error, whose `code` tells why it does not run); never before the launcher has returned it.
+ * A process being started. Emits `spawn` and later `exit`, or only `error` (a system error with a `code`), but nothing
+ * before the launcher has returned it.
  */
 export interface LaunchedProcess {
-  /** Known from `spawn` on, as the streams are. */
+  /** Set from `spawn` on, like the streams. */
   readonly pid: number | undefined;
   readonly stdin: Writable;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   on<E extends keyof LaunchEvents>(event: E, listener: (...of: LaunchEvents[E]) => void): this;
-  /** Signals its whole group, also before `spawn`; nothing after `exit`. At `exit` the rest of the group is killed. */
+  /** Signals the process group, even before `spawn` but not after `exit`. The rest of the group is killed at `exit`. */
   kill(signal: NodeJS.Signals): void;
 }
 
 /**
  * Starts an executable as the leader of its own process group, with three pipes.
- * @throws when it cannot even be tried
+ * @throws if the start cannot be attempted
  */
 export type Launcher = (spec: ProcessSpec) => LaunchedProcess;
 
-/** Starts an executable from this very process, whose event loop stands still for the time of a fork. */
+/** Starts an executable directly. Forking blocks the event loop. */
 export const launch: Launcher = ({ command, args, cwd, env }) => {
   const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   const { pid } = child;
@@ -41,7 +41,7 @@ export const launch: Launcher = ({ command, args, cwd, env }) => {
     try {
       return !ended && process.kill(-(pid ?? NaN), signal);
     } catch {
-      // ESRCH or EPERM: a group that is gone, or runs as another user, is no error. The caller can do no more.
+      // ESRCH or EPERM: the group has ended or runs as another user. There is nothing else to do.
       return false;
     }
   };

@@ -1,4 +1,4 @@
-/** The lines that a writer may still write: `perSecond` on average, as many at once. */
+/** A token bucket for lines: `perSecond` on average, with bursts of the same size. */
 export class LineBudget {
   private left: number;
   private at: number;
@@ -13,8 +13,8 @@ export class LineBudget {
   }
 
   /**
-   * Takes a line before it is written. A budget that is spent opens again when it is half full, so that a flood leaves
-   * stretches that can be read and not single lines.
+   * Reserves one line before it is written. A spent budget reopens when it is half full, so that a flood leaves readable
+   * blocks rather than single lines.
    */
   take(): boolean {
     this.refill();
@@ -26,8 +26,8 @@ export class LineBudget {
   }
 
   /**
-   * Charges lines that stand there already, which may overdraw it; fewer than none are given back.
-   * @returns milliseconds until it is overdrawn no more; 0: it is not
+   * Charges lines that were written already, which may overdraw the budget. A negative number is a refund.
+   * @returns milliseconds until the budget is no longer overdrawn; 0 if it is not
    */
   charge(lines: number): number {
     if (lines <= 0 && this.left === this.perSecond) return 0;

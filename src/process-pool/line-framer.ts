@@ -3,11 +3,11 @@ import { Buffer } from 'node:buffer';
 /** Receives whole lines. */
 export interface LineSink {
   /**
-   * One line without its newline; `bytes` is its length on the wire. Invalid UTF-8 reads as U+FFFD.
-   * @returns false: no more lines now
+   * One line without its newline; `bytes` is its length on the wire. Invalid UTF-8 is replaced by U+FFFD.
+   * @returns false to pause: `push` returns before the next line
    */
   line(text: string, bytes: number): boolean;
-  /** A line is longer than the cap; nothing more will be said. */
+  /** A line exceeds `maxBytes`; no more calls follow. */
   overflow(): void;
 }
 
@@ -17,11 +17,11 @@ const nothing = Buffer.alloc(0);
 
 /**
  * Splits a byte stream into lines of at most `maxBytes` bytes. An unfinished line is kept in a buffer that doubles as it
- * grows: a concatenation for every chunk costs nine times as much at 1 MB a line, and a list of chunks a hundred times
- * its bytes where they come singly.
+ * grows. Concatenating every chunk costs nine times as much for a line of 1 MB, and a list of one-byte chunks takes a
+ * hundred times the memory.
  */
 export class LineFramer {
-  /** Holds the unfinished line, which is so many bytes long. */
+  /** The unfinished line, in the first `keptBytes` bytes. */
   private kept = nothing;
   private keptBytes = 0;
   private closed = false;
@@ -32,8 +32,8 @@ export class LineFramer {
   ) {}
 
   /**
-   * @param chunk may be written over when this returns
-   * @returns how many of its bytes were taken: all, unless no more lines are wanted now
+   * @param chunk may be reused by the caller after the call
+   * @returns the number of bytes consumed: all, unless the sink paused
    */
   push(chunk: Buffer): number {
     let from = 0;
@@ -48,13 +48,13 @@ export class LineFramer {
     return chunk.length;
   }
 
-  /** The stream ended: what came after the last newline is a line too. */
+  /** Ends the stream: text after the last newline is a line too. */
   end(): void {
     if (!this.closed && this.keptBytes > 0) this.finishLine(nothing, 0, 0);
     this.close();
   }
 
-  /** Nothing more is wanted; what still arrives is dropped. */
+  /** Drops the unfinished line and all further input. */
   close(): void {
     this.closed = true;
     this.forget();

@@ -13,7 +13,7 @@ function read(lines: readonly string[], maxBytes = 10_000) {
       seen.messages.push(message);
       seen.bytes.push(bytes);
     },
-    noise: (text) => text.trim() && seen.noise.push(text.trimEnd()),
+    unparsed: (text) => text.trim() && seen.noise.push(text.trimEnd()),
     broken: () => false,
     overflow: () => seen.overflows++,
   });
@@ -155,7 +155,7 @@ describe('MessageReader', () => {
     const counts: number[] = [];
     const reader = new MessageReader(10_000_000, {
       message: () => undefined,
-      noise: (_text, count) => counts.push(count),
+      unparsed: (_text, count) => counts.push(count),
       broken: () => false,
       overflow: () => undefined,
     });

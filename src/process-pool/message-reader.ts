@@ -1,20 +1,20 @@
 import type { JsonObject } from '../common/json.js';
 import { brace, bracket, endOfString, excessOf, type JsonLimits, quote } from '../common/json-size.js';
 
-/** Receives the objects of a tool's output. */
+/** Receives the parsed output of a tool. */
 export interface MessageSink {
-  /** A JSON object; `bytes` is its length on the wire, `text` what stood there. */
+  /** A JSON object; `text` is its source and `bytes` its length on the wire. */
   message(message: JsonObject, bytes: number, text: string): void;
-  /** A line that belongs to no JSON object; or `lines` of them with `bytes` in all, and `text` says so. */
-  noise(text: string, lines: number, bytes: number): void;
-  /** A text that is not read, and why; it may be the answer to a request. @returns false: it is noise */
+  /** A line outside of any JSON object, or a summary of `lines` such lines with `bytes` in total. */
+  unparsed(text: string, lines: number, bytes: number): void;
+  /** Text that could not be parsed, and why. @returns false if it answers no request and is unparsed output */
   broken(text: string, why: string): boolean;
-  /** An object is longer than the cap. */
+  /** An object exceeds `maxBytes`. */
   overflow(): void;
 }
 
 interface Candidate {
-  /** Its lines; those before the last `open` are joined in blocks. */
+  /** Lines of the object; all but the last `open` of them are joined into blocks. */
   readonly text: string[];
   open: number;
   lines: number;
@@ -22,22 +22,22 @@ interface Candidate {
   depth: number;
 }
 
-/** Of a message, asked before it is parsed: so many objects and lists take about 0.1 s to read. */
+/** Limits of a message, checked before it is parsed: 100,000 objects and lists take about 0.1 s to parse. */
 const limits: JsonLimits = { levels: 128, holders: 100_000, values: Infinity };
-/** Shorter messages are not looked through: whatever their depth, they cost little. */
+/** Shorter messages are within the limits, or cheap to parse at any depth. */
 const maxUncounted = 2_000;
-/** Deep messages that answer nothing, such as notices, are read up to this length: parsing them costs little. */
+/** Deep messages that answer no request, such as notices, are parsed up to this length. */
 const maxDeepAside = 65_536;
 
-/** Maximum lines of a discarded candidate that are shown; the others are counted. */
+/** Maximum lines of a discarded candidate to report; the others are only counted. */
 const shownLines = 20;
-/** Lines are joined by so many: each by itself takes up to thirty times its bytes. */
+/** Lines joined into one string, because a separate string takes up to thirty times the bytes of a short line. */
 const linesPerBlock = 1_024;
 
 /**
- * Reads JSON objects from lines: one a line as the protocol says, or one pretty-printed over several lines, as shell
- * tools tend to answer. A line that cannot be part of a JSON text ends such an object, so that a stray brace in a
- * tool's chatter swallows no answer. No line is read more than a few times, whatever becomes of it.
+ * Reads JSON objects from lines: one per line as the protocol requires, or pretty-printed over several lines, as shell
+ * tools often answer. A line that cannot be part of a JSON text ends the object, so that a stray brace in unparsed
+ * output does not swallow an answer. Each line is scanned a bounded number of times.
  */
 export class MessageReader {
   private candidate: Candidate | undefined;
@@ -52,14 +52,14 @@ export class MessageReader {
     const excess = excessIn(text);
     if (excess !== undefined) {
       if (this.sink.broken(text, excess)) return;
-      if (bytes > maxDeepAside) return this.sink.noise(text, 1, bytes);
+      if (bytes > maxDeepAside) return this.sink.unparsed(text, 1, bytes);
     }
     const message = parseObject(text);
     if (message) return this.sink.message(message, bytes, text);
     this.open(text, bytes);
   }
 
-  /** The output ended; an unfinished object is noise. */
+  /** Ends the input; an unfinished object becomes unparsed output. */
   end(): void {
     this.dropCandidate();
   }
@@ -67,7 +67,7 @@ export class MessageReader {
   private open(text: string, bytes: number): void {
     const depth = opensObject(text) ? depthAfter(text, 0) : undefined;
     if (depth === undefined || depth === 0) {
-      if (!this.sink.broken(text, notJson)) this.sink.noise(text, 1, bytes);
+      if (!this.sink.broken(text, notJson)) this.sink.unparsed(text, 1, bytes);
       return;
     }
     this.candidate = { text: [text], open: 1, lines: 1, bytes, depth };
@@ -112,21 +112,21 @@ export class MessageReader {
     this.candidate = undefined;
     if (this.sink.broken(candidate.text.join('\n'), why)) return;
     const shown = candidate.text.slice(0, shownLines).join('\n').split('\n', shownLines);
-    for (const line of shown) this.sink.noise(line, 1, line.length);
+    for (const line of shown) this.sink.unparsed(line, 1, line.length);
     const more = candidate.lines - shown.length;
-    if (more > 0) this.sink.noise(`… and ${more} more lines of no JSON object`, more, candidate.bytes);
+    if (more > 0) this.sink.unparsed(`… and ${more} more lines of no JSON object`, more, candidate.bytes);
   }
 }
 
 const notJson = 'is not JSON';
 
-/** Of long messages. @returns the limit that it exceeds, in words */
+/** @returns the limit that a long message exceeds, as text */
 const excessIn = (text: string): string | undefined =>
   text.length > maxUncounted ? excessOf(text, limits) : undefined;
 
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);
 
-/** A protocol message at the line's very beginning: what was being read can only have been noise. */
+/** Whether a line starts a protocol message, so that the object being read cannot be one. */
 const beginsAnew = (text: string): boolean => text.startsWith('{') && text.includes('"jsonrpc"');
 
 function parseObject(text: string): JsonObject | undefined {
@@ -144,14 +144,14 @@ function parseObject(text: string): JsonObject | undefined {
 const space = 32;
 const firstNotAscii = 128;
 const byteOrderMark = 0xfeff;
-/** Character codes that may stand outside strings: white space, separators, numbers, the letters of true, false and null. */
+/** Characters allowed outside strings: white space, separators, digits and the letters of true, false and null. */
 const plain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
   ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
 );
 
 /**
- * How deep in objects and arrays a JSON text is after one more line.
- * @returns undefined when the line cannot stand in a JSON text; strings never span lines there
+ * The nesting depth of a JSON text after one more line.
+ * @returns undefined if the line cannot be part of a JSON text, in which strings never span lines
  */
 function depthAfter(text: string, before: number): number | undefined {
   let depth = before;

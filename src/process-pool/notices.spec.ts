@@ -106,7 +106,7 @@ describe('notices of a running call', () => {
       { type: 'log', level: 'warn', message: 'careful', data: { n: 1 } },
     ]);
     expect(lab.of('log')).toMatchObject([{ executionId: 'ex-1', notice: { message: 'careful' } }]);
-    expect(lab.of('noise')).toEqual([]);
+    expect(lab.of('unparsed')).toEqual([]);
   });
 
   it('harm nobody where nobody follows; those about other calls and of other methods are dropped', async () => {
@@ -123,13 +123,13 @@ describe('notices of a running call', () => {
       result: 'said',
     });
     expect(notices).toEqual([]);
-    expect(lab.of('noise')).toEqual([]);
+    expect(lab.of('unparsed')).toEqual([]);
   });
 
   it('count as stray lines when they are malformed', async () => {
     const messages = [progress({ progress: 'much' }), { method: 'log', params: [] }];
     await call(lab.pool(), { action: 'say', messages });
-    expect(lab.of('noise').map(({ line }) => line)).toEqual([
+    expect(lab.of('unparsed').map(({ line }) => line)).toEqual([
       '{"jsonrpc":"2.0","method":"progress","params":{"progress":"much"}}',
       '{"jsonrpc":"2.0","method":"log","params":[]}',
     ]);

@@ -26,7 +26,7 @@ function reader({ linesPerSecond = 1_000, isOpen = true } = {}) {
     (...why) => aborted.push(why.join(' ')),
   );
   const strayLines = (): number =>
-    said.reduce((sum, each) => sum + (each.type === 'noise' ? each.lines : 0), 0);
+    said.reduce((sum, each) => sum + (each.type === 'unparsed' ? each.lines : 0), 0);
   return { stdout, stderr, said, aborted, conversation, output, strayLines };
 }
 
@@ -59,7 +59,7 @@ describe('what a process writes beside its answers', () => {
       await nextTurn();
     }
     await until(() => strayLines() === lines.length, { what: 'all of it' });
-    expect(said.map((each) => each.type === 'noise' && each.line)).toEqual(lines);
+    expect(said.map((each) => each.type === 'unparsed' && each.line)).toEqual(lines);
     await new Promise<void>((done) => output.readRest(done));
   });
 
@@ -98,7 +98,7 @@ describe('what a process writes beside its answers', () => {
     const before = heap();
     for (let n = 0; n < 60; n++) stdout.write(`${'x'.repeat(1_000_000)}\n`);
     await until(() => said.length === 60, { what: 'all lines' });
-    expect(said[0]).toEqual({ type: 'noise', line: 'x'.repeat(500), lines: 1 });
+    expect(said[0]).toEqual({ type: 'unparsed', line: 'x'.repeat(500), lines: 1 });
     expect(heap() - before).toBeLessThan(20_000_000);
     await new Promise<void>((done) => output.readRest(done));
   });
@@ -138,7 +138,7 @@ describe('a process', () => {
       expect(await result(pool, { action: 'big', bytes: 1_000_000 })).toHaveLength(1_000_000);
     }
     expect(bench.lab.of('spawn')).toHaveLength(1);
-    expect(bench.lab.of('noise')).toHaveLength(1_500);
+    expect(bench.lab.of('unparsed')).toHaveLength(1_500);
   });
 
   it('is heard to its end: an answer after many lines counts, though it exited long before they are read', async () => {
@@ -148,6 +148,6 @@ describe('a process', () => {
     const pool = bench.lab.pool({ spec: bench.lab.spec(['-c', script], 'bash'), linesPerSecond: 40_000 });
     expect((await call(pool, {})).reply).toEqual({ result: 7 });
     expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'exit', exitCode: 0 });
-    expect(bench.lab.of('noise')).toHaveLength(30_000);
+    expect(bench.lab.of('unparsed')).toHaveLength(30_000);
   });
 });

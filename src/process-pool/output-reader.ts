@@ -6,28 +6,28 @@ import type { LaunchedProcess, OutputStream } from './launcher.js';
 import { MessageReader } from './message-reader.js';
 import type { PoolFailureReason, ProcessLimits, ProcessOutput } from './pool.types.js';
 
-const noiseChars = 500;
-/** A line, and each KiB, is one unit of work; so many in one turn of the event loop take well under a millisecond. */
+const maxUnparsedChars = 500;
+/** Each line and each KiB is one unit of work; this many take well under a millisecond. */
 const unitsPerTurn = 128;
 const unitBytes = 1_024;
-/** While no request is open a process has nothing to say: what it writes then counts so many times more. */
+/** Factor for output while no request is open, when a process has nothing to write. */
 const idleFactor = 10;
-/** Free lines beside each answer, such as an empty one or a few of a log. */
+/** Lines credited for each answer, such as an empty one or a few log lines. */
 const freeLines = 10;
-/** A process is ended when it has written this much of its budget too much, in milliseconds. */
-const mostOverMs = 10_000;
-/** Turns of the event loop without output after which an ended process has nothing more in its pipes. */
+/** Overdraft of the budget after which a process is killed, in milliseconds. */
+const maxOverdraftMs = 10_000;
+/** Event loop turns without output after which the pipes of an ended process count as empty. */
 const quietTurns = 2;
-/** A grandchild that goes on writing must not hold an ended process for ever. */
+/** Limit of turns, for a grandchild that keeps writing to the pipes of an ended process. */
 const maxTurns = 1_024;
 
-/** Ends the process for what it wrote; nothing more is read. */
+/** Kills the process for its output; nothing more is read. */
 type Abort = (cause: 'output' | 'flood', reason: PoolFailureReason, message: string) => void;
 
 /**
- * Reads what a process writes and bounds what that may cost: the work of one turn of the event loop, and by a budget for
- * each second all that answers no request. A process far over its budget is ended. Answers are free, for there is one to
- * each request, and so is stderr while one is open.
+ * Reads the output of a process with bounded work per event loop turn, and with a budget per second for output that
+ * answers no request. A process far over its budget is killed. Answers are free, because there is one per request, and
+ * so is stderr while a request is open.
  */
 export class OutputReader {
   private readonly framer: LineFramer;
@@ -37,19 +37,19 @@ export class OutputReader {
   private readonly budget: LineBudget;
   /** The end of stderr. */
   readonly tail: ByteTail;
-  /** Lines to be charged to the budget when the chunk is read; fewer than none are given back. */
+  /** Lines to charge to the budget after the current chunk; negative: a refund. */
   private owed = 0;
   private isLast = false;
-  /** Since this was last looked at. */
+  /** Whether anything was read since `readRest` last checked. */
   private hasRead = false;
-  /** The last line that was no message, and when it came (performance.now()). */
-  private lastNoise = { line: '', at: -Infinity };
+  /** The last unparsed line and its time (performance.now()). */
+  private lastUnparsed = { line: '', at: -Infinity };
 
   constructor(
     { stdout, stderr }: LaunchedProcess,
     private readonly limits: ProcessLimits,
     private readonly conversation: Conversation,
-    private readonly say: (output: ProcessOutput) => void,
+    private readonly emit: (output: ProcessOutput) => void,
     private readonly abort: Abort,
   ) {
     const { maxLineBytes, linesPerSecond, stderrBytes } = limits;
@@ -59,8 +59,8 @@ export class OutputReader {
       this.end('output', 'output_too_large', `The tool's answer is over ${maxLineBytes} bytes`);
     this.messages = new MessageReader(maxLineBytes, {
       message: (message, bytes, text) => this.message(message, bytes, text),
-      noise: (text, lines, bytes) => this.noise(text, lines, bytes),
-      // A process that has ended has crashed, whatever stands in its last line.
+      unparsed: (text, lines, bytes) => this.unparsed(text, lines, bytes),
+      // After the end a broken line does not matter: the request fails as crashed.
       broken: (text, why) => !this.isLast && this.conversation.broken(text, why),
       overflow,
     });
@@ -69,14 +69,14 @@ export class OutputReader {
     this.stderr = new PacedStream(stderr, (chunk) => this.readStderr(chunk));
   }
 
-  /** The last line that was no message, if it came after that time (performance.now()). */
+  /** The last unparsed line, if it arrived after `time` (performance.now()). */
   unreadSince(time: number): string | undefined {
-    return this.lastNoise.at >= time ? this.lastNoise.line : undefined;
+    return this.lastUnparsed.at >= time ? this.lastUnparsed.line : undefined;
   }
 
   /**
-   * The process has ended; what it wrote before still counts. Its pipes are read until they are quiet, not until they
-   * close: a grandchild may hold them open. Every turn polls them once, so that what the kernel holds is seen.
+   * Reads the remaining output of an ended process. The pipes are read until they are quiet, not until they close,
+   * because a grandchild may hold them open. Each turn polls them once for data in the kernel's buffers.
    */
   readRest(done: () => void): void {
     this.isLast = true;
@@ -111,7 +111,7 @@ export class OutputReader {
     this.hasRead = true;
     if (this.isIdle) this.charge(1 + chunk.length / unitBytes);
     this.tail.push(chunk);
-    this.say({ type: 'stderr', chunk });
+    this.emit({ type: 'stderr', chunk });
     this.keepWithinBudget();
     return chunk.length;
   }
@@ -123,20 +123,21 @@ export class OutputReader {
   }
 
   private message(message: JsonObject, bytes: number, text: string): void {
-    const heard = this.conversation.receive(message, bytes, text);
-    if (heard === 'stray') this.noise(text, 1, bytes);
-    else if (heard === 'aside') this.charge(1 + bytes / unitBytes);
+    const kind = this.conversation.receive(message, bytes, text);
+    if (kind === 'stray') this.unparsed(text, 1, bytes);
+    else if (kind === 'aside') this.charge(1 + bytes / unitBytes);
     else this.owed -= freeLines * idleFactor;
   }
 
-  private noise(text: string, lines: number, bytes: number): void {
+  private unparsed(text: string, lines: number, bytes: number): void {
     this.charge(lines + bytes / unitBytes);
-    // A part of a long text would keep the whole of it in memory: it is copied.
-    const start = text.length > noiseChars ? Buffer.from(text.slice(0, noiseChars)).toString() : text;
+    // Copied, because a slice would keep the whole text in memory.
+    const start =
+      text.length > maxUnparsedChars ? Buffer.from(text.slice(0, maxUnparsedChars)).toString() : text;
     const line = start.trimEnd().replaceAll('\n', ' ');
     if (line === '') return;
-    this.lastNoise = { line, at: performance.now() };
-    this.say({ type: 'noise', line, lines });
+    this.lastUnparsed = { line, at: performance.now() };
+    this.emit({ type: 'unparsed', line, lines });
   }
 
   private charge(lines: number): void {
@@ -146,11 +147,11 @@ export class OutputReader {
   private keepWithinBudget(): void {
     const overMs = this.owed === 0 ? 0 : this.budget.charge(this.owed);
     this.owed = 0;
-    if (overMs > mostOverMs && !this.isLast)
+    if (overMs > maxOverdraftMs && !this.isLast)
       this.end('flood', 'protocol_error', tooMuch(this.limits.linesPerSecond));
   }
 
-  /** Its stderr may still tell why. */
+  /** Stops reading stdout. stderr stays open: it may still explain the failure. */
   private end(...why: Parameters<Abort>): void {
     this.isLast = true;
     this.framer.close();
@@ -161,11 +162,10 @@ export class OutputReader {
 
 const tooMuch = (lines: number): string =>
   `The tool wrote over ${lines} lines a second beside its answers (${lines / idleFactor} while no call is open) ` +
-  `for ${mostOverMs / 1_000} s`;
+  `for ${maxOverdraftMs / 1_000} s`;
 
 /**
- * A stream that is read in portions: after a portion it is left alone until the next turn of the event loop. Without
- * portions one turn would read as long as there is something to read, up to 2 MiB.
+ * Reads a stream in portions, one per event loop turn. Otherwise one turn would read all available data, up to 2 MiB.
  */
 class PacedStream {
   private left = unitsPerTurn;
@@ -173,8 +173,8 @@ class PacedStream {
   private closed = false;
 
   /**
-   * @param take gets a chunk, which may be written over when it returns
-   * @returns how many of its bytes were taken; the others are given to it again in the next turn
+   * @param take receives a chunk, whose buffer may be reused after the call, and returns the number of bytes consumed;
+   * the others are passed to it again in the next turn
    */
   constructor(
     private readonly stream: Pick<OutputStream, 'on' | 'pause' | 'resume'>,
@@ -187,12 +187,12 @@ class PacedStream {
     });
   }
 
-  /** Whether the stream waits for its next portion. */
+  /** Whether the stream is paused until the next turn. */
   get isBehind(): boolean {
     return this.left <= 0 && !this.closed;
   }
 
-  /** Takes units off the portion of this turn; without any left the stream pauses. */
+  /** Subtracts units from this turn's portion and pauses the stream if none is left. */
   spend(units: number): void {
     if (this.left <= 0) return;
     this.left -= units;
@@ -201,7 +201,7 @@ class PacedStream {
     setImmediate(() => this.goOn());
   }
 
-  /** Drops the rest: the reader wants no more. */
+  /** Drops all further input. */
   close(): void {
     this.closed = true;
     this.rest = undefined;
@@ -212,7 +212,7 @@ class PacedStream {
     if (taken < chunk.length && !this.closed) this.rest = Buffer.from(chunk.subarray(taken));
   }
 
-  /** Node resumes its child processes' streams when they exit: chunks then come although the stream is paused. */
+  /** Keeps a chunk that arrives while paused: Node resumes the streams of a child process when it exits. */
   private keep(chunk: Buffer): void {
     this.stream.pause();
     if (!this.closed) this.rest = Buffer.concat(this.rest ? [this.rest, chunk] : [chunk]);
@@ -231,8 +231,8 @@ class PacedStream {
 const firstBytes = 1_024;
 
 /**
- * Keeps the last `maxBytes` bytes of a stream, such as stderr, in one buffer: a flood takes no memory but that, for
- * buffers of its own for each chunk would be freed only when the collector comes round.
+ * Keeps the last `maxBytes` bytes of a stream, such as stderr, in one buffer. Keeping the chunks instead would hold a
+ * flood in memory until the garbage collector runs.
  */
 export class ByteTail {
   private bytes = Buffer.alloc(0);
@@ -240,20 +240,20 @@ export class ByteTail {
 
   constructor(private readonly maxBytes: number) {}
 
-  /** @param chunk may be written over when this returns */
+  /** @param chunk may be reused by the caller after the call */
   push(chunk: Buffer): void {
-    // The last zero bytes are not all of them.
+    // `slice(-maxBytes)` would keep everything if `maxBytes` is 0.
     const end = chunk.subarray(Math.max(0, chunk.length - this.maxBytes));
     if (this.length + end.length > this.bytes.length) this.makeRoom(end.length);
     this.length += end.copy(this.bytes, this.length);
   }
 
-  /** The end of what was kept, at most `maxBytes` bytes long, without white space at its end. */
+  /** The last `maxBytes` bytes as text, without trailing white space. */
   text(maxBytes = this.maxBytes): string {
     return this.bytes.toString('utf8', Math.max(0, this.length - maxBytes), this.length).trimEnd();
   }
 
-  /** The buffer grows with what is written, for most processes say next to nothing; a full one drops its oldest bytes. */
+  /** Grows the buffer on demand, because most processes write little; a full one drops its oldest bytes. */
   private makeRoom(wanted: number): void {
     const kept = Math.min(this.length, this.maxBytes - wanted);
     const from = this.bytes;

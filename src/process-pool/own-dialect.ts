@@ -3,20 +3,20 @@ import { isObject, type JsonObject } from '../common/json.js';
 import type { AddressedNotice, Capabilities, Dialect, Handshake, Reply } from './pool.types.js';
 import { type NoticeLevel, noticeLevels, type ToolNotice } from '../common/tool-notice.js';
 
-/** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
+/** Supported protocol versions, newest first. 1.1 adds notifications and capabilities to 1.0. */
 export const protocolVersions = ['1.1', '1.0'] as const;
 
 /**
- * The parameters of `initialize`, which every process is asked first. `protocolVersion` stays at 1.0: older tools may
- * insist on it. A tool that knows more chooses from the list.
+ * The parameters of `initialize`, the first request to every process. `protocolVersion` stays at 1.0 because older tools
+ * may require it. Newer tools choose from the list.
  */
 export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
 
 /** The protocol of docs/tools/protocol.md. */
 export const ownDialect: Dialect = {
   methods: { execute: 'execute', health: 'health' },
-  begin(talk, said) {
-    talk.ask('initialize', initializeParams, (reply) => said(readHandshake(reply)));
+  begin(sender, onHandshake) {
+    sender.request('initialize', initializeParams, (reply) => onHandshake(readHandshake(reply)));
     return () => undefined;
   },
   readNotice,
@@ -24,7 +24,7 @@ export const ownDialect: Dialect = {
   asksAfterCancel: false,
 };
 
-/** @returns what the tool says of itself, or a sentence that says why its answer is none */
+/** @returns the handshake, or a sentence that says why the answer is invalid */
 export function readHandshake(reply: Reply): Handshake | string {
   if ('error' in reply) {
     return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
@@ -54,7 +54,7 @@ function notSpoken(version: unknown): string {
   return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${spoken}`;
 }
 
-/** A capability is declared by `true`, or by an object: room for options that we do not know yet. */
+/** A capability is declared by `true` or by an object, which leaves room for future options. */
 function readCapabilities(declared: unknown): { readonly capabilities?: Capabilities } {
   if (!isObject(declared)) return {};
   const has = (name: keyof Capabilities): boolean => declared[name] === true || isObject(declared[name]);
@@ -75,12 +75,12 @@ export function text<K extends string>(
 
 /** Characters of a notice's message that are kept. */
 export const maxNoticeChars = 4_096;
-/** Levels of a notice's data: deeper ones could not be written again. */
+/** Maximum nesting of a notice's data: deeper data could not be serialised again. */
 const maxDataLevels = 64;
 
 /**
  * Reads a notification of a tool.
- * @returns `unknown` for a method that is none of ours (JSON-RPC: ignored), `malformed` for one without its members
+ * @returns `unknown` for other methods, which JSON-RPC ignores; `malformed` if required members are missing
  */
 export function readNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {
   if (method !== 'progress' && method !== 'log') return 'unknown';
@@ -110,7 +110,7 @@ export function readLog({ level, message, data }: JsonObject): ToolNotice | unde
   };
 }
 
-/** Words of syslog and MCP for the same. */
+/** Level names of syslog and MCP. */
 const otherLevels = new Map<unknown, NoticeLevel>([
   ['notice', 'info'],
   ['warning', 'warn'],

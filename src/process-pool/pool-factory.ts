@@ -5,10 +5,10 @@ import { ProcessPool } from './process-pool.js';
 import { StartSlots } from './start-slots.js';
 import { ToolSpawner } from './tool-spawner.js';
 
-/** Makes the pools of all tools, which share one spawner and the start slots. */
+/** Creates the pools of all tools, which share one spawner and the start slots. */
 @Injectable()
 export class PoolFactory {
-  /** Sessions with servers elsewhere are no processes: they are not counted. */
+  /** Unlimited, because sessions with remote servers are not processes. */
   private readonly unbounded = new StartSlots();
 
   constructor(
@@ -16,7 +16,7 @@ export class PoolFactory {
     private readonly slots: StartSlots,
   ) {}
 
-  /** @param elsewhere starts sessions with a server that runs elsewhere, instead of processes */
+  /** @param elsewhere starts sessions with a remote server instead of processes */
   create(settings: PoolSettings, elsewhere?: Launcher): ProcessPool {
     return elsewhere
       ? new ProcessPool(settings, this.unbounded, elsewhere)
@@ -24,8 +24,8 @@ export class PoolFactory {
   }
 
   /**
-   * Runs `work`, which starts one process that belongs to no pool and ends with it, when there is a slot for it.
-   * @throws PoolFailure `timeout` if there was none within `waitMs`
+   * Runs `work`, which starts and ends one process outside of any pool, when a slot is free.
+   * @throws PoolFailure `timeout` if no slot was free within `waitMs`
    */
   runOnce<T>(waitMs: number, work: (launcher: Launcher) => Promise<T>, elsewhere?: Launcher): Promise<T> {
     return elsewhere ? work(elsewhere) : this.slots.run(waitMs, () => work(this.spawner.launch));

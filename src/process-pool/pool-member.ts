@@ -3,45 +3,45 @@ import type { Launcher } from './launcher.js';
 import { PoolProcess, type ProcessEvent } from './pool-process.js';
 import type {
   Ending,
+  ExpiryReason,
   PoolFailureReason,
   PoolSettings,
   RequestNotes,
   TerminationReason,
-  WornBy,
 } from './pool.types.js';
 import type { Slot } from './start-slots.js';
 
 type MemberState =
-  /** A successor starts while the worn one that it `replaces` goes on serving. */
+  /** Starting; the expired process that it `replaces`, if any, keeps serving meanwhile. */
   | { readonly name: 'starting'; readonly replaces: PoolMember | undefined }
   | {
       readonly name: 'ready';
       readonly since: number;
-      /** Its own limits of requests and of age. */
-      readonly mostRequests: number;
-      readonly wornAt: number;
-      /** The limit it reached: a successor is to take its place. */
-      worn?: WornBy;
+      /** Its own limits of requests and age. */
+      readonly maxRequests: number;
+      readonly expiresAt: number;
+      /** The limit that it reached, so that it must be replaced. */
+      expired?: ExpiryReason;
     }
-  /** It takes no more requests and ends as soon as none runs on it: gently or at once. */
+  /** Takes no more requests and ends after the running ones, by `stop` or `kill`. */
   | { readonly name: 'leaving'; readonly reason: TerminationReason; readonly by: 'stop' | 'kill' };
 
-/** A process draws its limits between this share of the pool's and all of it. */
-const leastShare = 0.75;
-const keptStrayLines = 5;
+/** A process draws its limits between this share and the whole of the pool's limits. */
+const minShare = 0.75;
+const maxStrayLines = 5;
 
 /** One process of a pool, from start to end. Times are those of performance.now(). */
 export class PoolMember {
   readonly process: PoolProcess;
   readonly begunAt = performance.now();
-  /** Ids of the requests that run on it. */
+  /** Ids of the running requests. */
   readonly running = new Set<string>();
   state: MemberState;
-  /** End of its last request, or of its predecessor's; 0 when neither has served anybody. */
+  /** End of its last request or of its predecessor's; 0 if there was none. */
   lastUsedAt = 0;
-  /** Requests given to it; health checks do not count. */
+  /** Number of requests assigned to it, without health checks. */
   served = 0;
-  /** Ids of requests that nobody waits for any more, until the tool has ended them. */
+  /** Ids of abandoned requests that the tool has not ended yet. */
   private readonly cancelling = new Set<string>();
   /** Calls that it answered. */
   answers = 0;
@@ -53,13 +53,13 @@ export class PoolMember {
     launcher: Launcher,
     readonly slot: Slot,
     replaces: PoolMember | undefined,
-    say: (member: PoolMember, event: ProcessEvent) => void,
+    emit: (member: PoolMember, event: ProcessEvent) => void,
   ) {
     this.state = { name: 'starting', replaces };
-    this.process = new PoolProcess(settings.spec, settings, launcher, (event) => say(this, event));
+    this.process = new PoolProcess(settings.spec, settings, launcher, (event) => emit(this, event));
   }
 
-  /** 0 as long as it has none. */
+  /** 0 until the process has one. */
   get pid(): number {
     return this.process.pid ?? 0;
   }
@@ -86,32 +86,33 @@ export class PoolMember {
     return this.state.name === 'ready' ? performance.now() - this.state.since : 0;
   }
 
-  get worn(): WornBy | undefined {
-    return this.state.name === 'ready' ? this.state.worn : undefined;
+  get expired(): ExpiryReason | undefined {
+    return this.state.name === 'ready' ? this.state.expired : undefined;
   }
 
   /**
-   * It answered `initialize`.
-   * @param random 0 to 1: how near its own limits come to the pool's
+   * Marks the process as ready, after its answer to `initialize`.
+   * @param random 0 to 1, scales its own limits
    * @returns the process that it replaces
    */
   ready(random: () => number): PoolMember | undefined {
     const replaced = this.state.name === 'starting' ? this.state.replaces : undefined;
-    // It has been idle for as long as its predecessor: a pool that nobody uses must still become idle.
+    // Inherits the idle time of its predecessor, so that replacements do not keep an unused pool alive.
     if (replaced) this.lastUsedAt = replaced.idleSince;
     const { keepAlive, maxRequests, maxAgeMs } = this.settings;
     const own = (limit: number): number =>
-      keepAlive && limit > 0 ? limit * (leastShare + (1 - leastShare) * random()) : Infinity;
+      keepAlive && limit > 0 ? limit * (minShare + (1 - minShare) * random()) : Infinity;
     const since = performance.now();
-    const [mostRequests, ageMs] = [Math.ceil(own(maxRequests)), own(maxAgeMs)];
-    this.state = { name: 'ready', since, mostRequests, wornAt: since + ageMs };
+    const [ownMaxRequests, ageMs] = [Math.ceil(own(maxRequests)), own(maxAgeMs)];
+    this.state = { name: 'ready', since, maxRequests: ownMaxRequests, expiresAt: since + ageMs };
     return replaced;
   }
 
-  /** A request was given to it. */
+  /** Counts an assigned request. */
   used(): void {
     this.served++;
-    if (this.state.name === 'ready' && this.served >= this.state.mostRequests) this.state.worn ??= 'requests';
+    if (this.state.name === 'ready' && this.served >= this.state.maxRequests)
+      this.state.expired ??= 'requests';
   }
 
   answered(): void {
@@ -119,22 +120,22 @@ export class PoolMember {
     this.lastUsedAt = performance.now();
   }
 
-  /** Whether it ended because it had answered. */
+  /** Whether it exited right after its first answer, as a tool that handles one request only. */
   endsAfterAnswer({ exitCode }: Ending): boolean {
     return exitCode === 0 && this.answers === 1 && performance.now() - this.lastUsedAt < 1_000;
   }
 
-  /** Looks at its age and, where that is limited, its memory; undefined when that cannot be known. */
+  /** Checks its age and, if limited, its memory. @param residentBytes returns undefined if unknown */
   inspect(residentBytes: (pid: number) => number | undefined): void {
     const { keepAlive, maxRssBytes } = this.settings;
-    if (this.state.name !== 'ready' || this.state.worn) return;
-    // A process that served nobody has what it needs to start: its successor would need it, too.
+    if (this.state.name !== 'ready' || this.state.expired) return;
+    // The memory of an unused process is what a start needs, so its successor would need it too.
     const mayBeLarge = keepAlive && maxRssBytes > 0 && this.served > 0;
-    if (performance.now() >= this.state.wornAt) this.state.worn = 'age';
-    else if (mayBeLarge && (residentBytes(this.pid) ?? 0) > maxRssBytes) this.state.worn = 'memory';
+    if (performance.now() >= this.state.expiresAt) this.state.expired = 'age';
+    else if (mayBeLarge && (residentBytes(this.pid) ?? 0) > maxRssBytes) this.state.expired = 'memory';
   }
 
-  /** `kill` outdoes an earlier `stop`; otherwise the first reason stands. */
+  /** Ends the process when no request runs. `kill` overrides an earlier `stop`; otherwise the first reason is kept. */
   leave(reason: TerminationReason, by: 'stop' | 'kill'): void {
     if (this.state.name !== 'leaving' || (this.state.by === 'stop' && by === 'kill')) {
       this.state = { name: 'leaving', reason, by };
@@ -142,7 +143,7 @@ export class PoolMember {
     this.endIfDone();
   }
 
-  /** A request failed on it. */
+  /** Ends the process after a failed request. */
   failed(reason: PoolFailureReason): void {
     if (reason === 'output_too_large') this.leave('output', 'kill');
     else this.leave(reason === 'protocol_error' ? 'protocol' : 'crash', 'kill');
@@ -154,9 +155,9 @@ export class PoolMember {
   }
 
   /**
-   * Has the tool end a request that was given up; it holds its slot until the tool has answered.
-   * @param over called once; `inTime`: the tool answered within its grace (to the request, or in MCP to a ping), the
-   * process is as good as before
+   * Cancels an abandoned request, which holds its slot until the tool has answered.
+   * @param over called once; `inTime`: the tool answered within the grace period (to the request, or in MCP to a ping),
+   * so that the process can be reused
    */
   cancel(id: string, givenUp: TerminationReason, over: (inTime: boolean) => void): void {
     let awaited: string | undefined = id;
@@ -177,10 +178,10 @@ export class PoolMember {
   stray(line: string, lines: number): void {
     this.strayLines += lines;
     this.lastStrayLines.push(line);
-    if (this.lastStrayLines.length > keptStrayLines) this.lastStrayLines.shift();
+    if (this.lastStrayLines.length > maxStrayLines) this.lastStrayLines.shift();
   }
 
-  /** The notes on a request that fails on this process; with `ending`, on how the process ended, too. */
+  /** Notes for a request that failed on this process; with `ending`, also how the process ended. */
   evidence(ending?: Ending): RequestNotes {
     return {
       stderrTail: ending?.stderrTail ?? this.process.stderrTail(),
@@ -189,13 +190,13 @@ export class PoolMember {
     };
   }
 
-  /** Requests that hold a slot on it. */
+  /** Number of requests that hold a slot. */
   private get occupied(): number {
     return this.running.size + this.cancelling.size;
   }
 }
 
-/** The processes of one pool, from the oldest to the newest, and how many are in which state. */
+/** The processes of one pool, oldest first, with counts by state. */
 export class MemberList extends Set<PoolMember> {
   get starting(): number {
     return this.count(({ state }) => state.name === 'starting');
@@ -205,12 +206,12 @@ export class MemberList extends Set<PoolMember> {
     return this.count(({ isReady }) => isReady);
   }
 
-  /** Ready, but taking no request now. */
+  /** Number of ready processes without a free slot. */
   get full(): number {
     return this.count((member) => member.isReady && member.isFull);
   }
 
-  /** All but those that are about to end. */
+  /** Number of processes that are not ending. */
   get live(): number {
     return this.count((member) => member.state.name === 'starting' || member.isReady);
   }
@@ -219,12 +220,12 @@ export class MemberList extends Set<PoolMember> {
     return [...this].map(({ pid }) => pid).filter((pid) => pid > 0);
   }
 
-  /** Those that serve nobody, the longest idle first. */
+  /** Idle processes, longest idle first. */
   idle(): PoolMember[] {
     return [...this].filter(({ isIdle }) => isIdle).sort((a, b) => a.idleSince - b.idleSince);
   }
 
-  /** The most recently used one that takes a request. @param fresh it has served nobody */
+  /** The most recently used process with a free slot. @param fresh only a process that has served no request */
   pick(fresh: boolean): PoolMember | undefined {
     let best: PoolMember | undefined;
     for (const member of this) {
@@ -234,15 +235,15 @@ export class MemberList extends Set<PoolMember> {
     return best;
   }
 
-  /** One that has reached a limit and has no successor; none while the successor of another one starts. */
-  nextWorn(): PoolMember | undefined {
+  /** An expired process without a successor; undefined while the successor of another one starts. */
+  nextExpired(): PoolMember | undefined {
     const isChanging = [...this].some(
       ({ state }) => state.name === 'starting' && state.replaces?.isReady === true,
     );
-    return isChanging ? undefined : [...this].find((member) => member.isReady && member.worn);
+    return isChanging ? undefined : [...this].find((member) => member.isReady && member.expired);
   }
 
-  /** Those that were told to end by themselves and have nothing more to do. */
+  /** Stopped processes without running requests. */
   stopping(): PoolMember[] {
     return [...this].filter(
       ({ state, running }) => state.name === 'leaving' && state.by === 'stop' && running.size === 0,

@@ -8,30 +8,30 @@ import type { Ending, PoolEvent, PoolSettings, PoolStats, TerminationReason } fr
 import { RestartPolicy } from './restart-policy.js';
 import type { SlotUser, StartSlots } from './start-slots.js';
 
-/** A process that would be started now. */
+/** A process to start. */
 interface Wish {
-  /** A request waits for it. */
+  /** Whether a request waits for it. */
   readonly urgent: boolean;
   readonly replaces?: PoolMember;
 }
 
-/** The processes of one pool: which are started, what becomes of each after a request, and when they end. */
+/** The processes of one pool: starts, reuses, replaces and ends them. */
 export class PoolMembers implements SlotUser {
   private readonly list = new MemberList();
   private readonly policy: RestartPolicy;
-  /** Processes that do not end by being idle. */
+  /** Number of processes that are kept even if idle. */
   private minimum = 0;
-  /** keepAlive: false only: the tool is in use, so a spare process is worth its memory. */
+  /** Set while a tool without keepAlive is in use, so that a spare process is worth its memory. */
   private primed = false;
-  /** A process has answered more than one call: if one exits after its first answer, that is not the rule. */
+  /** Set once a process has answered two calls: the tool does not exit after each answer. */
   private lasting = false;
   private stopping = false;
   private idleTimer: NodeJS.Timeout | undefined;
   private retryTimer: NodeJS.Timeout | undefined;
 
   /**
-   * @param random 0 to 1, for what is spread at random
-   * @param advance called when something has changed on a process, or when there may be a slot for one
+   * @param random source of jitter, 0 to 1
+   * @param advance called when a process has changed or a start slot may be free
    */
   constructor(
     private settings: PoolSettings,
@@ -59,7 +59,7 @@ export class PoolMembers implements SlotUser {
   /** A process for the next request. */
   pick(fresh: boolean): PoolMember | undefined {
     const { keepAlive, poolSize } = this.settings;
-    // A spare process is beyond `poolSize`; it waits while so many run.
+    // A spare process is not counted in `poolSize`; it is not used while `poolSize` processes are busy.
     return !keepAlive && this.list.full >= poolSize ? undefined : this.list.pick(fresh);
   }
 
@@ -69,7 +69,7 @@ export class PoolMembers implements SlotUser {
     return { starting, idle, busy: ready - idle, waiting, pids };
   }
 
-  /** @returns why no request should wait for a process now, if so */
+  /** @returns why requests should not wait for a process; undefined if they should */
   whyHopeless(): string | undefined {
     const { policy, list } = this;
     const hopeless = policy.failed && list.live === 0 && !policy.mayStart(performance.now(), list.starting);
@@ -83,7 +83,7 @@ export class PoolMembers implements SlotUser {
     return this.slots.whyRefused(this) ?? allBusy(this.settings.poolSize);
   }
 
-  /** Starts `minProcesses` processes and keeps that many from now on. */
+  /** Starts `minProcesses` processes and keeps that many running. */
   warm(): void {
     const { keepAlive, minProcesses, poolSize } = this.settings;
     if (keepAlive) this.minimum = Math.min(minProcesses, poolSize);
@@ -91,12 +91,12 @@ export class PoolMembers implements SlotUser {
   }
 
   /**
-   * Starts what is missing, and sees to it that idle processes end in their time.
+   * Starts missing processes and schedules the end of idle ones.
    * @param waiting requests without a process
-   * @param fresh those of them that need a process which has served no request
+   * @param fresh number of them that need a process which has served no request
    */
   grow(waiting: number, fresh: number): void {
-    // One time for all: a pause that ends between them must not be overlooked.
+    // One timestamp for all checks, so that a back-off that ends between two of them is not missed.
     const now = performance.now();
     const { keepAlive, maxConcurrency } = this.settings;
     const needed = fresh + Math.ceil((waiting - fresh) / (keepAlive ? maxConcurrency : 1));
@@ -107,42 +107,39 @@ export class PoolMembers implements SlotUser {
     if (!this.idleTimer) this.watchIdle();
   }
 
-  /** Used processes leave where fresh ones are wanted and the pool is full. */
+  /** Ends used processes if fresh ones are needed and the pool is full. */
   makeRoomForFresh(fresh: number): void {
     const { keepAlive, poolSize } = this.settings;
     const surplus = keepAlive ? fresh - this.list.starting - (poolSize - this.list.live) : 0;
     for (const member of this.list.idle().slice(0, Math.max(0, surplus))) this.retire(member);
   }
 
-  /**
-   * A request was given to a process.
-   * @returns whether another one may have to start: a spare one, or the successor of one that is worn
-   */
+  /** Counts a request. @returns whether another process (a spare, or an expired one's successor) may have to start */
   used(member: PoolMember): boolean {
     member.used();
     this.primed = true;
-    return !this.settings.keepAlive || member.worn !== undefined;
+    return !this.settings.keepAlive || member.expired !== undefined;
   }
 
-  /** A process did what it is for. */
+  /** Records a successful answer. */
   answered({ answers }: PoolMember): void {
     this.lasting ||= answers > 1;
     this.policy.answered();
   }
 
   /**
-   * Finds out what becomes of a process on which something has changed.
-   * @param needed requests wait for it
-   * @returns whether anything becomes of it: after most answers it goes on as it is
+   * Decides whether a changed process is kept, replaced or ended.
+   * @param needed whether requests wait for it
+   * @returns whether its state changed; after most answers it does not
    */
   settle(member: PoolMember, needed: boolean): boolean {
     const { isIdle } = member;
     if (!member.isReady) member.endIfDone();
     else if (isIdle && member.served > 0 && !this.settings.keepAlive) this.retire(member, 'one_shot');
-    // It answered without having read the request: what it reads next would be a torn line.
+    // It answered before it had read the whole request, so the rest of the line is still in its input.
     else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
     else if (!member.isFull && this.slots.claims(isIdle && !needed, member.servedMs)) this.retire(member);
-    else if (member.worn === undefined) {
+    else if (member.expired === undefined) {
       if (isIdle && !this.idleTimer) this.watchIdle();
       return false;
     }
@@ -159,7 +156,7 @@ export class PoolMembers implements SlotUser {
     this.advance();
   }
 
-  /** Nothing is started ahead any more. */
+  /** Stops starting processes in advance. */
   stop(): void {
     this.stopping = true;
   }
@@ -170,14 +167,14 @@ export class PoolMembers implements SlotUser {
       if (member.state.name !== 'leaving' && member.running.size === 0) this.retire(member, 'stop');
   }
 
-  /** None is left. */
+  /** Releases timers and slots, after the last process has ended. */
   close(): void {
     clearTimeout(this.idleTimer);
     clearTimeout(this.retryTimer);
     this.slots.withdraw(this);
   }
 
-  /** The most urgent start that is missing and allowed. */
+  /** The most urgent start that is needed and allowed. */
   private wish(needed: number, now: number): Wish | undefined {
     const { policy, list } = this;
     const { keepAlive, poolSize } = this.settings;
@@ -185,14 +182,14 @@ export class PoolMembers implements SlotUser {
     if (isWanted && policy.mayStart(now, list.starting)) return { urgent: true };
     if (this.stopping || !policy.mayStartAhead(now, list.starting)) return undefined;
     if (this.isWantedAhead()) return { urgent: false };
-    const replaces = list.nextWorn();
-    // A process that grows and grows is as urgent as a request.
-    return replaces && { urgent: replaces.worn === 'memory', replaces };
+    const replaces = list.nextExpired();
+    // Replacing a process that leaks memory is as urgent as a request.
+    return replaces && { urgent: replaces.expired === 'memory', replaces };
   }
 
   private isWantedAhead(): boolean {
     const { live, full } = this.list;
-    // The trial after failed starts.
+    // A retry after failed starts.
     if (this.policy.failed && live === 0) return true;
     if (this.settings.keepAlive) return live < this.minimum;
     return this.primed && live === full && live <= this.settings.poolSize;
@@ -207,7 +204,7 @@ export class PoolMembers implements SlotUser {
     return true;
   }
 
-  /** Back-off may have held a start back: another look when it is over. */
+  /** Schedules another attempt for the end of the back-off. */
   private retryLater(now: number): void {
     const delay = this.policy.delayMs(now);
     if (delay === 0 || this.retryTimer) return;
@@ -223,7 +220,7 @@ export class PoolMembers implements SlotUser {
     else if (event.type === 'ended') this.onEnded(member, event.ending);
     else if (event.type === 'drained') this.advance();
     else {
-      if (event.type === 'noise') member.stray(event.line, event.lines);
+      if (event.type === 'unparsed') member.stray(event.line, event.lines);
       this.events.emit({ ...event, pool: this.settings.name, pid: member.pid });
     }
   }
@@ -232,14 +229,14 @@ export class PoolMembers implements SlotUser {
     const pool = this.settings.name;
     const recovered = this.policy.failed;
     const replaced = member.ready(this.random);
-    if (replaced?.worn) this.retire(replaced);
+    if (replaced?.expired) this.retire(replaced);
     this.policy.started();
     const durationMs = performance.now() - member.begunAt;
     this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs, handshake });
     if (recovered) this.events.emit({ type: 'recovered', pool });
     member.slot.started();
     this.advance();
-    // The request that it was started for may be gone.
+    // The request that it was started for may have ended.
     this.settle(member, false);
   }
 
@@ -262,7 +259,7 @@ export class PoolMembers implements SlotUser {
     const ofItself = ['exit', 'crash', 'flood'].includes(ending.reason);
     const now = performance.now();
     if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
-    // A second request to a process that ends after each answer would be lost.
+    // The tool exits after each answer: a second request to the same process would be lost.
     if (ofItself && !this.lasting && member.endsAfterAnswer(ending))
       this.settings = { ...this.settings, keepAlive: false };
     this.list.delete(member);
@@ -272,16 +269,16 @@ export class PoolMembers implements SlotUser {
     this.advance();
   }
 
-  /** Ends a process gently as soon as none of its requests runs; it takes no more. */
-  private retire(member: PoolMember, reason: TerminationReason = member.worn ?? 'idle'): void {
+  /** Accepts no more requests on a process and stops it after the running ones. */
+  private retire(member: PoolMember, reason: TerminationReason = member.expired ?? 'idle'): void {
     member.leave(reason, 'stop');
-    // Processes that ignore the end of their input must not pile up during their grace.
+    // Processes that ignore the end of their input must not pile up during the grace period.
     const left = this.list.stopping();
     const surplus = left.length - this.settings.poolSize - 1;
     for (const oldest of left.slice(0, Math.max(0, surplus))) oldest.leave(reason, 'kill');
   }
 
-  /** One timer for the whole pool, due when the longest idle process has been idle for long enough. */
+  /** Sets the pool's single idle timer, which fires when the longest idle process reaches its timeout. */
   private watchIdle(): void {
     const longest = this.longestIdle();
     if (!longest || this.stopping || this.list.live <= this.minimum) return;

@@ -10,25 +10,25 @@ import {
   type Capabilities,
   type Dialect,
   type Ending,
+  type DialectSender,
   type Handshake,
-  type Hear,
+  type MessageHandler,
   PoolFailure,
   type PoolFailureReason,
   type ProcessLimits,
   type ProcessOutput,
   type ProcessSpec,
   type RequestOptions,
-  type Talk,
   type TerminationReason,
 } from './pool.types.js';
 
 const tailBytes = 2_048;
 const endedThen = 'It ended right after its answer to "initialize"';
-const unread = (bytes: number, most: number): string =>
-  `${bytes} bytes would wait in the tool's input, over ${most}`;
+const unread = (bytes: number, max: number): string =>
+  `${bytes} bytes would wait in the tool's input, over ${max}`;
 const broke = (what: string): string => `The tool broke the protocol: ${what}`;
 
-/** Said synchronously; `start_failed` comes before `ended`, `ended` is the last. */
+/** Events of a process, emitted synchronously. `start_failed` precedes `ended`, which is the last event. */
 export type ProcessEvent =
   | { readonly type: 'ready'; readonly handshake: Handshake }
   | { readonly type: 'start_failed'; readonly error: string }
@@ -40,26 +40,26 @@ export type ProcessEvent =
 type ProcessState =
   | { readonly name: 'starting' }
   | { readonly name: 'ready'; readonly capabilities: Capabilities }
-  /** It closed a pipe: usually the first sign of an exit. */
+  /** The process closed a pipe, usually the first sign of an exit. */
   | { readonly name: 'broken'; readonly wasReady: boolean }
-  /** It was told to end. */
+  /** The process was asked or forced to end. */
   | { readonly name: 'ending'; readonly wasReady: boolean; readonly cause: TerminationReason }
-  /** It runs no more; what it wrote last is read. */
+  /** The process has ended; its remaining output is being read. */
   | { readonly name: 'exited'; readonly wasReady: boolean; readonly cause: TerminationReason | undefined };
 
 /**
- * One running executable that speaks JSON-RPC 2.0 lines. It starts at once with `initialize`; a process that fails to
- * start stops itself. Requests are matched by id; an answer that nobody waits for is dropped.
+ * One running executable that exchanges JSON-RPC 2.0 lines. The constructor starts it and sends `initialize`. A process
+ * that fails to start is killed.
  */
 export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
   private readonly dialect: Dialect;
-  /** Answers the requests that the process sends. */
-  private hear: Hear = () => undefined;
+  /** Answers requests of the process. */
+  private handle: MessageHandler = () => undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
-  /** The rule that it broke. */
+  /** The rule that the process broke. */
   private why: string | undefined;
   private timer: NodeJS.Timeout | undefined;
   private readonly lines = new LineWriter(() => this.child?.stdin);
@@ -68,18 +68,18 @@ export class PoolProcess {
     spec: ProcessSpec,
     private readonly limits: ProcessLimits,
     launcher: Launcher,
-    private readonly say: (event: ProcessEvent) => void,
+    private readonly emit: (event: ProcessEvent) => void,
   ) {
     this.dialect = limits.dialect ?? ownDialect;
-    this.conversation = new Conversation(say, this.dialect.readNotice, (message) => this.heard(message));
+    this.conversation = new Conversation(emit, this.dialect.readNotice, (message) => this.received(message));
     this.child = this.launch(spec, launcher);
   }
 
-  /** It may be given a request. */
+  /** Whether the process accepts requests. */
   get usable(): boolean {
     return this.state.name === 'ready';
   }
-  /** It does not read what is written: it gets nothing more until it does. */
+  /** Whether the process does not read its input; nothing more is written until it does. */
   get congested(): boolean {
     return this.lines.congested;
   }
@@ -89,17 +89,17 @@ export class PoolProcess {
 
   /**
    * Writes one request.
-   * @returns its id, for `forget`: then its answer is passed over
-   * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
+   * @returns its id, for `forget` and `cancel`
+   * @throws PoolFailure `protocol_error` if too much input is pending; nothing is written then
    */
   send(method: RequestOptions['method'], params: object, exchange: Exchange): string {
     const id = this.conversation.nextId();
     const line = encodeRequest(id, this.dialect.methods[method], params);
     const before = this.lines.waiting;
-    const most = this.limits.maxPendingInputBytes;
-    // Only what may be too much is measured.
-    const waiting = before + (before + line.length * 3 > most ? Buffer.byteLength(line) : 0);
-    if (waiting > most) throw new PoolFailure('protocol_error', unread(waiting, most));
+    const max = this.limits.maxPendingInputBytes;
+    // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
+    const waiting = before + (before + line.length * 3 > max ? Buffer.byteLength(line) : 0);
+    if (waiting > max) throw new PoolFailure('protocol_error', unread(waiting, max));
     this.conversation.add(id, exchange);
     this.lines.write(line);
     return id;
@@ -110,9 +110,8 @@ export class PoolProcess {
   }
 
   /**
-   * Asks the tool to end a request; `exchange` gets the answer that shows that it goes on.
-   * @returns the id of that answer; undefined when the tool has not declared `cancel` or does not read its input: then
-   * nothing has changed
+   * Cancels a request; `exchange` receives the answer that shows that the process can be used again.
+   * @returns the id of that answer; undefined if the tool did not declare `cancel` or does not read its input
    */
   cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): string | undefined {
     if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return undefined;
@@ -124,22 +123,21 @@ export class PoolProcess {
 
   unreadSince = (time: number): string | undefined => this.output?.unreadSince(time);
 
-  /** The end of what the tool wrote to stderr. */
   stderrTail(): string {
     return this.output?.tail.text(tailBytes) ?? '';
   }
 
   /**
-   * Says `shutdown` to a tool that declared it and closes stdin; SIGTERM and SIGKILL to the group follow, a grace
-   * apart.
+   * Sends `shutdown` if the tool declared it and closes stdin. SIGTERM and SIGKILL to the group follow, each after
+   * `stopGraceMs`.
    */
   stop(cause: TerminationReason): void {
     const { state } = this;
     if (state.name === 'exited' || state.name === 'ending') return;
     if (this.pid === undefined) return this.kill(cause);
-    const isTold = state.name === 'ready' && state.capabilities.shutdown;
+    const takesShutdown = state.name === 'ready' && state.capabilities.shutdown;
     this.state = { name: 'ending', wasReady: this.wasReady, cause };
-    if (isTold) this.lines.write(encodeNotification('shutdown', {}));
+    if (takesShutdown) this.lines.write(encodeNotification('shutdown', {}));
     this.lines.end();
     this.after(this.limits.stopGraceMs, () => {
       this.child?.kill('SIGTERM');
@@ -147,7 +145,7 @@ export class PoolProcess {
     });
   }
 
-  /** SIGKILL to the group, at once; also ends a stop under way, whose cause stays. */
+  /** Sends SIGKILL to the group at once. Also cuts a running `stop` short, but keeps its cause. */
   kill(cause: TerminationReason): void {
     if (this.state.name === 'exited') return;
     if (this.state.name !== 'ending') this.state = { name: 'ending', wasReady: this.wasReady, cause };
@@ -170,18 +168,18 @@ export class PoolProcess {
       child.on('spawn', () => this.begin(child));
       return child;
     } catch (error) {
-      // Said later, as a spawn error is: the owner does not hold this object yet.
+      // Deferred, as spawn errors are: the owner does not hold this object yet.
       setImmediate(() => notStarted(error as Error));
       return undefined;
     }
   }
 
   private listen(child: LaunchedProcess): void {
-    const { limits, conversation, say } = this;
-    this.output = new OutputReader(child, limits, conversation, say, (...why) => this.abort(...why));
+    const { limits, conversation, emit } = this;
+    this.output = new OutputReader(child, limits, conversation, emit, (...why) => this.abort(...why));
     child.stdin.on('drain', () => {
       this.lines.congested = false;
-      if (this.usable) this.say({ type: 'drained' });
+      if (this.usable) this.emit({ type: 'drained' });
     });
     const broken = () => this.pipeBroken();
     child.stdout.on('end', broken).on('error', broken);
@@ -192,52 +190,55 @@ export class PoolProcess {
 
   private begin(child: LaunchedProcess): void {
     this.listen(child);
-    // It may have been told to end before it ran.
+    // It may have been stopped before it ran.
     if (this.state.name !== 'starting') return;
-    const talk: Talk = {
-      ask: (...question) => this.ask(...question),
-      tell: (method, params) => this.lines.write(encodeNotification(method, params)),
+    const sender: DialectSender = {
+      request: (...request) => this.request(...request),
+      notify: (method, params) => this.lines.write(encodeNotification(method, params)),
     };
-    this.hear = this.dialect.begin(talk, (said) => this.introduced(said));
+    this.handle = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
   }
 
-  /** Asks what the dialect wants to know, at the start and later on. */
-  private ask(...[method, params, answered]: Parameters<Talk['ask']>): void {
+  /** Sends a request of the dialect itself, at the start or later. */
+  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     const id = method === 'initialize' ? '0' : this.conversation.nextId();
     this.conversation.add(id, { answered, failed: (_reason, message) => this.introduced(message) });
     this.lines.write(encodeRequest(id, method, params));
   }
 
-  /** A process that does not read its input gets no answers either. */
-  private heard(message: JsonObject): void {
-    const reply = this.hear(message);
+  /** Handles a request of the process. The reply is dropped if the process does not read its input. */
+  private received(message: JsonObject): void {
+    const reply = this.handle(message);
     if (reply && message.id !== undefined && !this.congested)
       this.lines.write(encodeReply(message.id, reply));
   }
 
-  private introduced(said: Handshake | string): void {
+  private introduced(handshake: Handshake | string): void {
     if (this.state.name === 'ending') return;
-    if (typeof said === 'string' && this.usable) return this.abort('protocol', 'protocol_error', broke(said));
-    if (typeof said === 'string') return this.wasReady ? undefined : this.failStart(said);
-    // Before anybody gets a process that offers something else than is expected.
-    const { tools } = said;
-    if (tools && (this.usable || this.state.name === 'starting')) this.say({ type: 'listed', tools });
+    if (typeof handshake === 'string') {
+      if (this.usable) this.abort('protocol', 'protocol_error', broke(handshake));
+      else if (!this.wasReady) this.failStart(handshake);
+      return;
+    }
+    // Emitted before `ready`, so that no call reaches a process whose tools have changed.
+    const { tools } = handshake;
+    if (tools && (this.usable || this.state.name === 'starting')) this.emit({ type: 'listed', tools });
     if (this.wasReady) return;
-    // It may have answered with its last breath; then its exit says what is wrong.
+    // It may have exited right after its answer.
     if (this.state.name === 'exited') return this.failStart(endedThen);
     if (this.state.name !== 'starting') return;
     clearTimeout(this.timer);
-    this.state = { name: 'ready', capabilities: said.capabilities ?? {} };
-    this.say({ type: 'ready', handshake: said });
+    this.state = { name: 'ready', capabilities: handshake.capabilities ?? {} };
+    this.emit({ type: 'ready', handshake });
   }
 
-  /** Nothing is said of a process that was told to end: nobody wants it any more. */
+  /** Reports a failed start, unless the process was stopped on purpose. */
   private failStart(error: string): void {
     const { state } = this;
     if (state.name === 'ending' || (state.name === 'exited' && state.cause)) return;
     if (state.name !== 'exited') this.state = { name: 'ending', wasReady: false, cause: 'start_failed' };
-    this.say({ type: 'start_failed', error });
+    this.emit({ type: 'start_failed', error });
     this.kill('start_failed');
   }
 
@@ -247,10 +248,10 @@ export class PoolProcess {
     this.state = { name: 'exited', wasReady: false, cause };
     this.failStart(error);
     const reason = cause ?? 'start_failed';
-    this.say({ type: 'ended', ending: { reason, exitCode: null, signal: null, stderrTail: '' } });
+    this.emit({ type: 'ended', ending: { reason, exitCode: null, signal: null, stderrTail: '' } });
   }
 
-  /** Ends a process that broke the rules; one that was still starting has failed to start. */
+  /** Kills a process that broke the protocol or a limit; for a starting one this is a failed start. */
   private abort(cause: TerminationReason, reason: PoolFailureReason, message: string): void {
     if (this.usable) this.state = { name: 'ending', wasReady: true, cause };
     this.why ??= message;
@@ -258,7 +259,7 @@ export class PoolProcess {
     this.kill(cause);
   }
 
-  /** A process that stays alive without one of its pipes is of no use. */
+  /** Kills a process that keeps running with a pipe closed, because it cannot answer any more. */
   private pipeBroken(): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     this.state = { name: 'broken', wasReady: this.wasReady };
@@ -288,7 +289,7 @@ export class PoolProcess {
       wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "initialize"`,
       ending,
     );
-    this.say({ type: 'ended', ending });
+    this.emit({ type: 'ended', ending });
   }
 
   private after(ms: number, act: () => void): void {

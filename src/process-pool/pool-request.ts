@@ -13,31 +13,31 @@ import {
 
 type RequestState =
   | { readonly name: 'waiting' }
-  /** It was written to a process, under this id. */
+  /** Written to a process under this id. */
   | { readonly name: 'running'; readonly member: PoolMember; readonly id: string }
   | { readonly name: 'over' };
 
 const waiting: RequestState = { name: 'waiting' };
 const over: RequestState = { name: 'over' };
 
-/** Longer timers would fire at once. */
-const longestTimerMs = 2_147_483_647;
-/** Milliseconds without digits that mean nothing. */
+/** Node fires longer timers immediately. */
+const maxTimerMs = 2_147_483_647;
+/** Milliseconds rounded to a meaningful precision. */
 const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
-/** One request from its arrival to its end: one promise. Ending it twice is harmless. */
+/** One request and the promise of its answer. Ending it twice has no effect. */
 export class PoolRequest {
   readonly notes: RequestNotes = {};
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
-  /** Arrival, by performance.now(). */
+  /** Time of arrival (performance.now()). */
   readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
   /** A client that gives up at the deadline must not make a cancelled call of a late one. */
   private readonly onCancel = (): void => this.giveUp(this.remainingMs() <= 1 ? 'timeout' : 'cancelled');
 
-  /** @param onGiveUp its deadline has passed, its caller has left, or the pool stops: the pool ends it */
+  /** @param onGiveUp called when the deadline passes, the caller leaves or the pool stops; must end the request */
   constructor(
     readonly options: RequestOptions,
     private readonly onGiveUp: (request: PoolRequest, reason: GiveUpReason) => void,
@@ -54,8 +54,8 @@ export class PoolRequest {
   }
 
   /**
-   * Starts to watch it: it is given up when its deadline passes or its caller leaves.
-   * @returns false when it is over already, because it came too late
+   * Starts the deadline timer and listens for cancellation.
+   * @returns false if the request arrived too late and has ended already
    */
   begin(): boolean {
     const { cancellation } = this.options;
@@ -64,12 +64,12 @@ export class PoolRequest {
     else if (remainingMs <= 0) this.giveUp('timeout');
     else {
       cancellation?.subscribe(this.onCancel);
-      this.timer = setTimeout(() => this.giveUp('timeout'), Math.min(remainingMs, longestTimerMs));
+      this.timer = setTimeout(() => this.giveUp('timeout'), Math.min(remainingMs, maxTimerMs));
     }
     return this.state.name === 'waiting';
   }
 
-  /** It was written to a process. */
+  /** Marks the request as written to a process. */
   runsOn(member: PoolMember, id: string): void {
     this.state = { name: 'running', member, id };
     this.notes.queueMs = inMicroseconds(performance.now() - this.arrivedAt);
@@ -90,7 +90,7 @@ export class PoolRequest {
     this.settle.resolve({ reply, notes: this.notes });
   }
 
-  /** @param ending of the process that it ran on */
+  /** @param ending end of the process that ran the request */
   fail(reason: PoolFailureReason, message: string, ending?: Ending): void {
     const written = this.state.name === 'running';
     if (this.state.name === 'running') Object.assign(this.notes, this.state.member.evidence(ending));

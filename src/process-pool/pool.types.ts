@@ -3,7 +3,7 @@ import type { Deadline } from '../common/deadline.js';
 import type { JsonObject } from '../common/json.js';
 import type { LogNotice, NoticeListener, ToolNotice } from '../common/tool-notice.js';
 
-/** How one process of a tool is started. The environment is complete: nothing is inherited. */
+/** The command line of a tool's process. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {
   readonly command: string;
   readonly args: readonly string[];
@@ -18,14 +18,14 @@ export interface ProcessLimits {
   readonly stopGraceMs: number;
   readonly maxLineBytes: number;
   /**
-   * Lines that it may write in a second beside its answers, a KiB counting as one; while no request is open a tenth of
-   * it, and its stderr counts, too. A process that has written 10 s' worth more than that is ended.
+   * Lines per second that the process may write in addition to its answers; each KiB counts as one more. While no
+   * request is open, the limit is a tenth and includes stderr. A process 10 s over its budget is killed.
    */
   readonly linesPerSecond: number;
-  /** Bytes that may wait in the pipe to a process that does not read. */
+  /** Maximum bytes buffered for a process that does not read its input. */
   readonly maxPendingInputBytes: number;
   readonly stderrBytes: number;
-  /** Absent: Toolkeeper's own (docs/tools/protocol.md). */
+  /** Default: Toolkeeper's own protocol (docs/tools/protocol.md). */
   readonly dialect?: Dialect;
 }
 
@@ -36,32 +36,32 @@ export interface PoolSettings extends ProcessLimits {
   /** Processes kept ready from the start (only with keepAlive). */
   readonly minProcesses: number;
   readonly poolSize: number;
-  /** false: every request gets a fresh process, and a spare one is started ahead. */
+  /** false: each request gets a fresh process, and a spare one is started in advance. */
   readonly keepAlive: boolean;
   /** Requests that one process serves at a time. */
   readonly maxConcurrency: number;
-  /** Requests that may wait beyond those that run. */
+  /** Requests that may wait in addition to the running ones. */
   readonly maxQueue: number;
   readonly idleTimeoutMs: number;
   /**
-   * The most that a process serves, lives and holds (with keepAlive) until a successor takes its place; 0: no limit.
-   * Each process draws its own limits of requests and age, down to three quarters of these: those that started
-   * together do not all leave together.
+   * Limits after which a process is replaced (with keepAlive); 0: no limit. Each process draws its own limits for
+   * requests and age between three quarters and the whole of these, so that processes started together are not
+   * replaced together.
    */
   readonly maxRequests: number;
   readonly maxAgeMs: number;
-  /** Resident memory of the process and all below it. */
+  /** Resident memory of the process and its descendants. */
   readonly maxRssBytes: number;
   /**
-   * The time that a tool which declared `cancel` has to end a call that was given up, or one that speaks MCP to answer a
-   * ping after it; 0: it is not asked.
+   * Time for a tool that declared `cancel` to end an abandoned call, or for an MCP server to answer a ping after it; 0:
+   * the process is killed without asking.
    */
   readonly cancelGraceMs: number;
   /** Failed starts in a row after which the pool reports `failed`. */
   readonly maxFailedStarts: number;
 }
 
-/** A tool's description of itself in answer to `initialize`. */
+/** A tool's answer to `initialize`. */
 export interface Handshake {
   readonly name?: string;
   readonly description?: string;
@@ -70,74 +70,74 @@ export interface Handshake {
   readonly maxConcurrency?: number;
   /** Absent: 1.0. */
   readonly protocolVersion?: string;
-  /** The capabilities that it declared, `true` each; absent where it declared nothing that we know. */
+  /** Known capabilities that the tool declared; absent if there are none. */
   readonly capabilities?: Capabilities;
-  /** Tools of an MCP server as it lists them; each is an object, nothing else is checked. */
+  /** Tools as an MCP server lists them. Each is an object; nothing else is checked. */
   readonly tools?: readonly JsonObject[];
 }
 
-/** Notifications that a tool wants to get. */
+/** Notifications that a tool accepts. */
 export interface Capabilities {
   readonly cancel?: true;
   readonly shutdown?: true;
 }
 
-/** A notice and the call it names, if it names one. */
+/** A notice and the call that it names, if any. */
 export interface AddressedNotice {
   readonly notice: ToolNotice;
   readonly id?: string;
   readonly executionId?: string;
 }
 
-/** The messages of a dialect to a process. */
-export interface Talk {
-  /** @param answered with the bytes of the answer, too; never called when the process ends before it answers */
-  ask(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void;
-  tell(method: string, params: object): void;
+/** Sends messages of a dialect to a process. */
+export interface DialectSender {
+  /** @param answered called with the answer and its size; not called if the process ends first */
+  request(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void;
+  notify(method: string, params: object): void;
 }
 
-/** The messages of a process that answer nothing and are no notice of a call: its requests and other notifications. */
-export type Hear = (message: JsonObject) => Reply | undefined;
+/** Handles the requests of a process, and its notifications that are not notices of a call. */
+export type MessageHandler = (message: JsonObject) => Reply | undefined;
 
-/** The words of both sides on top of JSON-RPC lines: the pool's own protocol, or MCP. */
+/** A protocol on top of JSON-RPC lines: the pool's own, or MCP. */
 export interface Dialect {
   readonly methods: Readonly<Record<RequestOptions['method'], string>>;
   /**
-   * Introduces the server to a process that has just started.
-   * @param said called with what the process says of itself or why it cannot be used; again when it says something else
-   * later
-   * @returns what answers the requests of the process; one without an answer is not served
+   * Starts the handshake with a new process.
+   * @param onHandshake called with the handshake, or with the reason why the process cannot be used; called again
+   * if the handshake changes later
+   * @returns the handler of the process's own requests; without a reply the request is not answered
    */
-  begin(talk: Talk, said: (handshake: Handshake | string) => void): Hear;
+  begin(sender: DialectSender, onHandshake: (handshake: Handshake | string) => void): MessageHandler;
   readonly readNotice: (method: unknown, params: unknown) => AddressedNotice | 'unknown' | 'malformed';
-  /** The notification that asks for the end of a request. */
+  /** The notification that cancels a request. */
   cancel(id: string, reason: TerminationReason): { readonly method: string; readonly params: object };
-  /** A request that was asked to end is not answered any more: that the process goes on is asked by another one. */
+  /** Whether a cancelled request gets no answer, so that a health request must show that the process still responds. */
   readonly asksAfterCancel: boolean;
 }
 
 export interface RequestOptions {
   readonly method: 'execute' | 'health';
-  /** Called when the request is written: `timeout` in its context is what is left then. */
+  /** Called when the request is written, so that `timeout` in its context is the remaining time. */
   readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
   /** Cancelled when the caller leaves. */
   readonly cancellation?: Cancellation | undefined;
-  /** Run on a process that has served nobody yet. */
+  /** Requires a process that has not served any request yet. */
   readonly fresh?: boolean;
-  /** The id by which the tool may name the call in its notices. */
+  /** Id by which the tool's notices may refer to the call. */
   readonly executionId?: string;
-  /** Follows what the tool says while it works. */
+  /** Receives the tool's notices while it works. */
   readonly onNotice?: NoticeListener;
 }
 
-/** Lines of a tool's stdout that were no messages: how many, and the end of the last few. */
+/** Lines on a tool's stdout that are not messages: their number, and the end of the last few. */
 export interface StrayLinesReport {
   readonly count: number;
   readonly last: readonly string[];
 }
 
-/** Observations while a request ran, for the metric's metadata. */
+/** Observations of one request, for the metric's metadata. */
 export interface RequestNotes {
   queueMs?: number;
   spawnMs?: number;
@@ -146,13 +146,13 @@ export interface RequestNotes {
   signal?: string | null;
   stderrTail?: string;
   outputBytes?: number;
-  /** The answer as it was written. */
+  /** The answer as the tool wrote it. */
   outputText?: string | undefined;
-  /** The stray lines of the process, not of this request alone. */
+  /** Unparsed lines of the process, not only of this request. */
   strayLines?: StrayLinesReport;
 }
 
-/** A JSON-RPC answer. */
+/** A JSON-RPC error. */
 export interface ReplyError {
   readonly code: number;
   readonly message: string;
@@ -176,10 +176,10 @@ export type PoolFailureReason =
   | 'cancelled'
   | 'shutting_down';
 
-/** Why a request ends before it is answered, though its process did nothing wrong yet. */
+/** Why a request ends unanswered without a fault of its process. */
 export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
 
-/** Thrown for every expected way in which a request fails below the tool's own answer. */
+/** An expected failure of a request other than an error answer of the tool. */
 export class PoolFailure extends Error {
   override readonly name = 'PoolFailure';
 
@@ -187,18 +187,18 @@ export class PoolFailure extends Error {
     readonly reason: PoolFailureReason,
     message: string,
     readonly notes: RequestNotes = {},
-    /** Bytes of the request reached the process: running it again may repeat its effects. */
+    /** Whether the request was written to the process, so that a retry may repeat its effects. */
     readonly written = false,
   ) {
     super(message);
   }
 }
 
-/** Gives back what was taken; calling it twice is harmless. */
+/** Releases what was taken. Idempotent. */
 export type Release = () => void;
 
-/** Which of its limits a process reached before a successor took its place. */
-export type WornBy = 'requests' | 'age' | 'memory';
+/** The limit for which a process was replaced. */
+export type ExpiryReason = 'requests' | 'age' | 'memory';
 
 /** Why a process ended. */
 export type TerminationReason =
@@ -210,7 +210,7 @@ export type TerminationReason =
   | 'flood'
   | 'idle'
   | 'one_shot'
-  | WornBy
+  | ExpiryReason
   | 'stop'
   | 'start_failed'
   | 'cancelled';
@@ -221,33 +221,33 @@ export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stderrTail: string;
-  /** The rule that it broke, where it was ended for that. */
+  /** The rule for whose violation it was killed. */
   readonly why?: string | undefined;
 }
 
-/** The output of a process beside its answers. */
+/** Output of a process other than its answers. */
 export type ProcessOutput =
-  /** Raw output of the process, in pieces of any size: must not be kept. */
+  /** Raw chunk of any size. The buffer is reused: listeners must not keep it. */
   | { readonly type: 'stderr'; readonly chunk: Buffer }
-  /** The tools of an MCP server, at its start and whenever it said that they changed. */
+  /** Tools of an MCP server, at its start and after each change that it announces. */
   | { readonly type: 'listed'; readonly tools: readonly JsonObject[] }
-  /** A line on stdout that was no message, or so many of them at once. */
-  | { readonly type: 'noise'; readonly line: string; readonly lines: number }
+  /** A line on stdout that is not a message, or a summary of `lines` such lines. */
+  | { readonly type: 'unparsed'; readonly line: string; readonly lines: number }
   | {
       readonly type: 'log';
       readonly notice: LogNotice;
-      /** The call it is about, where that is known. */
+      /** The call that it belongs to, if known. */
       readonly executionId: string | undefined;
     };
 
-/** The output of one process beside its answers, and its end. */
+/** Output of one process other than its answers, and its end. */
 export type ProcessNews = (ProcessOutput | ({ readonly type: 'terminate' } & Ending)) & {
   readonly pid: number;
 };
 
-/** Said synchronously; the pool itself knows no logger and no Prometheus. */
+/** Events of a pool, emitted synchronously. The pool itself depends on no logger and no metrics. */
 export type PoolEvent =
-  /** A process is being started; `spawn` or `start_failed` follows. */
+  /** A process is starting; `spawn` or `start_failed` follows. */
   | { readonly type: 'starting'; readonly pool: string }
   /** It answered `initialize` and is ready. */
   | {
@@ -266,7 +266,7 @@ export type PoolEvent =
     }
   /** maxFailedStarts reached. */
   | { readonly type: 'failed'; readonly pool: string; readonly error: string }
-  /** The first good start after `failed`. */
+  /** The first successful start after `failed`. */
   | { readonly type: 'recovered'; readonly pool: string }
   | (ProcessOutput & { readonly pool: string; readonly pid: number });
 

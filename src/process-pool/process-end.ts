@@ -1,14 +1,14 @@
 import { isEnding } from '../common/process-identity.js';
 
-/** A process that closed a pipe gets this long to exit by itself. */
+/** Time for a process that closed a pipe to exit by itself. */
 const graceMs = 200;
-/** Times that a process which has ended, or is ending, gets this long again. */
+/** Number of extensions of that time for a process that is ending already. */
 const looks = 50;
 
 /**
- * Calls back when a process that closed a pipe goes on running. On a busy machine its end takes long and may be told
- * late: one that is ending is waited for, unless it is never told of at all.
- * @param after a timer of the process's owner, who stops it at the exit
+ * Calls back if a process that closed a pipe keeps running. On a busy machine an exit takes long and may be reported
+ * late, so a process that is ending gets extensions.
+ * @param after sets a timer that the owner of the process clears at the exit
  */
 export function whenItRunsOn(
   pid: number | undefined,

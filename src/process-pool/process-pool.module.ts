@@ -4,7 +4,7 @@ import { PoolFactory } from './pool-factory.js';
 import { StartSlots } from './start-slots.js';
 import { spawnerMetrics, ToolSpawner } from './tool-spawner.js';
 
-/** Starts processes and pools them: one spawner, one set of start slots, and the pools that share them. */
+/** Provides the spawner and the start slots that all process pools share, and the factory of the pools. */
 @Module({
   providers: [
     ToolSpawner,

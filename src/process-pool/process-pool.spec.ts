@@ -60,7 +60,7 @@ describe('a call', () => {
     });
     expect(await result(pool, { action: 'big', bytes: 1_000_000 })).toHaveLength(1_000_000);
     expect(await result(pool, { action: 'noise', lines: 3 })).toBe('after noise');
-    expect(bench.lab.of('noise').map(({ line }) => line)).toEqual(['chatter 0', 'chatter 1', 'chatter 2']);
+    expect(bench.lab.of('unparsed').map(({ line }) => line)).toEqual(['chatter 0', 'chatter 1', 'chatter 2']);
   });
 
   it('takes an error without an id as the answer to the only open request', async () => {
@@ -79,7 +79,7 @@ describe('a call', () => {
       '{"jsonrpc":"2.0","id":"$ID","result":"mine"}\n',
     ].join('\n');
     expect(await result(pool, { action: 'raw', text })).toBe('mine');
-    expect(bench.lab.of('noise').map(({ line }) => line)).toEqual(['{"level":"info"}']);
+    expect(bench.lab.of('unparsed').map(({ line }) => line)).toEqual(['{"level":"info"}']);
   });
 
   it('counts as answered when the tool answers without a newline and exits at once', async () => {

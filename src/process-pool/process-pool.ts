@@ -19,31 +19,30 @@ import { PoolMembers } from './pool-members.js';
 import { StartSlots } from './start-slots.js';
 
 /**
- * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
- * free, their deadline passes or their caller leaves. Processes are started as requests need them, up to `poolSize`,
- * and end when idle. Every event that may change more than its own request ends in `advance`, the one place that decides what happens
- * next.
+ * The processes of one tool and its queued requests. Requests wait in order in a bounded queue until a process is free,
+ * their deadline passes or their caller disconnects. Processes are started on demand, up to `poolSize`, and end when
+ * idle. Every event that may affect other requests ends in `advance`, the only place that decides what happens next.
  */
 export class ProcessPool {
   readonly events = new TypedEvents<PoolEvent>(() => undefined);
   private readonly members: PoolMembers;
-  /** Requests accepted and not ended; those of them without a process stand in the queue. */
+  /** All unfinished requests; those without a process are also in `queue`. */
   private readonly open = new Set<PoolRequest>();
   private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
   private slotsTaken = 0;
-  /** One for all requests: a closure for each would be allocated with every call. */
+  /** Shared by all requests to avoid allocating a closure per call. */
   private readonly onGiveUp = (request: PoolRequest, reason: GiveUpReason): void =>
     this.gaveUp(request, reason);
-  /** Set from the first `stop` on; `cutOff`: calls that still ran have been given up. */
+  /** Set from the first `stop` on; `cutOff`: the drain time is over and running calls were abandoned. */
   private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
   private readonly end = Promise.withResolvers<void>();
-  /** Resolves when the pool was stopped and no process is left. */
+  /** Resolves when the pool is stopped and no process is left. */
   readonly ended = this.end.promise;
 
   /**
-   * @param slots shared by all pools; without it there is no cap over them
-   * @param random 0 to 1, for what is spread at random
+   * @param slots shared by all pools; by default unlimited
+   * @param random source of jitter, 0 to 1
    */
   constructor(
     private readonly settings: PoolSettings,
@@ -57,7 +56,7 @@ export class ProcessPool {
   }
 
   /**
-   * Takes one of poolSize × maxConcurrency + maxQueue slots, so that a call can be refused before it is recorded.
+   * Takes one of poolSize × maxConcurrency + maxQueue slots, so that a call can be rejected before it is recorded.
    * @throws PoolFailure `queue_full` or `shutting_down`
    */
   takeSlot(): Release {
@@ -76,7 +75,7 @@ export class ProcessPool {
   /**
    * Runs one request on a process of its own or, with maxConcurrency, on a shared one.
    * @returns the tool's answer, which may be an error
-   * @throws PoolFailure for everything below the tool's own answer
+   * @throws PoolFailure for every other failure
    */
   execute(options: RequestOptions): Promise<PoolAnswer> {
     const refusal = this.refusal();
@@ -87,9 +86,9 @@ export class ProcessPool {
   }
 
   /**
-   * Asks an idle process how it is, the least recently used one; it does not count as use.
-   * @returns undefined when none is idle
-   * @throws PoolFailure; a process that fails it is replaced
+   * Sends a health request to the least recently used idle process, without counting it as use.
+   * @returns undefined if no process is idle
+   * @throws PoolFailure; the failed process is replaced
    */
   health(deadline: Deadline): Promise<PoolAnswer | undefined> {
     const member = this.stopping ? undefined : this.members.longestIdle();
@@ -99,7 +98,7 @@ export class ProcessPool {
     return request.answer;
   }
 
-  /** @returns why no request can be served now: the last starts failed and the next one is not due */
+  /** @returns why no request can be served now, if the last starts failed and the next one is not due */
   whyUnavailable(): string | undefined {
     return this.members.whyHopeless();
   }
@@ -108,19 +107,19 @@ export class ProcessPool {
     return this.members.stats(this.queue.length);
   }
 
-  /** Has processes replaced that are too old or, as far as `residentBytes` knows by their pid, too large. */
+  /** Replaces processes that are too old or too large; `residentBytes` returns the memory of a pid, if known. */
   inspect(residentBytes: (pid: number) => number | undefined): void {
     this.members.inspect(residentBytes);
   }
 
-  /** Starts `minProcesses` processes and keeps that many from now on; events say how that goes. */
+  /** Starts `minProcesses` processes and keeps that many running; events report the progress. */
   warm(): void {
     if (!this.stopping) this.members.warm();
   }
 
   /**
-   * Admits no more calls, lets the admitted ones end within `drainMs`, then ends every process.
-   * Resolves when no process is left. Said again, the new `drainMs` counts.
+   * Rejects new calls, gives the admitted ones `drainMs` to finish, then ends all processes. Resolves when no process is
+   * left. If called again, the new `drainMs` applies.
    */
   stop(drainMs = 0): Promise<void> {
     this.stopping ??= { cutOff: false };
@@ -133,7 +132,7 @@ export class ProcessPool {
     return this.ended;
   }
 
-  /** The usual case: nothing waits and a process is free. */
+  /** Assigns a request directly if no other waits and a process is free; otherwise queues it. */
   private admit(request: PoolRequest): void {
     const member = this.queue.length === 0 ? this.members.pick(request.isFresh) : undefined;
     if (member && !this.assign(request, member)) return;
@@ -148,7 +147,7 @@ export class ProcessPool {
     return error === undefined ? undefined : refusals.cannotStart(this.settings.name, error);
   }
 
-  /** While it stops: a call that was admitted before may still come with its request. */
+  /** Whether, while stopping, an admitted call has not sent its request yet. */
   private isOwed(): boolean {
     return this.stopping?.cutOff === false && this.slotsTaken > this.open.size;
   }
@@ -159,7 +158,7 @@ export class ProcessPool {
     return request;
   }
 
-  /** Hands requests to processes, starts what is missing, ends what is not needed. */
+  /** Assigns requests, starts missing processes and ends surplus ones. */
   private advance(): void {
     const { queue } = this;
     if (this.fresh > 0) {
@@ -209,12 +208,12 @@ export class ProcessPool {
 
   private cutOff(): void {
     if (this.stopping) this.stopping.cutOff = true;
-    // Those that wait first: nothing is to be started for them.
+    // Queued requests first, so that no process is started for them.
     for (const request of [...this.queue, ...this.open]) request.giveUp('shutting_down');
     this.advance();
   }
 
-  /** @returns whether the pool may have to start or to end a process because of it */
+  /** @returns whether the pool may have to start or end a process as a result */
   private assign(request: PoolRequest, member: PoolMember): boolean {
     const { method, params, executionId, onNotice } = request.options;
     try {
@@ -235,7 +234,7 @@ export class ProcessPool {
       });
       request.runsOn(member, id);
     } catch (error) {
-      // Nothing was written, so the process is as good as before.
+      // Nothing was written, so the process stays usable.
       this.leave(request);
       request.reject(error);
       return false;
@@ -266,8 +265,8 @@ export class ProcessPool {
   }
 
   /**
-   * The answer of a request that was given up may still come, so its process is used again only when the tool has been
-   * asked to end the call and has done so in time.
+   * Handles the process of an abandoned request, whose answer may still arrive. The process is reused only if the tool
+   * cancels the call in time.
    */
   private abandon(member: PoolMember, id: string, reason: GiveUpReason, mayGoOn: boolean): void {
     if (reason === 'shutting_down') return member.leave('stop', 'stop');
@@ -278,7 +277,7 @@ export class ProcessPool {
     });
   }
 
-  /** A request on it has ended. */
+  /** Called after a request on the member has ended. */
   private changed(member: PoolMember): void {
     const waits = this.queue.length > 0;
     if (this.members.settle(member, waits) || waits || this.stopping) this.advance();

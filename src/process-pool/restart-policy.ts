@@ -1,10 +1,10 @@
 import { backOff } from '../common/back-off.js';
 
-const pauses = { firstMs: 100, longestMs: 60_000 };
-/** A process that lived this long and then died was no failed start. */
+const pauses = { firstMs: 100, maxMs: 60_000 };
+/** Lifetime after which the death of a process does not count as a failed start. */
 const sustainedMs = 10_000;
 
-/** When a pool may start its next process. A pure state machine; all times in milliseconds of one clock. */
+/** Decides when a pool may start its next process. A pure state machine; all times are milliseconds of one clock. */
 export class RestartPolicy {
   private failures = 0;
   private strikes = 0;
@@ -19,7 +19,7 @@ export class RestartPolicy {
     return this.failures;
   }
 
-  /** Whether too many starts failed in a row: requests should not wait for another one. */
+  /** Whether too many starts failed in a row, so that requests should not wait for the next one. */
   get failed(): boolean {
     return this.failures >= this.maxFailedStarts;
   }
@@ -28,22 +28,22 @@ export class RestartPolicy {
     return this.lastError;
   }
 
-  /** A start for a waiting request is free unless the last one failed: then back-off and one at a time hold. */
+  /** Allows starts for waiting requests. After a failed start, only one at a time and after the back-off. */
   mayStart(now: number, starting: number): boolean {
     return this.failures === 0 || (starting === 0 && now >= this.nextAt);
   }
 
-  /** A start that nobody waits for also backs off after processes that died unused. */
+  /** Allows starts in advance, which also back off after processes that died unused. */
   mayStartAhead(now: number, starting: number): boolean {
     return now >= this.nextAt && this.mayStart(now, starting);
   }
 
-  /** Until the next start, when one is held back. */
+  /** Time until the next start is allowed; 0 if it is allowed now. */
   delayMs(now: number): number {
     return Math.max(0, this.nextAt - now);
   }
 
-  /** @returns false when it began before the last failure was known: starts side by side fail only once */
+  /** @returns false if the start began before the last failure, because parallel starts count as one failure */
   startFailed(now: number, begunAt: number, error: string): boolean {
     this.lastError = error;
     if (begunAt <= this.lastFailureAt) return false;
@@ -57,13 +57,13 @@ export class RestartPolicy {
     this.failures = 0;
   }
 
-  /** A ready process ended of itself before it had served anybody. */
+  /** Records that a ready process exited before serving a request. */
   diedUnused(now: number, livedMs: number): void {
     if (livedMs >= sustainedMs) this.strikes = 0;
     this.backOff(now);
   }
 
-  /** A process did what it is for. */
+  /** Records a successful answer, which ends the back-off unless starts are failing. */
   answered(): void {
     if (this.strikes === 0 || this.failures > 0) return;
     this.strikes = 0;

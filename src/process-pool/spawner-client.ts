@@ -21,33 +21,33 @@ export interface SpawnerStats {
   /** false: processes are started directly. */
   readonly usable: boolean;
   readonly pid: number | undefined;
-  /** Spawners that took the place of one that died. */
+  /** Number of times that a dead spawner was replaced. */
   readonly restarts: number;
-  /** Starts that it has not answered. */
+  /** Starts that the spawner has not answered. */
   readonly waiting: number;
   readonly running: number;
 }
 
 export type SpawnerEvent =
-  /** `running` tools died with it. */
+  /** The spawner died, and `running` tools with it. */
   | {
       readonly type: 'died';
       readonly pid: number | undefined;
       readonly why: string;
       readonly running: number;
     }
-  /** It cannot work here: processes are started directly from now on. */
+  /** The spawner does not work on this host: processes are started directly from now on. */
   | { readonly type: 'unusable'; readonly why: string };
 
-/** A start is asked for once more when its spawner died over it. */
-const mostAttempts = 2;
+/** A start is retried once if the spawner dies before answering. */
+const maxAttempts = 2;
 
 const readBufferBytes = 65_536;
 
 /**
- * The spawner that native/build.sh made for this machine.
- * @param root the folder that holds native/
- * @returns undefined where there is none, or it may not be executed
+ * Finds the spawner that native/build.sh built for this platform.
+ * @param root the folder that contains native/
+ * @returns undefined if there is none or it is not executable
  */
 export function findSpawner(root: string): string | undefined {
   if (process.platform !== 'linux') return undefined;
@@ -61,16 +61,16 @@ export function findSpawner(root: string): string | undefined {
 }
 
 /**
- * Starts processes through a small program of our own (native/spawner.c), so that the event loop does not stand still
- * while this process, with all its memory, is forked. When a spawner dies, its tools are said to have exited, as they
- * have, and starts that it owed are asked of the next one.
+ * Starts processes through a small native program (native/spawner.c), because forking this large process would block
+ * the event loop. If the spawner dies, its tools die with it and are reported as exited; pending starts are sent to
+ * its successor.
  */
 export class SpawnerClient {
   readonly events = new TypedEvents<SpawnerEvent>(() => undefined);
   readonly launch: Launcher = (spec) => this.begin(spec);
   private readonly spawner: Spawner;
   private readonly processes = new Map<number, SpawnedProcess>();
-  /** Reading is synchronous: one serves all processes. */
+  /** One buffer for all processes, because chunks are handled synchronously. */
   private readonly readBuffer = new Uint8Array(readBufferBytes);
   private lastId = 0;
   private closed = false;
@@ -100,7 +100,7 @@ export class SpawnerClient {
     };
   }
 
-  /** Ends every process that it started, and the spawner; resolves when they are gone. Nothing is started afterwards. */
+  /** Ends all processes and the spawner; resolves when they are gone. Later launches throw. */
   async close(): Promise<void> {
     this.closed = true;
     for (const process of this.at('queued')) this.fail(process, stopped());
@@ -124,7 +124,7 @@ export class SpawnerClient {
     return [...this.processes.values()].filter((process) => process.stage === stage);
   }
 
-  /** Asks for all starts that wait for a spawner. */
+  /** Sends all queued starts if the spawner is ready. */
   private advance(): void {
     if (this.spawner.ready)
       for (const process of this.at('queued')) {
@@ -138,7 +138,7 @@ export class SpawnerClient {
   private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
     if (process.stage !== 'queued') return this.spawner.send(encodeSignal(process.id, signal));
     if (!this.processes.delete(process.id)) return;
-    // Said later, as every other end is.
+    // Deferred, as every other end is.
     setImmediate(() => this.fail(process, cancelled(process)));
   }
 
@@ -157,7 +157,7 @@ export class SpawnerClient {
   }
 
   private started(process: SpawnedProcess | undefined, { id, pid, fds }: Started): void {
-    // A spawner that died meanwhile took the tool along; its end will be said.
+    // The spawner died meanwhile, and the tool with it: `lost` reports its end.
     if (!process || this.spawner.pid === undefined || !this.spawner.ready) return;
     let pipes: Pipes;
     try {
@@ -171,7 +171,7 @@ export class SpawnerClient {
   }
 
   private notOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
-    // It is dying: as above.
+    // The spawner is dying, as in `started`.
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return;
     this.spawner.send(encodeSignal(process.id, 'SIGKILL'));
     this.spawner.send(encodeRelease(process.id));
@@ -190,7 +190,7 @@ export class SpawnerClient {
     const owed = this.at('asked');
     if (!this.closed) this.events.emit({ type: 'died', pid, why, running: running.length });
     for (const process of owed) {
-      const again = !this.closed && !process.cancelled && process.attempts < mostAttempts;
+      const again = !this.closed && !process.cancelled && process.attempts < maxAttempts;
       if (again) process.stage = 'queued';
       else this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
     }
@@ -215,21 +215,19 @@ const stopped = (): Error => new Error('the server is stopping');
 
 const cancelled = ({ command }: SpawnedProcess): Error => systemError(-constants.errno.ECANCELED, command);
 
-/**
- * queued: not asked for yet · asked: the spawner has not answered · running · ended: also when it never ran.
- */
+/** queued: not sent to a spawner · asked: not answered by it · running · ended: exited or never started. */
 type Stage = 'queued' | 'asked' | 'running' | 'ended';
 
-/** A process that the spawner starts, from the wish to the end. */
+/** A process started by the spawner, from the request to the exit. */
 class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProcess {
-  /** Changed by the owner, and by `started`, `failed` and `exited`. */
+  /** Set by the owner and by `started`, `failed` and `exited`. */
   stage: Stage = 'queued';
-  /** How often a spawner was asked to start it. */
+  /** Number of start requests sent to a spawner. */
   attempts = 0;
-  /** It was told to end before it ran. */
+  /** Whether it was killed before it ran. */
   cancelled = false;
   pid: number | undefined;
-  /** Set from `spawn` on, as the other two. */
+  /** The three streams are set from `spawn` on. */
   stdin!: Writable;
   stdout!: Readable;
   stderr!: Readable;
@@ -237,7 +235,7 @@ class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProce
   constructor(
     readonly id: number,
     readonly command: string,
-    /** The frame that asks for it. */
+    /** The encoded start request. */
     readonly request: Buffer,
     private readonly signal: (signal: NodeJS.Signals) => void,
   ) {

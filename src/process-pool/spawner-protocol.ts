@@ -5,21 +5,21 @@ import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 import type { ProcessSpec } from './pool.types.js';
 
-/** The frames of native/spawner.c, whose head describes them: unsigned 32 bit numbers, little endian. */
+/** Frames of native/spawner.c, described at its top: unsigned 32-bit numbers, little endian. */
 const requestKinds = { spawn: 1, signal: 2, release: 3 } as const;
 const headerBytes = 12;
 const replyBytes = 24;
 /**
- * The most bytes that the spawner takes in one request; the system's own limit for arguments and environment is lower.
+ * Maximum bytes of a request to the spawner. The system's limit for arguments and environment is lower.
  */
-const mostBytes = 16 * 1_024 * 1_024;
+const maxBytes = 16 * 1_024 * 1_024;
 
 export const protocolVersion = 1;
 
 export type SpawnerReply = { readonly kind: 'ready'; readonly version: number } | ToolReply;
 
 export type ToolReply =
-  /** Descriptor numbers of the spawner: [to write stdin, to read stdout, to read stderr]. */
+  /** Descriptors in the spawner: [write end of stdin, read end of stdout, read end of stderr]. */
   | {
       readonly kind: 'started';
       readonly id: number;
@@ -35,7 +35,7 @@ export type ToolReply =
     };
 
 /**
- * @throws TypeError for NUL characters, as Node's spawn does; Error E2BIG for what no system would take
+ * @throws TypeError for NUL characters, as Node's spawn does; Error E2BIG for a request over the limit
  */
 export function encodeSpawn(id: number, { command, args, cwd, env }: ProcessSpec): Buffer {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -44,7 +44,7 @@ export function encodeSpawn(id: number, { command, args, cwd, env }: ProcessSpec
     throw new TypeError('command, arguments, directory and environment must not hold NUL characters');
   }
   const text = Buffer.from(`${strings.join('\0')}\0`);
-  if (text.length + 8 > mostBytes) throw systemError(-constants.errno.E2BIG, command);
+  if (text.length + 8 > maxBytes) throw systemError(-constants.errno.E2BIG, command);
   const body = Buffer.allocUnsafe(8);
   body.writeUInt32LE(args.length + 1, 0);
   body.writeUInt32LE(variables.length, 4);
@@ -69,14 +69,14 @@ function header(kind: keyof typeof requestKinds, id: number, bodyBytes: number):
   return frame;
 }
 
-/** The error that Node's own spawn would give. @param errno negative, as libuv's */
+/** The error that Node's `spawn` would emit. @param errno negative, as in libuv */
 export function systemError(errno: number, command: string): NodeJS.ErrnoException {
   const code = getSystemErrorName(errno);
   const error = new Error(`spawn ${command} ${code}`);
   return Object.assign(error, { errno, code, syscall: `spawn ${command}`, path: command });
 }
 
-/** Splits what the spawner writes into replies. */
+/** Splits the spawner's output into replies. */
 export class ReplyReader {
   private rest: Buffer = Buffer.alloc(0);
 
@@ -85,7 +85,7 @@ export class ReplyReader {
   push(chunk: Buffer): void {
     const all = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     const whole = all.length - (all.length % replyBytes);
-    // Kept before anything is said: a listener may throw.
+    // Stored before the callbacks, which may throw.
     this.rest = all.subarray(whole);
     for (let at = 0; at < whole; at += replyBytes) this.take(decode(all.subarray(at, at + replyBytes)));
   }
@@ -107,13 +107,13 @@ function decode(frame: Buffer): SpawnerReply {
         ? { kind: 'exited', id, code: a, signal: null }
         : { kind: 'exited', id, code: null, signal: signalName(b) };
     default:
-      throw new Error(`The spawner said something unknown: ${kind}`);
+      throw new Error(`The spawner sent an unknown message: ${kind}`);
   }
 }
 
 function signalName(number: number): NodeJS.Signals {
   const names = Object.entries(constants.signals) as [NodeJS.Signals, number][];
-  // Real-time signals have no name; such an end is a kill all the same.
+  // Real-time signals have no name; they are reported as SIGKILL.
   return names.find(([, each]) => each === number)?.[0] ?? 'SIGKILL';
 }
 
@@ -124,12 +124,12 @@ export interface Pipes {
 }
 
 /**
- * Opens the gateway's ends of a tool's pipes at the spawner. Each end is open for itself (O_NONBLOCK concerns
- * nobody else) and independent of what the spawner closes afterwards. Three system calls of a few microseconds: handing
- * them to Node's thread pool would take longer.
- * @param buffer everything is read into it: a chunk is good until its listeners return, and who keeps it copies it. A
- * buffer for each read costs half of what reading does, and a flood of them more memory than the flood itself.
- * @throws a system error; then nothing is left open
+ * Opens the gateway's ends of a tool's pipes through the spawner's /proc entries. Each end is a separate open file, so
+ * O_NONBLOCK affects only the gateway, and the spawner may close its own. Synchronous, because three system calls of a
+ * few microseconds are faster than Node's thread pool.
+ * @param buffer receives all reads. Listeners must copy a chunk that they keep. A buffer per read would add half of
+ * the cost of reading, and more memory than the data itself during a flood.
+ * @throws a system error; nothing is left open
  */
 export function openPipes(
   spawnerPid: number,

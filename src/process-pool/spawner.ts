@@ -3,47 +3,47 @@ import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import { protocolVersion, ReplyReader, type SpawnerReply, type ToolReply } from './spawner-protocol.js';
 
-/** Spawners in a row that may die before they work; then none is started any more. */
-const mostFailures = 3;
+/** Consecutive failed starts after which the spawner counts as unusable. */
+const maxFailures = 3;
 const failurePauseMs = 100;
-/** A spawner that was told to end kills every tool first. */
+/** Timeout for the spawner's end, before which it kills all tools. */
 const endTimeoutMs = 12_000;
 
 export interface SpawnerOptions {
-  /** The program of native/spawner.c. */
+  /** Path of the binary built from native/spawner.c. */
   readonly binary: string;
-  /** A spawner that owes an answer for this long hangs, and is killed. Default 10 000. */
+  /** Time after which a spawner that owes an answer is killed. Default 10 000. */
   readonly timeoutMs?: number;
 }
 
 export interface SpawnerObserver {
-  /** A spawner works and takes requests; the first one, or one in place of another. */
+  /** Called when a spawner, the first or a replacement, accepts requests. */
   ready(): void;
   reply(reply: ToolReply): void;
-  /** A spawner has died, and its tools with it. Questions that it did not answer stay unanswered. */
+  /** Called when a spawner has died, and its tools with it. Pending requests stay unanswered. */
   lost(pid: number | undefined, why: string): void;
-  /** None can be had here; the last that is said. */
+  /** Called last, if no spawner works on this host. */
   unusable(why: string): void;
 }
 
-/** One run of the program. */
+/** One process of the binary. */
 interface Run {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;
-  /** It has said that it works. */
+  /** Whether it has reported that it works. */
   ready: boolean;
 }
 
-/** A spawner that is always there: one that dies is replaced at once. */
+/** Keeps a spawner running and replaces one that dies. */
 export class Spawner {
-  /** The mark by which tools' descendants are found; the same for a spawner that takes the place of another. */
+  /** The mark that identifies tools' descendants; a replacement uses the same. */
   private readonly mark = newMark();
   private run: Run | undefined;
   private failures = 0;
-  /** The timer of an answer that is due, of the pause before the next try, or of the end. */
+  /** Timer for a due answer, for the pause before the next start, or for the end. */
   private timer: NodeJS.Timeout | undefined;
   private started = false;
   private closing: PromiseWithResolvers<void> | undefined;
-  /** Spawners that took the place of one that died. */
+  /** Number of times that a dead spawner was replaced. */
   restarts = 0;
 
   constructor(
@@ -51,7 +51,7 @@ export class Spawner {
     private readonly observer: SpawnerObserver,
   ) {}
 
-  /** It takes requests. */
+  /** Whether the spawner accepts requests. */
   get ready(): boolean {
     const { run } = this;
     return run?.ready === true && run.child.exitCode === null && run.child.signalCode === null;
@@ -61,7 +61,7 @@ export class Spawner {
     return this.run?.child.pid;
   }
 
-  /** Starts it, once. */
+  /** Starts the spawner; later calls have no effect. */
   start(): void {
     if (this.started || this.closing) return;
     this.started = true;
@@ -72,12 +72,12 @@ export class Spawner {
     if (this.ready) this.run?.child.stdin.write(frame);
   }
 
-  /** Whether it owes an answer: it must not hang over it. */
+  /** Sets whether the spawner owes an answer, which starts or clears its timeout. */
   owes(anything: boolean): void {
     if (this.ready) this.expectReply(anything);
   }
 
-  /** It ends every tool and everything below them, then itself; resolves when it is gone. */
+  /** Ends the spawner, which first ends all tools and their descendants. Resolves when it has exited. */
   close(): Promise<void> {
     if (!this.closing) {
       this.closing = Promise.withResolvers();
@@ -91,7 +91,7 @@ export class Spawner {
   }
 
   private open(): void {
-    // Its own session, so that a Ctrl-C reaches it through us only. Its stderr is ours: it writes nothing there.
+    // In its own session, so that Ctrl-C reaches it only through us. It inherits stderr but does not write to it.
     const child = spawn(this.options.binary, [this.mark], {
       cwd: '/',
       env: {},
@@ -101,7 +101,7 @@ export class Spawner {
     const run: Run = { child, ready: false };
     this.run = run;
     child.on('error', (error) => this.ended(run, `cannot be started: ${error.message}`));
-    // Not at its exit: what it said before is still to be read.
+    // On `close`, not on `exit`: earlier replies may still be in the pipe.
     child.on('close', (code, signal) => this.ended(run, `ended with ${signal ?? `exit code ${code}`}`));
     if (child.pid === undefined) return;
     const reader = new ReplyReader((reply) => this.take(run, reply));
@@ -130,7 +130,7 @@ export class Spawner {
   }
 
   private ended(run: Run, why: string): void {
-    // An error may be followed by its close.
+    // `close` may follow an error.
     if (this.run !== run) return;
     this.run = undefined;
     clearTimeout(this.timer);
@@ -139,16 +139,16 @@ export class Spawner {
       this.observer.lost(pid, why);
       return this.closing.resolve();
     }
-    if (!run.ready && ++this.failures >= mostFailures) return this.observer.unusable(why);
+    if (!run.ready && ++this.failures >= maxFailures) return this.observer.unusable(why);
     this.restarts++;
-    // One that worked is replaced before anybody hears of its death.
+    // A spawner that worked is replaced before its death is reported.
     if (run.ready) this.open();
     else this.timer = setTimeout(() => this.open(), failurePauseMs * this.failures);
     this.observer.lost(pid, why);
   }
 }
 
-/** Far above every limit that a system sets; a tool's is this plus its id, so the lower half is free. */
+/** Base of the marks, far above any real limit. A tool's mark is this plus its id, so the lower half is free. */
 function newMark(): string {
   return `2${randomBytes(4).toString('hex').slice(1)}00000000`;
 }

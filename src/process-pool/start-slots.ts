@@ -1,26 +1,26 @@
 import { PoolFailure, type Release } from './pool.types.js';
 
-/** A pool that starts processes, as the slots see it. */
+/** A user of start slots, such as a pool. */
 export interface SlotUser {
-  /** Since when its longest idle process has been idle (performance.now()); Infinity: none is. */
+  /** Start of the idle time of its longest idle process (performance.now()); Infinity if none is idle. */
   readonly idleSince: number;
-  /** Ends that process. */
+  /** Ends its longest idle process. */
   yieldIdle(): void;
-  /** There may be a slot now: said to a user that was refused one. */
+  /** Called when a slot may be free, after this user was refused one. */
   advance(): void;
 }
 
-/** Leave for one process, from before its start until it has ended. */
+/** Permission for one process, held from before its start until its end. */
 export interface Slot {
-  /** It has started, or failed to: another one may start. */
+  /** Call when the process has started or failed to, so that another one may start. */
   readonly started: Release;
-  /** It has ended. */
+  /** Call when the process has ended. */
   readonly release: Release;
 }
 
 interface Waiter {
   readonly user: SlotUser;
-  /** A request waits for the process; otherwise it is started ahead. */
+  /** Whether a request waits for the process; otherwise it is started in advance. */
   urgent: boolean;
 }
 
@@ -29,22 +29,22 @@ const reasons = {
   starts: 'as many processes as may start at a time were starting',
 };
 
-/** A start that takes longer mostly waits: it costs hardly any processor time that others need. */
-const longestStartMs = 1_000;
-/** A busy process serves this long before it makes room for a user that has none. */
+/** Slower starts no longer count as starting: they mostly wait and use little CPU time. */
+const maxStartMs = 1_000;
+/** Minimum time that a busy process serves before it makes room for a user without a process. */
 const turnMs = 1_000;
 
 /**
- * Bounds the processes of all pools: how many there are, and how many start at the same time (an interpreter that
- * starts costs tens of milliseconds of processor time that warm calls need). A pool that is refused waits: requests
- * before starts ahead, each in the order of arrival. Idle processes make room for requests of other pools.
+ * Limits the processes of all pools and their concurrent starts, because a starting interpreter takes tens of
+ * milliseconds of CPU time that warm calls need. Pools wait in order of arrival, those with a waiting request first.
+ * Idle processes are ended to make room for requests of other pools.
  */
 export class StartSlots {
   private readonly waiters: Waiter[] = [];
-  /** The user of each process that lives. */
+  /** The user of each running process. */
   private readonly held: SlotUser[] = [];
   private starts = 0;
-  /** Processes that are about to end in favour of a request. */
+  /** Processes that are ending to make room for a request. */
   private promised = 0;
 
   constructor(
@@ -52,7 +52,7 @@ export class StartSlots {
     private readonly maxStarts = Infinity,
   ) {}
 
-  /** Processes that live. */
+  /** Number of running processes. */
   get inUse(): number {
     return this.held.length;
   }
@@ -66,8 +66,8 @@ export class StartSlots {
   }
 
   /**
-   * @param urgent a request waits: the longest idle process makes room, whosever it is
-   * @returns undefined when there is none: `user` waits, and is told to try again
+   * @param urgent whether a request waits: the longest idle process of any user then makes room
+   * @returns undefined if no slot is free; `user` is notified when it should try again
    */
   take(user: SlotUser, urgent: boolean): Slot | undefined {
     if (this.lack()) {
@@ -78,21 +78,21 @@ export class StartSlots {
     return this.slotFor(user);
   }
 
-  /** `user` wants to start nothing any more. */
+  /** Removes `user` from the queue. */
   withdraw(user: SlotUser): void {
     const at = this.waiters.findIndex((waiter) => waiter.user === user);
     if (at >= 0) this.waiters.splice(at, 1);
   }
 
-  /** The reason why `user` waits, if it does, with the setting that bounds it. */
+  /** Why `user` waits, including the setting that limits it; undefined if it does not wait. */
   whyRefused(user: SlotUser): string | undefined {
     const lack = this.waiters.some((waiter) => waiter.user === user) ? this.lack() : undefined;
     return lack && reasons[lack];
   }
 
   /**
-   * Whether a process has to end because a request waits for its slot. An idle one has to at once; one with more to do
-   * only after its turn, and for a user that has no process: else whatever is never idle would starve it.
+   * Whether a process must end because a request waits for its slot. An idle one must at once. A busy one must after its
+   * minimum time, if the waiting user has no process: pools that are never idle would starve it otherwise.
    */
   claims(idle: boolean, servedMs = 0): boolean {
     if (this.held.length < this.maxProcesses) return false;
@@ -104,9 +104,8 @@ export class StartSlots {
   }
 
   /**
-   * Runs `work`, which starts one process that belongs to no pool and ends with it. It waits for its slot as a request
-   * does.
-   * @throws PoolFailure `timeout`, with the limit that was in the way, when there was none within `waitMs`
+   * Runs `work`, which starts and ends one process outside of any pool. Waits for its slot like a request.
+   * @throws PoolFailure `timeout`, naming the limit, if no slot was free within `waitMs`
    */
   async run<T>(waitMs: number, work: () => Promise<T>): Promise<T> {
     const turn = Promise.withResolvers<Slot>();
@@ -156,7 +155,7 @@ export class StartSlots {
       this.starts--;
       this.admit();
     });
-    const timer = setTimeout(started, longestStartMs).unref();
+    const timer = setTimeout(started, maxStartMs).unref();
     const release = once(() => {
       this.held.splice(this.held.indexOf(user), 1);
       this.promised = Math.max(0, this.promised - 1);

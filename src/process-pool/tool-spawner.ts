@@ -37,7 +37,7 @@ const directly =
   'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
   'and what leaves its process group outlives its tool';
 
-/** Starts the processes of all tools: through one spawner, or directly if there is none for the platform. */
+/** Starts the processes of all tools: through one spawner, or directly on platforms without one. */
 @Injectable()
 export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly launch: Launcher;
@@ -64,12 +64,12 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     });
   }
 
-  /** Whether all descendants of a tool end with it, also those that leave its process group. */
+  /** Whether all descendants of a tool end with it, even those that left its process group. */
   get endsDescendants(): boolean {
     return this.client?.stats().usable === true;
   }
 
-  /** While this process is still small: starting the spawner costs a fork, too. */
+  /** Starts the spawner early, while this process is small: forking copies its page tables. */
   onApplicationBootstrap(): void {
     if (!this.client) {
       this.logger.warn(`No spawner for ${process.platform}-${process.arch} in native/bin: ${directly}`);
@@ -77,7 +77,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     this.client?.start();
   }
 
-  /** The pools have ended their processes before; what is left ends now. */
+  /** Ends all remaining processes, after the pools have ended theirs. */
   async onApplicationShutdown(): Promise<void> {
     await this.client?.close();
   }

@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 
 /** A key's use by one call. */
 export interface Claim {
-  /** Id of the execution; also tells one claim of a key from a later one. */
+  /** Id of the execution; also distinguishes claims of the same key. */
   readonly id: string;
   /** Hash of caller, tool and key. */
   readonly scope: string;
@@ -56,7 +56,7 @@ export class IdempotencyRepository {
     this.leaseMs = idempotency.leaseMs;
   }
 
-  /** @returns undefined when the key changed hands meanwhile: ask again */
+  /** @returns undefined if the key changed hands meanwhile: ask again */
   async claim({ id, scope, tool, inputHash }: Claim): Promise<KeyState | undefined> {
     const [row] = await this.rows<KeyRow & { readonly claimed: boolean }>(
       `WITH mine AS (
@@ -77,7 +77,7 @@ export class IdempotencyRepository {
     return row && (row.claimed ? { kind: 'claimed' } : stateOf(row));
   }
 
-  /** Claims a key whose holder is dead. @returns false when that was not so any more */
+  /** Claims a key whose holder is dead. @returns false if that was not so any more */
   takeOver(holder: string, { id, scope }: Claim): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET claim = $3, held_until = now() + ${ms('$4')}
@@ -86,7 +86,7 @@ export class IdempotencyRepository {
     );
   }
 
-  /** @param isAbandoned its holder is dead. @returns false when the claim was lost, or that was not so any more */
+  /** @param isAbandoned its holder is dead. @returns false if the claim was lost, or that was not so any more */
   end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, expires_at = now() + ${ms('$4')}
@@ -102,7 +102,7 @@ export class IdempotencyRepository {
     await this.changes(sql, [scope, id]);
   }
 
-  /** Says that these claims are alive. */
+  /** Extends these claims. */
   async renew(claims: readonly Held[]): Promise<void> {
     // Sorted by key, so that two replicas never wait for each other in a circle.
     const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));

@@ -18,7 +18,7 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   readonly deadline: Deadline;
   /** Cancelled when the caller leaves. */
   readonly cancellation?: Cancellation | undefined;
-  /** The tool says of itself that running it twice does no harm. */
+  /** Whether the tool is declared idempotent. */
   readonly idempotent: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
 type Run = (executionId: string) => Promise<CallAnswer>;
 
 /** Between two looks whether the first call has ended. */
-const pauses = { firstMs: 25, longestMs: 500 };
+const pauses = { firstMs: 25, maxMs: 500 };
 
 /**
  * Runs the first call with a key and gives its outcome to the others, whether they come later or meanwhile, here or at
@@ -42,7 +42,7 @@ export class IdempotentCalls {
   ) {}
 
   /**
-   * @throws Refusal `conflict` when the first call still runs at the end of the wait, `idempotency_key_reused`,
+   * @throws Refusal `conflict` if the first call still runs at the end of the wait, `idempotency_key_reused`,
    *   `database_unavailable`; and whatever `run` throws
    */
   async once(call: KeyedCall, run: Run): Promise<CallAnswer> {
@@ -116,7 +116,7 @@ function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): strin
   );
 }
 
-/** @throws Refusal `conflict` when the time is up or the caller leaves before */
+/** @throws Refusal `conflict` if the time is up or the caller leaves before */
 async function pause(ms: number, { deadline, cancellation }: KeyedCall): Promise<void> {
   const leftMs = deadline.remainingMs();
   await delay(Math.min(ms, leftMs), undefined, { signal: cancellation?.signal }).catch(() => {

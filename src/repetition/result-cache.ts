@@ -119,7 +119,7 @@ export class ResultCache {
   }
 }
 
-/** Waits until the turn is over, the caller has no more time, or it has left. */
+/** Waits until the first call ends, or the caller's deadline passes, or the caller leaves. */
 function patiently<T>(
   over: Promise<T>,
   deadline: Deadline,
@@ -139,7 +139,7 @@ function patiently<T>(
   });
 }
 
-/** The execution that the call waited for goes on; this caller's own time is up, or nobody reads the answer. */
+/** The outcome for a caller whose own time is up or who has left. The execution that it waited for continues. */
 function gaveUp({ ticket }: ToolCall, executionId: string, end: 'late' | 'left'): ToolOutcome {
   const { tool } = ticket;
   const waitedMs = ticket.deadline.totalMs;

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/swagger';
 import { errorTable, type ProblemCode } from '../common/errors.js';
 
-/** One wrong field of a request. */
+/** An invalid field of a request. */
 export class FieldProblemView {
   @ApiProperty({ example: '/input/query', description: 'JSON pointer into the request body' })
   readonly pointer!: string;
@@ -17,7 +17,7 @@ export class FieldProblemView {
   readonly detail!: string;
 }
 
-/** RFC 9457 problem+json as every failed request gets it. */
+/** RFC 9457 problem+json, the body of every failed request. */
 export class ProblemView {
   @ApiProperty({ example: 'urn:toolkeeper:error:invalid_input' })
   readonly type!: string;
@@ -44,7 +44,7 @@ export class ProblemView {
   readonly fallback?: unknown;
 }
 
-/** Documents the problem answers of a route, one response per HTTP status. */
+/** Documents the problems of a route, one response per HTTP status. */
 export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDecorator {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of codes) {

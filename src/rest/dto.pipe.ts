@@ -3,14 +3,14 @@ import { DECORATORS } from '@nestjs/swagger';
 import { plainToInstance } from 'class-transformer';
 import { isObject, type ValidationError } from 'class-validator';
 import { type FieldProblem, invalidRequest } from '../common/errors.js';
-import { escapePointer, mostProblems, unstorable } from '../common/field-problems.js';
+import { escapePointer, maxProblems, unstorable } from '../common/field-problems.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The values of a query or a path: all of them are text. */
+/** The values of a query or a path, which are all text. */
 export class QueryText {}
 
-/** Nest's validation of bodies, queries and paths: every wrong field is named once, unknown fields are refused. */
+/** Nest's validation of bodies, queries and paths: reports each invalid field once and rejects unknown fields. */
 export class DtoPipe extends ValidationPipe {
   constructor() {
     super({
@@ -18,57 +18,57 @@ export class DtoPipe extends ValidationPipe {
       whitelist: true,
       forbidNonWhitelisted: true,
       stopAtFirstError: true,
-      exceptionFactory: (errors) => invalidRequest(...problemsOf(errors, '').slice(0, mostProblems)),
+      exceptionFactory: (errors) => invalidRequest(...problemsOf(errors, '').slice(0, maxProblems)),
     });
   }
 
-  /** @throws Problem `invalid_request` that names every wrong field */
+  /** @throws Problem `invalid_request` that lists all invalid fields */
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     const { metatype, type } = metadata;
     if (!metatype || !this.toValidate(metadata)) return super.transform(value, metadata);
     const given = value ?? {};
     if (!isMembers(given)) throw invalidRequest({ pointer: '', detail: 'must be object' });
     const plain = type === 'body' ? changeable(metatype, given) : inSnakeCase(metatype, given);
-    // class-transformer drops members with such names.
+    // class-transformer would drop members with such names silently.
     const odd = Object.keys(plain).find((name) => name in Object.prototype);
     if (odd !== undefined) throw invalidRequest({ pointer: `/${odd}`, detail: notKnown });
     const known = withoutSurplus(metatype, plain);
     const source = type === 'body' ? known : Object.assign(new QueryText(), known);
     const dto = withoutUnset((await super.transform(source, metadata)) as object);
     const problems = unstorable(plain, '');
-    if (problems.length > 0) throw invalidRequest(...problems.slice(0, mostProblems));
+    if (problems.length > 0) throw invalidRequest(...problems.slice(0, maxProblems));
     return dto;
   }
 
-  /** The same for what is no request, such as a file. */
+  /** Validates a value that is not part of a request, such as a file. */
   async read<T extends object>(type: Type<T>, value: unknown, from: 'body' | 'query' = 'body'): Promise<T> {
     return (await this.transform(value, { type: from, metatype: type })) as T;
   }
 
-  /** Free JSON may have such members; class-transformer does not look into it. */
+  /** Overridden to do nothing: free JSON may have `__proto__` members, and class-transformer does not descend into it. */
   protected override stripProtoKeys(): void {}
 }
 
 const notKnown = 'is not a known field';
 const isMembers = (value: unknown): value is Members => isObject(value);
 
-/** An instance of the class where the value is an object. */
+/** Converts an object to an instance of the class; other values stay as they are. */
 export const instanceOf = (type: Type, value: unknown): unknown =>
   isMembers(value) ? withoutUnset(plainToInstance(type as Type<object>, withoutSurplus(type, value))) : value;
 
-/** Class fields that were not given are own properties all the same. */
+/** Removes undefined properties: declared class fields exist even if they were not given. */
 function withoutUnset<T extends object>(dto: T): T {
   for (const [name, value] of Object.entries(dto)) if (value === undefined) delete dto[name as keyof T];
   return dto;
 }
 
-/** Unknown members are kept to be refused, as many as an answer names, and without what they hold. */
+/** Keeps the known members, and enough unknown ones to be rejected, without their values. */
 function withoutSurplus(type: Type, members: Members): Members {
   const properties = propertiesOf(type);
   const known = Object.entries(members).filter(([name]) => properties.has(name));
   const unknown = Object.keys(members).filter((name) => !properties.has(name));
   return {
-    ...Object.fromEntries(unknown.slice(0, mostProblems).map((name) => [name, null])),
+    ...Object.fromEntries(unknown.slice(0, maxProblems).map((name) => [name, null])),
     ...Object.fromEntries(known),
   };
 }
@@ -90,16 +90,16 @@ function problemsOf(errors: readonly ValidationError[], above: string): FieldPro
   });
 }
 
-/** Metadata of a body: the view that shows it. */
+/** Metadata key of a body: the view that answers show. */
 export const VIEW = 'toolkeeper:view';
 
-/** A body without the members that cannot be changed. */
+/** Removes members of the view that are not changes, so that the answer of GET can be sent back. */
 function changeable(type: Type, body: Members): Members {
   const view = Reflect.getOwnMetadata(VIEW, type) as Type | undefined;
   if (!view) return body;
   const own = propertiesOf(type);
   const shown = propertiesOf(view);
-  // A view shows null where nothing was given, or a list of what the body takes as an object.
+  // A view shows null for an absent member, or a list for what the body takes as an object.
   const isShown = (name: string, value: unknown): boolean =>
     Array.isArray(value) &&
     value.every(isObject) &&
@@ -112,7 +112,7 @@ function changeable(type: Type, body: Members): Members {
   return Object.fromEntries(Object.entries(body).filter(([name, value]) => isChange(name, value)));
 }
 
-/** A parameter in snake case may be written in camel case as well: `threadIds` for `thread_ids`. */
+/** Accepts camel case for snake-case parameters: `threadIds` for `thread_ids`. */
 function inSnakeCase(type: Type, query: Members): Members {
   const properties = propertiesOf(type);
   const nameOf = (given: string): string => {
@@ -122,7 +122,7 @@ function inSnakeCase(type: Type, query: Members): Members {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [nameOf(name), value]));
 }
 
-/** The properties of a DTO with what Swagger knows of them. */
+/** The properties of a DTO with their Swagger metadata. */
 function propertiesOf({ prototype }: { prototype: object }): ReadonlyMap<string, Members> {
   const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
   return new Map(

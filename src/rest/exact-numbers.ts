@@ -1,19 +1,19 @@
 import type { FieldProblem } from '../common/errors.js';
 import { escapePointer } from '../common/field-problems.js';
 
-/** Usual JSON holds neither a run of 16 digits nor a huge exponent: it pays one search. */
+/** A quick check: most JSON contains neither 16 digits in a row nor a large exponent. */
 const suspicious = /\d{16}|\d[eE]\+?\d{3}/;
 /**
- * Strings, so that their digits are passed over, and numbers that a double may not hold. Each begins where no other one
- * can, so that a text of any kind is read once.
+ * Matches strings, in order to skip their digits, and numbers that a double may not represent. The alternatives cannot
+ * overlap, so that any text is scanned once.
  */
 const tokens =
   /"[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$)|(?<![\d.eE+-])-?(?:\d{16,}(?![\d.eE])|\d+(?:\.\d+)?[eE]\+?\d{3,})/g;
 
 /**
- * The first number of a JSON text that `JSON.parse` would change: a whole number beyond 2^53, or one beyond every
- * double. Digits behind a decimal point are rounded by everybody.
- * @param json well-formed or not; a malformed text is for `JSON.parse` to refuse
+ * The first number of a JSON text that `JSON.parse` would change: an integer beyond 2^53 or a number beyond the range of
+ * a double. Rounding of decimal places is not reported, because all parsers do it.
+ * @param json may be malformed; `JSON.parse` will reject it
  */
 export function alteredNumber(json: string): FieldProblem | undefined {
   if (!suspicious.test(json)) return undefined;
@@ -29,7 +29,7 @@ export function alteredNumber(json: string): FieldProblem | undefined {
   return undefined;
 }
 
-/** Parses the text with a mark in place of the number, and looks for the mark. */
+/** Parses the text with a marker in place of the number and searches for the marker. */
 function pointerTo(json: string, at: number, length: number): string {
   const mark = `number ${at}`;
   try {

@@ -18,7 +18,7 @@ export function pageOf<T>(
   return pageFrom(after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after), keyOf, limit);
 }
 
-/** The page that begins with the first item; any item beyond the limit tells that there is another page. */
+/** The page that starts at the first item. Pass one item more than `limit` to detect a next page. */
 export function pageFrom<T>(items: readonly T[], keyOf: (item: T) => string, limit: number): Page<T> {
   const data = items.slice(0, limit);
   const last = data.at(-1);
@@ -28,9 +28,9 @@ export function pageFrom<T>(items: readonly T[], keyOf: (item: T) => string, lim
 const cursorAt = (key: string): string => Buffer.from(key).toString('base64url');
 
 /**
- * The key of the item after which a page begins; undefined for the first page.
- * @param read undefined for what is no key of this list
- * @throws Problem `invalid_request` when the text never was a cursor of it
+ * The key of the item after which the page starts; undefined for the first page.
+ * @param read parses a key of this list; undefined for other text
+ * @throws Problem `invalid_request` if the cursor is not one of this list
  */
 export function keyIn(cursor: string | undefined): string | undefined;
 export function keyIn<K>(cursor: string | undefined, read: (key: string) => K | undefined): K | undefined;

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
 import { errorTable, isDatabaseUnavailable, Problem, type ProblemCode } from '../common/errors.js';
 
-/** Headers of every answer: none is a page, unless its route says so with a policy of its own. */
+/** Headers of every answer. They forbid rendering; routes that serve pages set their own policy. */
 export const securityHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -13,25 +13,25 @@ export const securityHeaders = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The answer of the route in place of problem+json, if its protocol has its own form for errors. */
+    /** Formats errors for routes whose protocol does not use problem+json. */
     errorBody?: (exception: unknown, request: FastifyRequest) => OwnErrorBody;
   }
 }
 
-/** An error in the form of a route's own protocol. */
+/** An error in the format of a route's own protocol. */
 export interface OwnErrorBody {
   readonly type: string;
   readonly body: string | Buffer;
 }
 
-/** A problem as HTTP carries it. */
+/** A problem as an HTTP response. */
 export interface ProblemAnswer {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: string;
 }
 
-/** Turns whatever a request threw into problem+json; nothing of an unexpected error's inside leaks. */
+/** Converts all exceptions into problem+json without leaking details of unexpected errors. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   catch(exception: unknown, host: ArgumentsHost): void {
@@ -48,7 +48,7 @@ export class ProblemFilter implements ExceptionFilter {
   }
 
   answer(exception: unknown, requestId: string): ProblemAnswer {
-    const problem = toldProblem(exception, requestId);
+    const problem = loggedProblem(exception, requestId);
     const { retryAfterMs, headers } = problem.details;
     return {
       status: httpStatusOf(problem),
@@ -65,12 +65,12 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** The HTTP status that a failed request is answered with. */
+/** The HTTP status of the answer to a failed request. */
 export const statusOfProblem = (exception: unknown): number => httpStatusOf(asProblem(exception));
 
 const httpStatusOf = ({ code, details }: Problem): number => details.status ?? errorTable[code].http;
 
-/** The members of the answer. */
+/** The body of the answer. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
   const { title } = errorTable[problem.code];
   const { errors, fallback } = problem.details;
@@ -86,7 +86,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
   };
 }
 
-/** Codes for what Nest and Fastify themselves refuse, by HTTP status. */
+/** Codes for errors raised by Nest and Fastify, by HTTP status. */
 const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   401: 'unauthorized',
   403: 'forbidden',
@@ -96,14 +96,14 @@ const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   429: 'rate_limited',
 };
 
-/** Names no host: that stands in the log. A change may have been made before the connection was lost. */
+/** Does not name the host, which is in the log. A change may have been committed before the connection was lost. */
 const databaseUnavailable = new Problem(
   'database_unavailable',
-  'The database does not answer; try again, and look first whether a change was made',
+  'The database does not answer; check whether a change was made, then try again',
   { retryAfterMs: 5_000 },
 );
 
-/** The problem that the outside is told for a failure. */
+/** The problem to report to the client for an exception. */
 export function asProblem(exception: unknown): Problem {
   if (exception instanceof Problem) return exception;
   if (isDatabaseUnavailable(exception)) return databaseUnavailable;
@@ -112,17 +112,14 @@ export function asProblem(exception: unknown): Problem {
   }
   const status = exception instanceof HttpException ? exception.getStatus() : statusOf(exception);
   if (status === undefined || status < 400 || status >= 500) {
-    return new Problem(
-      'internal_error',
-      'Something went wrong on our side; the log has it under this request id',
-    );
+    return new Problem('internal_error', 'Internal error; the server log has details under this request id');
   }
   const detail = exception instanceof Error ? exception.message : 'The request was refused';
   return new Problem(codeOfStatus[status] ?? 'invalid_request', detail, { status });
 }
 
-/** The same, of a request: what was not expected is logged under its id, whatever carries the answer. */
-export function toldProblem(exception: unknown, requestId: string): Problem {
+/** Like `asProblem`, but logs unexpected errors under the request id. */
+export function loggedProblem(exception: unknown, requestId: string): Problem {
   const problem = asProblem(exception);
   if (problem.code === 'internal_error')
     new Logger(ProblemFilter.name).error(exception, `request ${requestId} failed`);

@@ -3,7 +3,7 @@ import { alteredNumber } from './exact-numbers.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { alwaysFits, excessOfCaller, excessOfNames } from '../common/json-size.js';
 
-/** A route that takes its body as it comes, so that a thread reads it and not the event loop. */
+/** A route that receives its body unparsed, so that a worker thread can parse it. */
 export interface RawBody {
   readonly types: readonly string[];
   /** Bytes on the wire. */
@@ -15,16 +15,15 @@ declare module 'fastify' {
     rawBody?: RawBody;
   }
   interface FastifyRequest {
-    /** Media types that this request's route takes unread; undefined: it takes parsed JSON. */
+    /** Media types that the route receives unparsed; undefined: it takes parsed JSON. */
     rawTypes: readonly string[] | undefined;
   }
 }
 
-/** The body of such a route. */
 export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
   Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 
-/** JSON for all routes, as it comes for those that want it so, and further types for these alone. */
+/** Registers the body parsers: JSON for all routes, unparsed JSON and further types for routes with `rawBody`. */
 export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly string[]): void {
   fastify.decorateRequest('rawTypes', undefined);
   fastify.addHook('onRoute', (route) => {
@@ -41,7 +40,7 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
   const parseJson = fastify.getDefaultJsonParser('error', 'error');
   fastify.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (wants(request, 'application/json')) return done(null, body);
-    // Many clients send the header with every request.
+    // Many clients send a content type with an empty body.
     if (body.length === 0) return done(null);
     const { 'content-encoding': encoding = 'identity' } = request.headers;
     if (encoding.trim().toLowerCase() !== 'identity') return done(encodedBody(encoding));
@@ -65,7 +64,7 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
   fastify.addContentTypeParser('*', (request, _payload, done) => refuseType(request, done));
 }
 
-/** Refuses a body of a type that the route does not take; a request without a body has none, whatever it says. */
+/** Rejects a body of an unsupported type. The content type of a request without a body is ignored. */
 export function refuseType(
   { headers }: Pick<FastifyRequest, 'headers'>,
   done: (error: Error | null) => void,

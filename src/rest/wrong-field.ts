@@ -1,12 +1,12 @@
 import { invalidRequest, Problem } from '../common/errors.js';
 import { NotRegularFile } from '../common/regular-file.js';
 
-/** A registration that cannot stand. @param pointer JSON pointer to the member that is wrong */
+/** An invalid field of a request. @param pointer JSON pointer to the field */
 export function wrong(pointer: string, detail: string): Problem {
   return invalidRequest({ pointer, detail });
 }
 
-/** A grant that the operator has not made. It is well formed, and answered 422. */
+/** A well-formed request for a grant that the operator has not made: status 422 instead of 400. */
 export function notGranted(pointer: string, detail: string): Problem {
   const { code, detail: sentence, details } = wrong(pointer, detail);
   return new Problem(code, sentence, { ...details, status: 422 });
@@ -14,14 +14,14 @@ export function notGranted(pointer: string, detail: string): Problem {
 
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
-/** An error of reading a program's files: a file that is gone, or that the server may not read, is a fault of the registration. */
+/** Maps a missing or unreadable program file to a problem of the field `command`; returns other errors unchanged. */
 export function asWrongCommand(error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
-  return isOfFile ? wrong('/command', `cannot be looked at: ${message}`) : error;
+  return isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
 }
 
-/** The reason of a Problem for which a tool cannot be started; other errors are thrown on. */
+/** Why a tool cannot be started, taken from a Problem. Rethrows all other errors. */
 export function asUnavailable(error: unknown): { readonly unavailable: string } {
   if (!(error instanceof Problem)) throw error;
   return { unavailable: error.detail };

@@ -24,9 +24,9 @@ import { makePrivateFolder } from './tool-user.js';
 export interface ProxyLimits {
   readonly maxConnections: number;
   readonly maxHeaderBytes: number;
-  /** A request's head must have arrived by then. */
+  /** Timeout for receiving a request's headers. */
   readonly headTimeoutMs: number;
-  /** A connection on which nothing moves is closed. */
+  /** Timeout after which an idle connection is closed. */
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -44,7 +44,7 @@ interface Target {
   readonly port: number;
 }
 
-/** A request that is not passed on: what the tool reads. */
+/** A request that is not forwarded; the tool receives the message. */
 class Denied extends Error {
   constructor(
     readonly status: 400 | 403 | 502 | 504,
@@ -54,7 +54,7 @@ class Denied extends Error {
   }
 }
 
-/** The way of one tool to the hosts that it may reach: an HTTP proxy (CONNECT and plain requests) on a unix socket. */
+/** An HTTP proxy (CONNECT and plain requests) on a unix socket, through which one tool reaches its allowed hosts. */
 export class AllowListProxy {
   private readonly server: Server;
   private readonly sockets = new Set<Duplex>();
@@ -79,8 +79,8 @@ export class AllowListProxy {
   }
 
   /**
-   * @param hosts names as `allowedHosts` gives them: `host`, `host:port`, `*.domain`, addresses
-   * @param owner the user that connects to it; absent: the gateway's
+   * @param hosts as in `allowedHosts`: `host`, `host:port`, `*.domain` or addresses
+   * @param owner the user that may connect; absent: the gateway's user
    */
   static async listen(
     hosts: readonly string[],
@@ -96,7 +96,7 @@ export class AllowListProxy {
     return proxy;
   }
 
-  /** The unix socket. */
+  /** Path of the unix socket. */
   get path(): string {
     return join(this.folder, 'proxy.sock');
   }
@@ -162,7 +162,7 @@ export class AllowListProxy {
           createConnection: () => upstream,
           method: incoming.method,
           path: url.pathname + url.search,
-          // The name that was allowed is the name that is asked for.
+          // The Host header must be the host that was checked.
           headers: { ...endToEnd(incoming.headers), host: url.host, connection: 'close' },
         },
         (answer) => {
@@ -172,11 +172,11 @@ export class AllowListProxy {
               connection: 'close',
             });
           } catch (error) {
-            // An answer that cannot be passed on ends here: no caller above would catch the error.
-            outgoing.destroy(new Denied(502, `The host's answer cannot be passed on: ${String(error)}`));
+            // Caught here because an error thrown in this callback would be uncaught.
+            outgoing.destroy(new Denied(502, `The host's answer cannot be forwarded: ${String(error)}`));
             return;
           }
-          // An answer that is cut off must not look like one that is whole.
+          // A truncated answer must not look complete.
           answer.once('close', () => {
             if (!answer.complete) response.destroy();
           });
@@ -192,7 +192,7 @@ export class AllowListProxy {
     });
   }
 
-  /** Connects to the very address that was checked: a second look-up could give another. */
+  /** Connects to the address that was checked, because a second DNS lookup could return another. */
   private async reach({ host, port }: Target): Promise<Socket> {
     const rule = this.rules.find(host, port);
     if (!rule) throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
@@ -214,19 +214,19 @@ export class AllowListProxy {
     const good = found.find(({ address }) => mayLeadTo(rule, address));
     if (good) return good.address;
     throw found.length > 0
-      ? new Denied(403, `${host} has an address that no name may lead to here`)
-      : new Denied(502, `${host} has no address`);
+      ? new Denied(403, `${host} resolves to an address that is not allowed here`)
+      : new Denied(502, `${host} does not resolve to an address`);
   }
 }
 
-function targetOf(text: string, usualPort: number): Target {
+function targetOf(text: string, defaultPort: number): Target {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) throw new Denied(400, 'The request names no host');
   const host = nameOf(url.hostname.replace(/^\[|\]$/g, ''));
-  return { host, port: url.port === '' ? usualPort : Number(url.port) };
+  return { host, port: url.port === '' ? defaultPort : Number(url.port) };
 }
 
-/** Headers of one connection only: passed on they would promise what the next one does not do. Its framing stays. */
+/** Hop-by-hop headers, which apply to one connection only and are not forwarded. `transfer-encoding` is kept. */
 const hopByHop = [
   'keep-alive',
   'proxy-connection',

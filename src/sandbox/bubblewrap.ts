@@ -1,32 +1,32 @@
-import { covers, type Place, type Places } from './places.js';
+import { covers, type Mount, type MountTable } from './mounts.js';
 
 interface BubblewrapSettings {
   readonly program: string;
-  readonly places: Places;
+  readonly mounts: MountTable;
   readonly network: boolean;
   readonly temporaryBytes: number;
   readonly cwd: string;
-  /** Those of the tool that must not reach the program itself. */
+  /** Environment of the tool that must not affect bubblewrap itself. */
   readonly variables?: Variables;
-  /** Single files that stand below `ownFiles`, by their name there. */
+  /** Additional files to mount in `ownFiles`, by name. */
   readonly extra?: Readonly<Record<string, string>>;
 }
 
-/** The folder of our files in the sandbox: it can be made even where `/` is the host's. */
+/** Folder of our files in the sandbox. In /dev, because it can be created there even if `/` is the host's. */
 export const ownFiles = '/dev/toolkeeper';
 
-/** The name of our launcher in there. */
+/** File name of our launcher in `ownFiles`. */
 export const launcherInside = 'launcher';
 
-/** The private directory of the sandbox; HOME and TMPDIR of its tool. */
+/** The sandbox's private directory; HOME and TMPDIR of the tool. */
 export const privateDirectory = '/tmp';
 
-/** The part of the command line that stands before what is run inside. */
+/** The command prefix that runs a program in bubblewrap. */
 export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
-  const { program, network, places, cwd, variables = [], extra = {} } = settings;
+  const { program, network, mounts, cwd, variables = [], extra = {} } = settings;
   return [
     program,
-    // `--unshare-all` alone only tries for a user namespace, and `--disable-userns` needs one.
+    // `--unshare-all` treats the user namespace as optional, but `--disable-userns` needs one.
     '--unshare-user',
     '--unshare-all',
     ...(network ? ['--share-net'] : []),
@@ -35,9 +35,9 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
     '--new-session',
     '--cap-drop',
     'ALL',
-    ...fileSystem(places, settings.temporaryBytes, extra),
-    // A root that bubblewrap makes up is memory; a root that is the host's keeps its own rights.
-    ...(places.places.some(({ path }) => path === '/') ? [] : ['--remount-ro', '/']),
+    ...fileSystem(mounts, settings.temporaryBytes, extra),
+    // Bubblewrap's own root is a tmpfs and must be read-only; the host's root keeps its access rights.
+    ...(mounts.mounts.some(({ path }) => path === '/') ? [] : ['--remount-ro', '/']),
     ...variables.flatMap(([name, value]) => ['--setenv', name, value]),
     '--chdir',
     cwd,
@@ -45,9 +45,9 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
   ];
 }
 
-/** Parents come first, so that a narrower directory can stand in a wider one. */
+/** Mounts parents first, so that a child directory can have different access. */
 function fileSystem(
-  { places, links }: Places,
+  { mounts, links }: MountTable,
   temporaryBytes: number,
   extra: Readonly<Record<string, string>>,
 ): string[] {
@@ -68,35 +68,35 @@ function fileSystem(
   const ownPaths = own.map(([path]) => path);
   const steps = [
     ...own,
-    ...mounted(places, ownPaths).map((place) => [place.path, mount(place)] as const),
+    ...mounted(mounts, ownPaths).map((mount) => [mount.path, mountArguments(mount)] as const),
     ...[...links].map(([at, to]) => [at, ['--symlink', to, at]] as const),
   ];
   return steps.sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, step]) => step);
 }
 
 /**
- * The places that must be mounted: not those that the place around them shows alike, for each mount lengthens every
- * start.
- * @param own where something else stands, which hides what is around it
+ * The mounts that are needed: those with the same access as the mount around them are skipped, because each mount
+ * delays the start.
+ * @param own paths mounted by bubblewrap itself, which hide the mount around them
  */
-function mounted(places: readonly Place[], own: readonly string[]): Place[] {
-  const free = places.filter(({ path }) => !own.includes(path));
-  return free.filter((place) => {
-    const within = free.filter((other) => other !== place && covers(other.path, place.path));
-    // The innermost place around another has the longest path.
-    const around = within.reduce<Place | undefined>(
+function mounted(mounts: readonly Mount[], own: readonly string[]): Mount[] {
+  const free = mounts.filter(({ path }) => !own.includes(path));
+  return free.filter((mount) => {
+    const within = free.filter((other) => other !== mount && covers(other.path, mount.path));
+    // The innermost mount around another has the longest path.
+    const around = within.reduce<Mount | undefined>(
       (inner, other) => (inner && inner.path.length > other.path.length ? inner : other),
       undefined,
     );
-    if (!around || isWritable(around) !== isWritable(place)) return true;
-    if (around.access === 'masked' || place.access === 'masked') return true;
-    return own.some((path) => covers(path, place.path) && !covers(path, around.path));
+    if (!around || isWritable(around) !== isWritable(mount)) return true;
+    if (around.access === 'masked' || mount.access === 'masked') return true;
+    return own.some((path) => covers(path, mount.path) && !covers(path, around.path));
   });
 }
 
-const isWritable = ({ access }: Place): boolean => access === 'rw';
+const isWritable = ({ access }: Mount): boolean => access === 'rw';
 
-function mount({ path, access }: Place): string[] {
+function mountArguments({ path, access }: Mount): string[] {
   switch (access) {
     case 'ro':
     case 'rx':

@@ -6,11 +6,11 @@ import { identityOf, lives } from '../common/process-identity.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
 import type { Variables } from './bubblewrap.js';
 
-/** The limits of one process's leaf group; an absent one is no limit. */
+/** Limits of the leaf group of one process; absent: unlimited. */
 interface CgroupLimits {
   readonly memory?: number;
   readonly pids?: number;
-  /** Per cent of one core. */
+  /** Percent of one core. */
   readonly cpu?: number;
 }
 type CgroupBases = Readonly<Partial<Record<CgroupController, CgroupBase>>>;
@@ -19,17 +19,17 @@ const removalTries = 100;
 const removalPauseMs = 20;
 const cpuPeriodUs = 100_000;
 const leafPrefix = 'toolkeeper-';
-/** The identity of the gateway that made a leaf. */
+/** The identity of the gateway that created a leaf. */
 const makerOfLeaf = /^toolkeeper-(\d+-\d+)-/;
 
 /**
- * The prefix of the names of one sandbox's leaves: no other sandbox has it, in this process or in another, and it
- * tells which gateway made them.
+ * The name prefix of one sandbox's leaf groups. It is unique across sandboxes and processes and identifies the gateway
+ * that created them.
  */
 export const newLeafPrefix = (): string =>
   `${leafPrefix}${identityOf(process.pid) ?? `${process.pid}-0`}-${randomBytes(4).toString('hex')}-`;
 
-/** Limits as the kernel's files take them, by file. */
+/** A limit as pairs of a cgroup file and its content. */
 export function limitFiles(controller: CgroupController, version: 1 | 2, value: number): [string, string][] {
   if (controller === 'pids') return [['pids.max', String(value)]];
   if (controller === 'cpu') {
@@ -49,14 +49,14 @@ export function limitFiles(controller: CgroupController, version: 1 | 2, value: 
 }
 
 /**
- * The leaf groups of one tool's processes. Each process makes its own before it becomes the tool, so that nothing of it
- * ever runs outside: a line of shell that ends in `exec`. Its group is named after the process.
+ * The leaf groups of one tool's processes. A shell script creates the group, enters it and then `exec`s the tool, so
+ * that no part of the tool runs outside of its group. The group is named after the pid.
  */
 export class CgroupLeaves {
   private readonly directories: readonly string[];
   private readonly wanted: readonly (readonly [directory: string, files: readonly [string, string][]])[];
 
-  /** @param prefix unique among all tools of all gateways on this host: begins with a `newLeafPrefix` */
+  /** @param prefix unique among all tools of all gateways on this host; starts with a `newLeafPrefix` */
   constructor(
     bases: CgroupBases,
     limits: CgroupLimits,
@@ -75,16 +75,16 @@ export class CgroupLeaves {
   }
 
   /**
-   * The part of the command line that stands before everything else; empty where there is nothing to limit.
-   * @param variables for what comes behind it, and not for the shell
+   * The start of the command line; empty if there is nothing to limit.
+   * @param variables environment of the program that follows, not of the shell
    */
   command(variables: Variables = []): string[] {
     if (this.wanted.length === 0) return [];
     const lines = this.wanted.flatMap(([directory, files]) => [
       `g=${quoted(join(directory, this.prefix))}$$`,
-      // Not the one of the tool's own PATH.
+      // `command -p` ignores the tool's PATH.
       'command -p mkdir "$g" || exit 125',
-      // Swap has no limit of its own where the kernel accounts none; the group is killed as a whole where it can be.
+      // memory.oom.group is optional: kernels that support it kill the group as a whole.
       ...files.map(([file, value]) =>
         file === 'memory.oom.group'
           ? `{ echo ${value} >"$g/${file}"; } 2>/dev/null || :`
@@ -96,17 +96,17 @@ export class CgroupLeaves {
     return ['/bin/sh', '-c', `${[...lines, ...exports].join('\n')}\nexec "$@"`, 'toolkeeper-cgroup'];
   }
 
-  /** Ends what is left of a process's group and removes the group. @returns whether none is left */
+  /** Kills the remaining processes of a group and removes it. @returns whether the group is gone */
   release(pid: number): Promise<boolean> {
     return this.removed((leaf) => leaf === `${this.prefix}${pid}`);
   }
 
-  /** The same for every process of this tool. */
+  /** Releases the groups of all processes of this tool. */
   releaseAll(): Promise<boolean> {
     return this.removed((leaf) => leaf.startsWith(this.prefix));
   }
 
-  /** A killed process takes a moment to be gone. */
+  /** Retries, because a killed process takes a moment to leave its group. */
   private async removed(isOurs: (leaf: string) => boolean): Promise<boolean> {
     for (let tries = 0; tries < removalTries; tries++) {
       if (this.remove(isOurs)) return true;
@@ -126,8 +126,8 @@ export class CgroupLeaves {
 }
 
 /**
- * A gateway that was killed leaves its empty groups behind; one that is in use cannot be removed. One of a gateway that
- * lives may be empty because a process is just about to enter it.
+ * Removes the empty groups of gateways that were killed; the kernel refuses to remove a group in use. Groups of running
+ * gateways are kept even if empty, because a process may be about to enter.
  */
 export function removeDeadLeaves(bases: CgroupBases): void {
   for (const { path } of Object.values(bases)) {
@@ -141,7 +141,7 @@ function isLeftBehind(leaf: string): boolean {
 }
 
 function removeLeaf(leaf: string): boolean {
-  if (!basename(leaf).startsWith(leafPrefix)) throw new Error(`${leaf} is no group of ours`);
+  if (!basename(leaf).startsWith(leafPrefix)) throw new Error(`${leaf} is not a group of this server`);
   if (tryRemove(leaf)) return true;
   try {
     writeFileSync(join(leaf, 'cgroup.kill'), '1');
@@ -163,7 +163,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It is gone.
+    // It has ended already.
   }
 }
 
@@ -188,9 +188,8 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 interface Hierarchy {
   readonly version: 1 | 2;
-  /** Its mount point. */
   readonly mount: string;
-  /** The group of this process in it, as the mount shows it. */
+  /** The group of this process, relative to the mount point. */
   readonly own: string;
   /** Version 1 only. */
   readonly controllers: readonly string[];
@@ -203,9 +202,9 @@ const harmless: Readonly<Record<CgroupController, number>> = {
 };
 
 /**
- * Finds the directories in which leaf groups can be made, and makes one in each to see that it works.
- * @param setting `off`; `auto`: our own group where it is the root of what is visible, since only then nobody else's
- *   accounting runs through it; or a group's path inside its hierarchy, which the operator gave us
+ * Finds the directories in which leaf groups can be created, and creates one in each to verify it.
+ * @param setting `off`; `auto`: our own group if it is the root of the visible hierarchy, because only then it is not
+ *   part of somebody else's accounting; or the path of a group that the operator delegated to us
  */
 export function findCgroups(setting: string): { bases: CgroupBases; missing?: string } {
   if (setting === 'off') return { bases: {}, missing: 'SANDBOX_CGROUP=off' };
@@ -224,17 +223,17 @@ function baseOf(controller: CgroupController, setting: string): CgroupBase | str
   if (!hierarchy) return `no ${controller} controller is mounted`;
   const { version, mount, own } = hierarchy;
   if (setting === 'auto' && own !== '/') {
-    return `the ${controller} group ${own} was made by somebody else: name one that is ours in SANDBOX_CGROUP`;
+    return `the ${controller} group ${own} belongs to somebody else: set SANDBOX_CGROUP to a group of this server`;
   }
   const path = join(mount, setting === 'auto' ? own : setting);
   if (version === 2 && !words(join(path, 'cgroup.subtree_control')).includes(controller)) {
-    return `${path} hands no ${controller} controller down`;
+    return `${path} does not delegate the ${controller} controller`;
   }
   const problem = whyNoLeaf({ version, path }, controller);
   return problem ?? { version, path };
 }
 
-/** Really makes a leaf group, sets a limit and removes it. */
+/** Creates a leaf group, sets a limit and removes the group. @returns why that failed */
 function whyNoLeaf({ version, path }: CgroupBase, controller: CgroupController): string | undefined {
   const leaf = join(path, `${newLeafPrefix()}probe`);
   try {
@@ -262,7 +261,7 @@ function hierarchyOf(controller: CgroupController): Hierarchy | undefined {
   );
 }
 
-/** Both layouts, and the hybrid of them. */
+/** All cgroup hierarchies: version 1, version 2 or both in a hybrid layout. */
 function hierarchies(): Hierarchy[] {
   const groups = lines('/proc/self/cgroup').map((line) => line.split(':'));
   return lines('/proc/self/mountinfo').flatMap((line) => {
@@ -276,7 +275,7 @@ function hierarchies(): Hierarchy[] {
       version === 2 ? id === '0' : names.split(',').some((name) => controllers.includes(name)),
     );
     const path = group?.slice(2).join(':') ?? '/';
-    // A container's mount shows a part of the hierarchy: what is above it has no name here.
+    // In a container the mount shows a subtree only, so its root is cut off the group's path.
     const own = root !== '/' && path.startsWith(root) ? path.slice(root.length) || '/' : path;
     return [{ version, mount, own, controllers }];
   });

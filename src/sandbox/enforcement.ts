@@ -9,7 +9,7 @@ import {
   type Tier,
 } from './sandbox.types.js';
 
-/** `true`: holds; text: holds, but only so far; `{not}`: does not hold, and why. */
+/** `true`: enforced; text: enforced with this limitation; `{not}`: not enforced, and why. */
 type Verdict = true | string | { readonly not: string };
 
 export function tierOf({ bubblewrap, launcher, cgroups }: HostAbilities): Tier {
@@ -18,7 +18,7 @@ export function tierOf({ bubblewrap, launcher, cgroups }: HostAbilities): Tier {
   return launcher !== undefined && allGroups ? 3 : 2;
 }
 
-/** The host with everything above a tier taken away. */
+/** The host's abilities without those above a tier. */
 export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
   if (tier >= 3) return abilities;
   const why = `SANDBOX_MAX_TIER=${tier}`;
@@ -38,7 +38,7 @@ export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
   };
 }
 
-/** Which restrictions of a policy hold on a host. */
+/** The restrictions of a policy that a host can and cannot enforce. */
 export function effectiveSandbox(policy: SandboxPolicy, abilities: HostAbilities): EffectiveSandbox {
   const notes: Partial<Record<SandboxField, string>> = {};
   const enforced: SandboxField[] = [];
@@ -57,18 +57,18 @@ export function effectiveSandbox(policy: SandboxPolicy, abilities: HostAbilities
   return { tier: tierOf(abilities), enforced, notEnforced, notes };
 }
 
-/** The sandbox is switched off: what remains is the clean environment and the deadline. */
+/** The result with the sandbox off: only the clean environment and the deadline are enforced. */
 export function noSandbox(policy: SandboxPolicy, why: string): EffectiveSandbox {
   const nothing = { countsProcesses: false, cgroups: {} };
   const missing = { bubblewrap: why, launcher: why, cgroup: why, socat: why };
   return effectiveSandbox(policy, { ...nothing, missing });
 }
 
-/** The same where the spawner ends the processes that a tool leaves behind, in a sandbox or not. */
+/** Marks `grandchildren` as enforced, because the spawner ends a tool's descendants with or without a sandbox. */
 export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSandbox {
   const { tier, enforced, notEnforced, notes } = effective;
   const { grandchildren: _note, ...others } = notes;
-  // Nothing keeps it there from the mark by which the spawner knows whose it is.
+  // Without a sandbox a process can change the mark by which the spawner identifies its tool.
   const unconfined = { grandchildren: 'unless it poses as a process of another tool' };
   return {
     ...effective,
@@ -114,7 +114,7 @@ const verdicts: Readonly<Record<SandboxField, Judge>> = {
   grandchildren: (host) => either(host, true, 'none may leave its process group, which is ended as a whole'),
 };
 
-/** Bubblewrap puts an empty folder in its place, landlock only leaves it out of what is given. */
+/** Bubblewrap mounts an empty folder over it. Landlock only omits it from the grants. */
 function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
   if (bubblewrap !== undefined) return true;
   if (launcher !== undefined && exposed === undefined) return true;
@@ -131,7 +131,7 @@ function withLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): V
   return launcher === undefined ? { not: `needs the launcher: ${missing.launcher}` } : verdict;
 }
 
-/** The verdicts for hosts with bubblewrap and with the launcher alone. */
+/** `full` on hosts with bubblewrap, `small` on hosts with the launcher only. */
 function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict, small: Verdict): Verdict {
   if (bubblewrap !== undefined) return full;
   if (launcher !== undefined) return small;
@@ -156,7 +156,7 @@ function memory({ cgroups, launcher, missing }: HostAbilities): Verdict {
 
 function processes({ cgroups, bubblewrap, launcher, countsProcesses, missing }: HostAbilities): Verdict {
   if (cgroups.pids) return true;
-  // Outside a user namespace it would count all processes of the user.
+  // Outside a user namespace the rlimit would count all processes of the user.
   if (bubblewrap !== undefined && launcher !== undefined && countsProcesses) return true;
   return {
     not: `needs a cgroup, or the launcher in a sandbox of an ordinary user: ${missing.cgroup}`,
@@ -169,25 +169,25 @@ export interface ProcessEnd {
   readonly signal?: string | null | undefined;
 }
 
-/** Signals by which the kernel ends a process that breaks a rule of its sandbox; other rules answer it with an error. */
+/** Signals with which the kernel kills a process that breaks a sandbox rule. Other rules return an error to it. */
 const rules = [
   { signal: 'SIGSYS', broken: 'it made a system call of another architecture' },
   { signal: 'SIGXFSZ', broken: 'it wrote a larger file than its temporary space allows' },
 ] as const;
 
 /**
- * @param wrapped a program around the tool (bubblewrap) tells its signal as an exit code, as shells do
- * @returns which rule a sandboxed process was ended for; undefined: it ended for another reason
+ * @param wrapped whether bubblewrap runs the tool and reports its signal as an exit code, as shells do
+ * @returns the rule for which a sandboxed process was killed; undefined if it ended for another reason
  */
 export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): string | undefined {
-  const told = (rule: (typeof rules)[number]): boolean =>
+  const matches = (rule: (typeof rules)[number]): boolean =>
     signal === rule.signal || (wrapped && exitCode === 128 + constants.signals[rule.signal]);
-  return rules.find(told)?.broken;
+  return rules.find(matches)?.broken;
 }
 
 type Missing = (policy: SandboxPolicy) => boolean;
 
-/** Errors that a program in a sandbox reports, and the grant that is missing then. */
+/** Error messages typical of a missing grant, and a hint that names the grant. */
 const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
   [
     /EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
@@ -206,6 +206,6 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
   ],
 ];
 
-/** @returns the grant that may be missing where a tool reports this; undefined: none that is known */
+/** @returns a hint at the grant that may be missing for this error; undefined if none is known */
 export const hintFor = (error: string, policy: SandboxPolicy): string | undefined =>
   hints.find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy))?.[2];

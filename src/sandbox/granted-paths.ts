@@ -1,9 +1,9 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { covers } from './places.js';
+import { covers } from './mounts.js';
 import type { SandboxField } from './sandbox.types.js';
 
-/** A configuration asks, by a field or by its own place, for what no tool may have or this host cannot give. */
+/** A configuration requests access that no tool may have or that this host cannot enforce. */
 export class SandboxRefusal extends Error {
   override readonly name = 'SandboxRefusal';
 
@@ -17,42 +17,42 @@ export class SandboxRefusal extends Error {
   }
 }
 
-/** The operator's decision on what tools may be granted; absolute paths. */
+/** The operator's rules for paths that tools may access. All paths are absolute. */
 export interface GrantRules {
-  /** Folders of the gateway that no tool is given, nor one above or in them. */
+  /** Folders of the gateway that tools cannot access, nor their parents and children. */
   readonly secrets: readonly string[];
-  /** Folders of the gateway that no tool writes, nor one above or in them. */
+  /** Folders of the gateway that tools cannot write, nor their parents and children. */
   readonly readOnly: readonly string[];
-  /** Paths that may be granted besides a tool's own place. */
+  /** Paths that may be granted in addition to a tool's own folder. */
   readonly grantable: readonly string[];
 }
 
-/** The tool that asks for paths. */
-interface Asking {
+/** The tool that requests paths. */
+interface Requester {
   readonly cwd: string;
   /** Its own folder or file. */
   readonly own: string | undefined;
   readonly write: boolean;
 }
 
-/** File systems that are interfaces of the kernel: to its settings, to processes, and to devices. */
+/** File systems that expose kernel settings, processes or devices. */
 const kernelFileSystems = new Set(
   (
     'proc sysfs devtmpfs devpts debugfs tracefs securityfs configfs cgroup cgroup2 bpf efivarfs pstore ' +
     'binfmt_misc mqueue fusectl nsfs rpc_pipefs selinuxfs smackfs'
   ).split(' '),
 );
-/** A tmpfs with devices in it, in a container. */
+/** A plain tmpfs in a container, so the file system's type does not reveal the devices in it. */
 const devices = '/dev';
 
 /**
- * Resolves the paths that a tool asks for.
+ * Resolves the paths that a tool requests.
  * @returns their real paths, in the same order
- * @throws SandboxRefusal that names the first one that it may not have, and how the operator allows it
+ * @throws SandboxRefusal naming the first path that is not allowed, and how the operator can allow it
  */
 export async function grantedPaths(
   paths: readonly string[],
-  { cwd, own, write }: Asking,
+  { cwd, own, write }: Requester,
   rules: GrantRules,
 ): Promise<string[]> {
   const mounts = await kernelMounts();
@@ -78,8 +78,8 @@ export async function grantedPaths(
 }
 
 /**
- * Checks what a tool has without asking: its own place, its program, its interpreter.
- * @throws SandboxRefusal for a path that no tool may have
+ * Checks the paths that a tool gets implicitly: its folder, its program and its interpreter.
+ * @throws SandboxRefusal for a path that no tool may access
  */
 export async function checkOwn(
   { secrets }: Pick<GrantRules, 'secrets'>,
@@ -109,7 +109,7 @@ function whyReadOnly(readOnly: readonly string[], real: string): string | undefi
   return how && `${how[0]} ${how[1]}, which belongs to this server: no tool may write there`;
 }
 
-/** A granted folder grants all that lies in it. */
+/** The folder that contains `real` or is contained in it, with the verb for the message. */
 function overlapWith(folders: readonly string[], real: string): readonly [string, string] | undefined {
   const folder = folders.find((each) => covers(real, each) || covers(each, real));
   return folder === undefined ? undefined : [covers(folder, real) ? 'lies in' : 'holds', folder];
@@ -128,7 +128,7 @@ function whyNotGrantable(
 }
 
 function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
-  // The later of two mounts on one folder hides the earlier.
+  // Of two mounts on one folder, the later hides the earlier.
   const around = mounts
     .filter(({ at }) => covers(at, real))
     .reduce<Mount | undefined>(
@@ -146,7 +146,7 @@ interface Mount {
   readonly isKernel: boolean;
 }
 
-/** Every mount of this process; none where there is no such list. */
+/** All mounts of this process; empty if /proc is not available. */
 async function kernelMounts(): Promise<Mount[]> {
   const list = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return list.split('\n').flatMap((line) => {

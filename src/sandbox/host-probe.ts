@@ -6,7 +6,7 @@ import { bubblewrapCommand, launcherInside, ownFiles } from './bubblewrap.js';
 import { findCgroups } from './cgroups.js';
 import { onPath, systemFiles } from './launch-files.js';
 import { holding, launcherCommand } from './launcher-command.js';
-import { covers, noPlaces, placed, type Places } from './places.js';
+import { covers, noMounts, withAccess, type MountTable } from './mounts.js';
 import { makePrivateFolder } from './tool-user.js';
 import type { AbilityName, HostAbilities } from './sandbox.types.js';
 
@@ -14,21 +14,21 @@ const run = promisify(execFile);
 const probeTimeoutMs = 10_000;
 
 interface ProbeSettings {
-  /** Folders of the host in which bubblewrap and socat are looked for, as in PATH. */
+  /** PATH in which to find bubblewrap and socat. */
   readonly path: string;
-  /** Our launcher, which may not be there. */
+  /** Path of our launcher, which may be missing. */
   readonly launcher: string;
   /** `auto`, `off` or a group (see findCgroups). */
   readonly cgroup: string;
-  /** The first of the users that tools may have for themselves. */
+  /** First uid of the range reserved for tools. */
   readonly firstUid: number;
 }
 
-/** Finds out what this host can do by doing it: what is installed need not work, as in an ordinary pod. */
+/** Detects the host's abilities by using them: an installed program may not work, for example in an ordinary pod. */
 export async function probeHost(settings: ProbeSettings): Promise<HostAbilities> {
   const system = await systemFiles(true, false);
-  const places: Places = {
-    places: [...placed('ro', system.read), ...placed('rx', system.run)].sort((a, b) =>
+  const mounts: MountTable = {
+    mounts: [...withAccess('ro', system.read), ...withAccess('rx', system.run)].sort((a, b) =>
       a.path < b.path ? -1 : 1,
     ),
     links: new Map(
@@ -37,14 +37,14 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
   };
   const missing: Partial<Record<AbilityName, string>> = {};
   const note = (name: AbilityName, why: string): undefined => void (missing[name] = why);
-  const bubblewrap = await workingBubblewrap(settings.path, places).catch((error: unknown) =>
+  const bubblewrap = await workingBubblewrap(settings.path, mounts).catch((error: unknown) =>
     note('bubblewrap', reasonOf(error)),
   );
-  const launcher = await workingLauncher(settings.launcher, places).catch((error: unknown) =>
+  const launcher = await workingLauncher(settings.launcher, mounts).catch((error: unknown) =>
     note('launcher', reasonOf(error)),
   );
   const socat = (await onPath('socat', settings.path)) ?? note('socat', 'socat is not installed');
-  const users = await workingUsers(settings, bubblewrap, places).catch((error: unknown) =>
+  const users = await workingUsers(settings, bubblewrap, mounts).catch((error: unknown) =>
     note('toolUsers', reasonOf(error)),
   );
   if (users?.noBubblewrap !== undefined) missing.bubblewrap = users.noBubblewrap;
@@ -58,56 +58,56 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     countsProcesses:
       bubblewrap !== undefined &&
       launcher !== undefined &&
-      (await countsProcesses(bubblewrap, launcher, places)),
+      (await countsProcesses(bubblewrap, launcher, mounts)),
     cgroups: cgroups.bases,
     missing,
   };
 }
 
-async function workingBubblewrap(path: string, places: Places): Promise<string> {
+async function workingBubblewrap(path: string, mounts: MountTable): Promise<string> {
   const program = await onPath('bwrap', path);
   if (program === undefined) throw new Error('bubblewrap is not installed');
-  const [command = '', ...args] = [...probeSandbox(program, places), '/bin/sh', '-c', 'echo inside'];
+  const [command = '', ...args] = [...probeSandbox(program, mounts), '/bin/sh', '-c', 'echo inside'];
   const { stdout } = await run(command, args, { timeout: probeTimeoutMs });
-  if (stdout !== 'inside\n') throw new Error('bubblewrap does not run what it is given');
+  if (stdout !== 'inside\n') throw new Error('bubblewrap does not run the given command');
   return program;
 }
 
-function probeSandbox(program: string, places: Places, extra: Record<string, string> = {}): string[] {
-  return bubblewrapCommand({ program, places, network: false, temporaryBytes: 1_048_576, cwd: '/', extra });
+function probeSandbox(program: string, mounts: MountTable, extra: Record<string, string> = {}): string[] {
+  return bubblewrapCommand({ program, mounts, network: false, temporaryBytes: 1_048_576, cwd: '/', extra });
 }
 
-/** It must keep a program from a file that it may not read, and let it read one that it may. */
-async function workingLauncher(program: string, places: Places): Promise<string> {
-  const settings = { program, places, more: placed('rw', ['/dev/null']), limits: {} };
+/** Checks that the launcher denies a file outside of the grants and allows one inside. */
+async function workingLauncher(program: string, mounts: MountTable): Promise<string> {
+  const settings = { program, mounts, more: withAccess('rw', ['/dev/null']), limits: {} };
   const [command = '', ...args] = launcherCommand({
     ...settings,
     network: false,
     alone: true,
     keepModes: false,
   });
-  const look = 'if read -r line </proc/version; then echo open; else echo shut; fi 2>/dev/null';
-  const { stdout } = await run(command, [...args, '/bin/sh', '-c', look], { timeout: probeTimeoutMs });
-  if (stdout !== 'shut\n') throw new Error('landlock does not hold here');
+  const check = 'if read -r line </proc/version; then echo open; else echo shut; fi 2>/dev/null';
+  const { stdout } = await run(command, [...args, '/bin/sh', '-c', check], { timeout: probeTimeoutMs });
+  if (stdout !== 'shut\n') throw new Error('landlock is not enforced on this host');
   return program;
 }
 
 /**
- * Tries to run a program as another user, to signal it and to give it a folder: a root that lacks capabilities, or
- * ids in its namespace, cannot.
- * @returns undefined where the gateway is no root; why bubblewrap does not work for such a user, where it does not
+ * Runs a program as another user, signals it and gives it a folder. This fails for a root without the capabilities or
+ * without those ids in its namespace.
+ * @returns undefined if the gateway is not root; `noBubblewrap` if bubblewrap fails for such a user
  */
 async function workingUsers(
   { firstUid, launcher }: ProbeSettings,
   bubblewrap: string | undefined,
-  places: Places,
+  mounts: MountTable,
 ): Promise<{ readonly noBubblewrap?: string } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const becoming = holding(launcher, places, firstUid);
+  const becoming = holding(launcher, mounts, firstUid);
   await runsAsAnother(becoming);
   await rm(await makePrivateFolder(firstUid), { recursive: true });
   if (bubblewrap === undefined) return {};
-  return runsAsAnother([...becoming, ...probeSandbox(bubblewrap, places)]).then(
+  return runsAsAnother([...becoming, ...probeSandbox(bubblewrap, mounts)]).then(
     () => ({}),
     (error: unknown) => ({ noBubblewrap: `as another user: ${reasonOf(error)}` }),
   );
@@ -127,11 +127,11 @@ async function runsAsAnother([command = '', ...args]: readonly string[]): Promis
   }
 }
 
-/** A limit of one process in a namespace that already has some: the shell cannot fork if it is counted. */
-async function countsProcesses(bubblewrap: string, launcher: string, places: Places): Promise<boolean> {
+/** Sets a limit of one process in the namespace: if it is enforced, the shell cannot fork. */
+async function countsProcesses(bubblewrap: string, launcher: string, mounts: MountTable): Promise<boolean> {
   const inner = launcherCommand({
     program: `${ownFiles}/${launcherInside}`,
-    places: noPlaces,
+    mounts: noMounts,
     more: [],
     network: true,
     limits: { nproc: 1 },
@@ -139,7 +139,7 @@ async function countsProcesses(bubblewrap: string, launcher: string, places: Pla
     keepModes: false,
   });
   const [command = '', ...args] = [
-    ...probeSandbox(bubblewrap, places, { [launcherInside]: launcher }),
+    ...probeSandbox(bubblewrap, mounts, { [launcherInside]: launcher }),
     ...inner,
     '/bin/sh',
     '-c',
@@ -151,10 +151,10 @@ async function countsProcesses(bubblewrap: string, launcher: string, places: Pla
   );
 }
 
-/** The first line of what a program said, else why it could not be run. */
+/** The first line of the program's stderr, or why it could not be run. */
 function reasonOf(error: unknown): string {
   const { stderr, message, code } = error as { stderr?: string; message: string; code?: string | number };
   const [line = ''] = (stderr ?? '').trim().split('\n');
   if (line !== '') return line;
-  return code === 'ENOENT' ? 'it is not there' : (message.split('\n')[0] ?? '');
+  return code === 'ENOENT' ? 'it is not installed' : (message.split('\n')[0] ?? '');
 }

@@ -4,23 +4,22 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { openRegularFile } from '../common/regular-file.js';
 import type { Command } from './sandbox.types.js';
 
-/** The files that one tool's process needs besides the system; real paths that exist. */
+/** Existing real paths that a tool's process needs in addition to the system files. */
 export interface LaunchFiles {
-  /** The tool's own directory, or its file alone. */
+  /** The tool's directory or its single file. */
   readonly own: readonly string[];
-  /** Its program and the interpreters that its first line names. */
+  /** Its program and the interpreters named in the shebang. */
   readonly run: readonly string[];
-  /** Libraries of an interpreter that lives outside the system's directories. */
+  /** Libraries of an interpreter installed outside the system directories. */
   readonly read: readonly string[];
-  /** The allowed paths. */
   readonly allowed: readonly string[];
-  /** `package.json` of the folders above the tool's own files and above the allowed paths. */
+  /** `package.json` files in the parent directories of `own` and `allowed`. */
   readonly manifests: readonly string[];
-  /** Other names of the above, as the tool may use them. */
+  /** Symbolic links to the paths above, by the name that the tool uses. */
   readonly links: Readonly<Record<string, string>>;
 }
 
-/** The system's files that every tool's process needs; real paths that exist. */
+/** Existing real paths of the system that every tool's process needs. */
 export interface SystemFiles {
   readonly read: readonly string[];
   readonly run: readonly string[];
@@ -28,10 +27,10 @@ export interface SystemFiles {
 }
 
 const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
-/** On most systems links into /usr, on others directories. */
+/** Links into /usr on most systems, directories on others. */
 const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
-/** Settings that running programs read: each is a mount, which a start waits for. */
+/** Configuration that programs read. Kept short because each entry is a mount and delays the start. */
 const settings = [
   '/etc/alternatives',
   '/etc/ld.so.cache',
@@ -47,9 +46,9 @@ const networkSettings = [
   '/etc/services',
   '/etc/protocols',
 ];
-/** Files that every TLS client needs; they hold certificates, never keys. */
+/** Files that every TLS client needs: certificates, never private keys. */
 const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
-/** Libraries and data alone, for a tool that may run nothing but its interpreter. */
+/** Libraries and data for a tool that may run only its interpreter. */
 const libraries = [
   `/usr/lib/${triplet}`,
   `/lib/${triplet}`,
@@ -67,7 +66,7 @@ const libraries = [
   '/usr/share/zoneinfo',
 ];
 
-/** @param execute programs of the system may be run, not only the dynamic loader */
+/** @param execute whether system programs may be run, not only the dynamic loader */
 export async function systemFiles(execute: boolean, network: boolean): Promise<SystemFiles> {
   const etc = [...settings, ...certificates, ...(network ? networkSettings : [])];
   const shown = await existing(etc);
@@ -94,7 +93,7 @@ async function topLevelLink(path: string): Promise<readonly [string, string] | u
   return found?.isSymbolicLink() ? [path, await readlink(path)] : undefined;
 }
 
-/** The real paths of those that exist; a `*` in a name stands for anything. */
+/** Real paths of the existing files that match the patterns; `*` is the only wildcard. */
 async function existing(patterns: readonly string[]): Promise<string[]> {
   const found = await Promise.all(
     (await expand(patterns)).map((path) => realpath(path).catch(() => undefined)),
@@ -121,8 +120,8 @@ async function linksOf(paths: readonly string[]): Promise<Record<string, string>
 }
 
 /**
- * Finds what a command needs.
- * @param own the tool's directory, or undefined where it has none
+ * Finds the files that a command needs.
+ * @param own the tool's directory, or undefined if it has none
  * @param allowed paths that exist
  * @param mayRun whether the tool's user may run a program
  */
@@ -148,8 +147,8 @@ export async function launchFiles(
 }
 
 /**
- * Node looks for `package.json` beside a script and in every folder above, to learn whether the script is a module, and
- * ends where it finds one that it may not read. Only regular files: a link of that name could lead anywhere.
+ * Node looks for `package.json` beside a script and in every parent directory to decide whether the script is a module,
+ * and exits if one is unreadable. Only regular files are returned: a link of that name could point anywhere.
  */
 async function manifestsAbove(paths: readonly string[]): Promise<string[]> {
   const folders = [...new Set(paths.flatMap(foldersAbove))];
@@ -163,7 +162,7 @@ function foldersAbove(path: string): string[] {
   return folder === path ? [] : [folder, ...foldersAbove(folder)];
 }
 
-/** The program itself and, where it is a script, what its first line names. */
+/** The program and, if it is a script, the interpreters that its shebang names. */
 async function programsOf({ command, env }: Command, mayRun: MayRun | undefined): Promise<string[]> {
   const line = await firstLine(command);
   const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line);
@@ -186,7 +185,7 @@ async function firstLine(path: string): Promise<string> {
 
 type MayRun = (program: string) => Promise<boolean>;
 
-/** @returns the first executable of that name that may be run, or undefined */
+/** @returns the first matching executable in `path` that `mayRun` accepts, or undefined */
 export async function onPath(
   name: string,
   path: string,
@@ -204,7 +203,7 @@ export async function onPath(
 }
 
 /**
- * An interpreter below `<prefix>/bin` keeps its libraries below `<prefix>/lib`; a virtual environment points further.
+ * An interpreter in `<prefix>/bin` keeps its libraries in `<prefix>/lib`. A virtual environment refers to another prefix.
  */
 async function librariesOf(program: string): Promise<string[]> {
   const real = await realpath(program).catch(() => program);

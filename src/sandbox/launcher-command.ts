@@ -1,34 +1,34 @@
 import { existsSync } from 'node:fs';
 import { privateDirectory } from './bubblewrap.js';
-import { type Place, placed, type Places } from './places.js';
+import { type Mount, withAccess, type MountTable } from './mounts.js';
 
 interface LauncherSettings {
   readonly program: string;
-  readonly places: Places;
-  /** Beyond the places: what a process namespace or a private directory adds. */
-  readonly more: readonly Place[];
-  /** Inside of a network namespace that says so by itself, this changes nothing. */
+  readonly mounts: MountTable;
+  /** Additional paths from a process namespace or a private directory. */
+  readonly more: readonly Mount[];
+  /** Whether the tool has a network. Ignored inside a network namespace, which decides by itself. */
   readonly network: boolean;
-  /** Bytes and counts; what is absent is not limited. */
+  /** Bytes and counts; absent: unlimited. */
   readonly limits: { readonly data?: number; readonly nproc?: number; readonly fsize?: number };
-  /** No namespaces around it: the launcher is all there is. */
+  /** Whether the launcher runs without bubblewrap's namespaces. */
   readonly alone: boolean;
-  /** Modes, owners and attributes of files stay as they are, also of the tool's own. */
+  /** Denies changes of modes, owners and attributes, even of the tool's own files. */
   readonly keepModes: boolean;
-  /** The user that the launcher becomes; absent: it stays whom it was started by. */
+  /** The user to switch to; absent: the launcher keeps its user. */
   readonly uid?: number | undefined;
 }
 
 const option = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 
-/** The part of the command line that stands before what is run under landlock, seccomp and rlimits. */
+/** The command prefix that runs a program under landlock, seccomp and rlimits. */
 export function launcherCommand(settings: LauncherSettings): string[] {
-  const { program, places, more, network, limits, alone, keepModes, uid } = settings;
-  const granted = alone ? shown(places.places) : mountedFromOutside(places);
+  const { program, mounts, more, network, limits, alone, keepModes, uid } = settings;
+  const granted = alone ? shown(mounts.mounts) : mountedFromOutside(mounts);
   return [
     program,
     '--seccomp',
-    ...(alone ? standingIn(network) : ['--held', String(granted.length)]),
+    ...(alone ? insteadOfNamespaces(network) : ['--held', String(granted.length)]),
     ...(uid === undefined ? [] : becoming(uid)),
     ...(keepModes ? ['--no-chmod'] : []),
     ...[...granted, ...shown(more)].flatMap(({ path, access }) => [option[access], path]),
@@ -38,37 +38,36 @@ export function launcherCommand(settings: LauncherSettings): string[] {
 }
 
 /**
- * The part of the command line that stands before bubblewrap: it opens the places without following a link, so that
- * the launcher inside can tell whether bubblewrap, which does follow them, has mounted the very same. It becomes the
- * tool's own user, for in bubblewrap's namespace there is only the user that it was started by.
+ * The command prefix before bubblewrap. It opens the mounts without following links, so that the launcher inside can
+ * check that bubblewrap, which follows links, mounted the same files. It also switches to the tool's user, because
+ * bubblewrap's namespace contains only the user that started it.
  */
-export const holding = (program: string, places: Places, uid?: number): string[] => [
+export const holding = (program: string, mounts: MountTable, uid?: number): string[] => [
   program,
-  // The change of user takes back the signal for which the spawner has asked.
+  // Changing the user clears the parent-death signal that the spawner has set.
   ...(uid === undefined ? [] : [...becoming(uid), '--pdeathsig']),
-  ...mountedFromOutside(places).flatMap(({ path }) => ['--hold', path]),
+  ...mountedFromOutside(mounts).flatMap(({ path }) => ['--hold', path]),
   '--',
 ];
 
-type ShownPlace = Place & { readonly access: keyof typeof option };
+type VisibleMount = Mount & { readonly access: keyof typeof option };
 
-const shown = (places: readonly Place[]): ShownPlace[] =>
-  places.filter((place): place is ShownPlace => place.access !== 'masked');
+const shown = (mounts: readonly Mount[]): VisibleMount[] =>
+  mounts.filter((mount): mount is VisibleMount => mount.access !== 'masked');
 
-/** The host's directory of that name is never the one inside. */
-const mountedFromOutside = (places: Places): ShownPlace[] =>
-  shown(places.places).filter(({ path }) => path !== privateDirectory);
+/** The private directory is excluded: inside the sandbox it is never the host's directory of that name. */
+const mountedFromOutside = (mounts: MountTable): VisibleMount[] =>
+  shown(mounts.mounts).filter(({ path }) => path !== privateDirectory);
 
 /**
- * Stands in for namespaces. The process ends with its parent, and none of its children leaves its group, which is
- * ended as a whole. A unix socket is a way around
- * every path: `--no-net` denies those as well, and a tool with a network is denied them alone.
+ * Replaces namespaces. The process ends with its parent, and its children cannot leave its group, which is killed as a
+ * whole. Unix sockets bypass path rules: `--no-net` denies them too, and a tool with a network is denied only these.
  *
- * `--parent` is left out: by the time the launcher runs, the spawner has already asked for the signal at its death and
- * looked whether it still is the parent, and neither exec nor dropping capabilities takes that back. Its pid could not
- * be named here anyway: a spawner that dies is replaced, and where there is none the server starts the process itself.
+ * `--parent` is not needed: the spawner has set the parent-death signal and checked its parent before the launcher runs,
+ * and neither exec nor dropping capabilities clears the signal. The spawner's pid is not fixed anyway: a dead spawner
+ * is replaced, and without one the server starts the process itself.
  */
-const standingIn = (network: boolean): string[] => [
+const insteadOfNamespaces = (network: boolean): string[] => [
   '--pdeathsig',
   '--no-detach',
   network ? '--no-unix' : '--no-net',
@@ -77,8 +76,8 @@ const standingIn = (network: boolean): string[] => [
 const becoming = (uid: number): string[] => ['--user', `${uid}:${uid}`];
 
 /**
- * Paths of /proc for a tool without a process namespace, where /proc shows everybody: those that interpreters read
- * of themselves, and those that say nothing of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
+ * Paths of /proc for a tool without a process namespace, where /proc shows all processes: those that interpreters read
+ * about themselves, and global ones that reveal no other process. /proc/self as a whole would show all host mounts.
  */
 const ofItself = (
   'stat statm status maps smaps smaps_rollup cmdline comm environ auxv limits ' +
@@ -87,20 +86,20 @@ const ofItself = (
   .split(' ')
   .map((name) => `/proc/self/${name}`);
 const ofEverybody = ['meminfo', 'cpuinfo', 'stat', 'loadavg', 'filesystems'].map((name) => `/proc/${name}`);
-/** A kernel may be built without some of them. */
+/** Filtered because a kernel may be built without some of them. */
 const ofProcesses = [...ofItself, ...ofEverybody].filter((path) => existsSync(path));
 
-/** Not zero: a shared mapping of it that may be written is memory that no limit counts. */
+/** /dev/zero is excluded: a writable shared mapping of it is memory that no limit counts. */
 const writableDevices = ['/dev/null', '/dev/full'];
 
-/** The granted parts of /proc and /dev where a tool has namespaces of its own. */
+/** Granted parts of /proc and /dev for a tool with its own namespaces. */
 export const ownNamespace = [
-  ...placed('ro', ['/proc', '/dev']),
-  ...placed('rw', [...writableDevices, '/dev/tty', '/dev/pts', '/dev/shm']),
+  ...withAccess('ro', ['/proc', '/dev']),
+  ...withAccess('rw', [...writableDevices, '/dev/tty', '/dev/pts', '/dev/shm']),
 ];
 
-/** The granted parts of the host's /proc and /dev. */
+/** Granted parts of the host's /proc and /dev for a tool without namespaces. */
 export const ownProcess = [
-  ...placed('ro', [...ofProcesses, '/dev/zero', '/dev/random', '/dev/urandom']),
-  ...placed('rw', writableDevices),
+  ...withAccess('ro', [...ofProcesses, '/dev/zero', '/dev/random', '/dev/urandom']),
+  ...withAccess('rw', writableDevices),
 ];

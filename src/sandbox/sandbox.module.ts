@@ -8,7 +8,7 @@ import { removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
 import { systemFiles } from './launch-files.js';
-import { covers } from './places.js';
+import { covers } from './mounts.js';
 import { makePrivateFolder, obstacleFor, removeDeadPrivateFolders } from './tool-user.js';
 import { Sandbox } from './sandbox.js';
 

@@ -18,7 +18,7 @@ import { brokenRule, effectiveSandbox, hintFor, noSandbox, type ProcessEnd, tier
 import { checkOwn, grantedPaths, type GrantRules, SandboxRefusal } from './granted-paths.js';
 import { launchFiles, systemFiles } from './launch-files.js';
 import { holding, launcherCommand, ownNamespace, ownProcess } from './launcher-command.js';
-import { noPlaces, placed, type Places, placesOf } from './places.js';
+import { noMounts, withAccess, type MountTable, mountsFor } from './mounts.js';
 import { makePrivateFolder, obstacleFor, refuseObstacles } from './tool-user.js';
 import {
   type PolicyDefaults,
@@ -32,50 +32,50 @@ export { SandboxRefusal };
 
 interface SandboxOptions extends GrantRules {
   readonly enabled: boolean;
-  /** `enforce`: what is demanded and cannot be enforced is refused. */
+  /** `enforce`: configurations with restrictions that this host cannot enforce are rejected. */
   readonly mode: 'enforce' | 'best-effort';
   readonly defaults: PolicyDefaults;
   readonly abilities: HostAbilities;
-  /** The gateway's user. */
+  /** Uid of the gateway. */
   readonly uid: number;
-  /** A folder of the sandbox's own, which goes with it. */
+  /** Folder to remove at shutdown. */
   readonly temporary?: string;
-  /** Why no tool is given a whole network here; absent: it may be. */
+  /** Why unrestricted network access is refused on this host; absent: it is allowed. */
   readonly noOpenNetwork?: string;
 }
 
-/** A tool's command in its sandbox, with what outlives its processes. */
+/** A tool's command in its sandbox, with the resources shared by its processes. */
 export interface Confined {
   readonly command: Command;
   readonly effective: EffectiveSandbox;
-  /** A process that was started from `command` has ended. */
+  /** Releases the resources of a process of `command` that has ended. */
   ended(pid: number): void;
-  /** @returns the rule of its sandbox that such a process was ended for; undefined: for none */
+  /** @returns the sandbox rule for which a process was killed; undefined if it ended for another reason */
   brokenRule(end: ProcessEnd): string | undefined;
-  /** @returns the grant that may be missing where the tool reports this error; undefined: none that is known */
+  /** @returns a hint at the grant that may be missing for this error; undefined if none is known */
   hint(error: string): string | undefined;
-  /** All have, and none will be started any more. */
+  /** Releases all resources, after the last process has ended. */
   dispose(): Promise<void>;
 }
 
 const megabyte = 1_048_576;
 
-/** Node reserves this much at its start without using it, and RLIMIT_DATA counts it. */
+/** Memory that Node reserves at startup without using it, but that RLIMIT_DATA counts. */
 const reservedByNodeMB = 640;
 
 interface Session {
   readonly policy: SandboxPolicy;
-  /** Beyond its memory: what its interpreter only reserves. */
+  /** Memory that the interpreter reserves without using it, in addition to the limit. */
   readonly reservedMB: number;
-  readonly places: Places;
-  /** A private directory on the disk, where there is no private file system. */
+  readonly mounts: MountTable;
+  /** A private directory on disk, used without bubblewrap. */
   readonly temporary: string | undefined;
   readonly proxy: AllowListProxy | undefined;
-  /** The tool's own user; undefined: the gateway's. */
+  /** Uid of the tool's own user; undefined: the gateway's. */
   readonly uid: number | undefined;
 }
 
-/** Puts the commands of tools into sandboxes, as far as this host can (docs/operate/sandbox.md). */
+/** Runs tools' commands in sandboxes, as far as this host supports it (docs/operate/sandbox.md). */
 export class Sandbox {
   private readonly leafPrefix = newLeafPrefix();
   private sequence = 0;
@@ -87,7 +87,7 @@ export class Sandbox {
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
   }
 
-  /** This host's sandbox, for the log and for readiness. */
+  /** Status of the sandbox for the log and the readiness check. */
   get status(): SandboxStatus {
     const { enabled, abilities, mode, grantable } = this.options;
     const tier = enabled ? tierOf(abilities) : 0;
@@ -95,15 +95,15 @@ export class Sandbox {
     return { enabled, tier, policy: mode, missing: abilities.missing, grantable, keysAreRead };
   }
 
-  /** The sandbox that a tool would have; nothing is prepared. */
+  /** The sandbox that a tool would get. Prepares nothing. */
   effective(demands: SandboxDemands): EffectiveSandbox {
     return this.judge(resolvePolicy(demands, this.options.defaults));
   }
 
   /**
-   * @param own the tool's directory or file; undefined where it has none
-   * @param userNumber tells the tool's own user from those of other tools
-   * @throws SandboxRefusal for a field that cannot be had
+   * @param own the tool's directory or file; undefined if it has none
+   * @param userNumber offset of the tool's own uid
+   * @throws SandboxRefusal for a field that cannot be granted or enforced
    */
   async confine(
     demands: SandboxDemands,
@@ -126,15 +126,15 @@ export class Sandbox {
     if (uid !== undefined) await refuseObstacles(uid, abilities, command, files, policy.write);
     if (effective.tier === 0) return this.unconfined(command, effective, uid);
     const system = await systemFiles(policy.execute, policy.network !== 'none');
-    const places = placesOf(policy, files, system, secrets);
+    const mounts = mountsFor(policy, files, system, secrets);
     const isNode = files.run.some((program) => /^node(js)?$/.test(basename(program)));
-    const prepared = { policy, places, reservedMB: isNode ? reservedByNodeMB : 0, uid };
+    const prepared = { policy, mounts, reservedMB: isNode ? reservedByNodeMB : 0, uid };
     return this.open(prepared, command, effective);
   }
 
   /**
    * Checks whether a tool's user may run a program.
-   * @returns the path that is closed to it and how to open it; undefined: it may
+   * @returns the inaccessible path and how to open it; undefined if the program may be run
    */
   async whyNotRun(userNumber: number, program: string): Promise<string | undefined> {
     const { toolUsers } = this.options.abilities;
@@ -146,7 +146,7 @@ export class Sandbox {
     await grantedPaths([path], { cwd: '/', own: undefined, write: false }, this.options);
   }
 
-  /** A folder among the temporary files that belongs to a tool's user alone. */
+  /** Creates a temporary folder that only the tool's user can access. */
   privateFolder(userNumber: number): Promise<string> {
     return makePrivateFolder(this.userOf(userNumber));
   }
@@ -187,7 +187,7 @@ export class Sandbox {
 
   private unconfined(start: Command, effective: EffectiveSandbox, uid: number | undefined): Confined {
     const { toolUsers } = this.options.abilities;
-    const become = toolUsers && uid !== undefined ? holding(toolUsers.launcher, noPlaces, uid) : [];
+    const become = toolUsers && uid !== undefined ? holding(toolUsers.launcher, noMounts, uid) : [];
     const [program = start.command, ...args] = [...become, start.command, ...start.args];
     const command = { ...start, command: program, args };
     const none = (): undefined => undefined;
@@ -240,21 +240,21 @@ export class Sandbox {
       command,
       ...args,
     ];
-    // Otherwise the launcher comes first, which is linked with nothing.
+    // Otherwise the statically linked launcher comes first, on which loader variables have no effect.
     const wrapped = bubblewrap !== undefined || group.length > 0;
     return { command: program, args: rest, cwd, env: wrapped ? harmless : own };
   }
 
   private bubblewrap(
     program: string,
-    { policy, places, proxy, uid }: Session,
+    { policy, mounts, proxy, uid }: Session,
     cwd: string,
     variables: Variables,
   ): string[] {
     const { launcher, socat } = this.options.abilities;
     const confined = bubblewrapCommand({
       program,
-      places,
+      mounts,
       network: policy.network === 'all' || (policy.network === 'hosts' && !proxy),
       temporaryBytes: policy.temporaryMB * megabyte,
       cwd,
@@ -264,10 +264,10 @@ export class Sandbox {
         ...(proxy && socat !== undefined && { [relaySocket]: proxy.path, ...relayFiles(socat) }),
       },
     });
-    return launcher === undefined ? confined : [...holding(launcher, places, uid), ...confined];
+    return launcher === undefined ? confined : [...holding(launcher, mounts, uid), ...confined];
   }
 
-  private launcher({ policy, places, reservedMB, temporary, proxy, uid }: Session): string[] {
+  private launcher({ policy, mounts, reservedMB, temporary, proxy, uid }: Session): string[] {
     const { launcher, bubblewrap, countsProcesses, cgroups } = this.options.abilities;
     if (launcher === undefined) return [];
     const alone = bubblewrap === undefined;
@@ -279,16 +279,16 @@ export class Sandbox {
     const folder = alone ? temporary : privateDirectory;
     return launcherCommand({
       program: alone ? launcher : `${ownFiles}/${launcherInside}`,
-      places,
+      mounts,
       more: [
         ...(alone ? ownProcess : ownNamespace),
-        ...placed('rx', proxy ? [ownFiles] : []),
-        ...placed('rw', folder === undefined ? [] : [folder]),
+        ...withAccess('rx', proxy ? [ownFiles] : []),
+        ...withAccess('rw', folder === undefined ? [] : [folder]),
       ],
       network: policy.network !== 'none',
       limits,
       alone,
-      // Landlock leaves modes alone. A user of its own changes those of its own files alone.
+      // Landlock does not cover chmod. A tool with its own user can change only its own files.
       keepModes: uid === undefined && alone,
       ...(alone && { uid }),
     });

@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { SandboxRefusal } from './granted-paths.js';
 import type { LaunchFiles } from './launch-files.js';
-import { covers } from './places.js';
+import { covers } from './mounts.js';
 import type { Command, HostAbilities } from './sandbox.types.js';
 import { identityOf, lives } from '../common/process-identity.js';
 
-/** Number of users that tools can have; a check of the database bounds their numbers by it. */
+/** Size of the range of uids for tools. A database constraint enforces the same bound. */
 const users = 65_536;
 
 const isToolUid = (uid: number, firstUid: number): boolean => uid >= firstUid && uid < firstUid + users;
 
-/** The access that a user must have to a path, links resolved or not. */
+/** Required access to a path, which may be a link. */
 interface Need {
   readonly path: string;
-  /** `enter`: of a folder, what is below is reached by name; `run` and `write` mean reading as well. */
+  /** `enter`: reach the contents of a folder by name. `run` and `write` include `read`. */
   readonly use: 'enter' | 'read' | 'run' | 'write';
 }
 
@@ -28,13 +28,12 @@ const refusals = {
   write: 'may not be written by',
 } as const;
 
-/** The access that a tool's user needs, and the path of `allowedPaths` by which it was asked for. */
+/** Access that a tool's user needs, with the index in `allowedPaths` that requested it. */
 type ToolNeed = Need & { readonly index?: number };
 
 /**
- * Checks that nothing a tool needs is closed to its user. The system's own files are not looked at.
- * @param allowed real paths
- * @throws SandboxRefusal with the path that is closed and the `chmod` that opens it
+ * Checks that a tool's user can access everything that the tool needs, except system files.
+ * @throws SandboxRefusal naming the inaccessible path and the `chmod` that opens it
  */
 export async function refuseObstacles(
   uid: number,
@@ -43,20 +42,20 @@ export async function refuseObstacles(
   files: Pick<LaunchFiles, 'own' | 'run' | 'read' | 'allowed'>,
   write: boolean,
 ): Promise<void> {
-  // Bubblewrap, and what it runs, come after the change of user.
+  // Bubblewrap and the programs inside it start after the change of user.
   const inside = bubblewrap === undefined ? [] : [bubblewrap, launcher, socat];
   const shown = [...files.own, ...files.allowed];
   const named = args
     .map((arg) => resolve(cwd, arg))
     .filter((path) => shown.some((each) => covers(each, path)));
   const needs: ToolNeed[] = [
-    // A folder that is to be read as well is named with all that it needs.
+    // Read access first: for a folder that must be entered too, the message then names both rights.
     ...[...files.own, ...files.read, ...named].map((path) => ({ path, use: 'read' }) as const),
     { path: cwd, use: 'enter' },
     ...[command, ...files.run, ...inside].flatMap((path) =>
       path === undefined ? [] : [{ path, use: 'run' } as const],
     ),
-    // Private folders stand there.
+    // Contains the private folders.
     { path: tmpdir(), use: 'enter' },
     ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
   ];
@@ -68,8 +67,8 @@ export async function refuseObstacles(
 }
 
 /**
- * Looks at the mode bits of a path and of the folders above it; what is below a folder is not looked at.
- * @returns the path that stands in a user's way, why, and how to open it; undefined: nothing does
+ * Checks the mode bits of a path and of its parent folders, but not the contents of a folder.
+ * @returns the path that a user cannot access, why, and how to open it; undefined if there is none
  */
 export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
   for (const { path, use } of stepsTo(need)) {
@@ -100,17 +99,17 @@ function modeFor(about: Stats, uid: number, use: Need['use']): string {
   return `${classOf(about, uid)}+${letters.join('')}`;
 }
 
-/** The folders on the way, the outermost first, and the path itself. */
+/** The parent folders, outermost first, and the path itself. */
 function stepsTo({ path, use }: Need): Need[] {
   const folder = dirname(path);
   return folder === path ? [{ path, use }] : [...stepsTo({ path: folder, use: 'enter' }), { path, use }];
 }
 
-/** The name tells which gateway made a folder. */
+/** Folder names contain the identity of the gateway that created them. */
 const prefix = 'toolkeeper-private-';
 const makerOfFolder = /^toolkeeper-private-(\d+-\d+)-/;
 
-/** A new folder of mode 0700 among the temporary files. @param owner a tool's own user; absent: the gateway's */
+/** Creates a temporary folder of mode 0700. @param owner a tool's own user; absent: the gateway's */
 export async function makePrivateFolder(owner?: number): Promise<string> {
   const maker = identityOf(process.pid) ?? `${process.pid}-0`;
   const folder = await mkdtemp(join(await realpath(tmpdir()), `${prefix}${maker}-`));
@@ -118,7 +117,7 @@ export async function makePrivateFolder(owner?: number): Promise<string> {
   return folder;
 }
 
-/** Removes the folders of gateways that were killed. A stranger's folder of such a name stays. */
+/** Removes private folders left by killed gateways, unless another user owns them. */
 export async function removeDeadPrivateFolders(firstUid: number): Promise<void> {
   const isLeftBehind = (name: string): boolean => {
     const maker = makerOfFolder.exec(name)?.[1];
@@ -133,6 +132,6 @@ async function removeOurs(folder: string, firstUid: number): Promise<void> {
   if (!about?.isDirectory()) return;
   const gateway = process.getuid?.();
   if (about.uid !== gateway && !(gateway === 0 && isToolUid(about.uid, firstUid))) return;
-  // Another gateway that starts may be removing it as well.
+  // Another starting gateway may remove it at the same time.
   await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
 }

@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { FieldProblem } from '../common/errors.js';
-import { asFieldProblem, mostProblems } from '../common/field-problems.js';
+import { asFieldProblem, maxProblems } from '../common/field-problems.js';
 import type { JsonSchema } from './json-schema.js';
 
 export interface CompiledSchema {
@@ -59,7 +59,7 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
   return {
     instructions,
     problemsOf: (input) =>
-      validate(input) ? [] : (validate.errors ?? []).slice(0, mostProblems).map(asFieldProblem),
+      validate(input) ? [] : (validate.errors ?? []).slice(0, maxProblems).map(asFieldProblem),
   };
 }
 

@@ -7,19 +7,19 @@ const annotations = new Set([
   ...['title', 'description', 'default', 'example', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
   ...['$comment', 'format', 'contentEncoding', 'contentMediaType', 'discriminator', '$defs', 'definitions'],
 ]);
-/** Keywords that look at a value once, whatever its members are. */
+/** Keywords whose cost does not depend on the value's members. */
 const limits = new Set([
   ...['type', 'nullable', 'required', 'enum', 'const', 'pattern', 'multipleOf', 'minimum', 'maximum'],
   ...['exclusiveMinimum', 'exclusiveMaximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['minProperties', 'maxProperties'],
 ]);
-/** Their members may make an error object each, which costs so many times what a keyword does. */
+/** Cost factor of keywords whose members may each create an error object. */
 const errorsOf: Readonly<Record<string, number>> = { anyOf: 20, oneOf: 20, allOf: 1 };
 const maxAlternatives = 16;
-/** Compiling so many takes some 50 ms. */
+/** Compiling this many takes about 50 ms. */
 const maxNodes = 1_000;
 const maxInstructions = 1_000;
-/** A step of a pattern's automaton that is made first costs so many times what a keyword does. */
+/** Cost of a step of a pattern's automaton, relative to a keyword. */
 const nodesPerInstruction = 8;
 
 /**

@@ -51,7 +51,7 @@ export class SchemaThread {
     });
   }
 
-  /** @throws Error that says what is wrong with the schema; ThreadBusy; WorkerEnded if it takes too much, or was stopped */
+  /** @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
   ask(question: SchemaTrial): Promise<number>;
   ask(question: SchemaPass): Promise<readonly FieldProblem[]>;
   async ask(question: SchemaTrial | SchemaPass): Promise<SchemaAnswer> {

@@ -5,7 +5,7 @@ import { KeyFileError } from '../config/key-file.js';
 
 export type PlainEnv = Readonly<Record<string, string>>;
 
-/** A stored value cannot be read; the message says which and why, and nothing of its content. */
+/** A stored value cannot be decrypted. The message names the variable and the reason, never the content. */
 export class SecretUnreadable extends Error {
   override readonly name = 'SecretUnreadable';
 }
@@ -14,23 +14,23 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Encrypts the values of tools' environments. The tool's id and the variable's name are bound in as associated data:
- * a ciphertext that is copied to another tool or name does not open.
+ * Encrypts the environment variables of tools. The tool's id and the variable's name are associated data: a ciphertext
+ * that is copied to another tool or name cannot be decrypted.
  */
 export class EnvCipher {
   constructor(private readonly keys: KeyRing) {}
 
-  /** @throws KeyFileError when there is no key and none can be kept */
+  /** @throws KeyFileError if there is no key and none can be stored */
   seal(toolId: string, env: PlainEnv): StoredEnv {
     return mapValues(env, (value, name) => this.sealOne(toolId, name, value));
   }
 
-  /** @throws SecretUnreadable for the first value whose key is missing, or that was tampered with */
+  /** @throws SecretUnreadable for the first value that was tampered with or whose key is missing */
   open(toolId: string, env: StoredEnv): PlainEnv {
     return mapValues(env, (stored, name) => this.openOne(toolId, name, stored));
   }
 
-  /** Whether every value is under the key that encrypts now. */
+  /** Whether all values are encrypted with the primary key. */
   isCurrent(env: StoredEnv): boolean {
     const values = Object.values(env);
     if (values.length === 0) return true;
@@ -39,7 +39,7 @@ export class EnvCipher {
   }
 
   /**
-   * The same values under the key that encrypts now; those that are already are left as they are, letter by letter.
+   * Re-encrypts values with the primary key. Values that use it already keep their ciphertext.
    * @throws SecretUnreadable
    */
   renew(toolId: string, env: StoredEnv): StoredEnv {
@@ -52,7 +52,7 @@ export class EnvCipher {
     );
   }
 
-  /** Like `seal`, but a value that is as before keeps its ciphertext, so that equal configurations compare equal. */
+  /** Like `seal`, but unchanged values keep their ciphertext, so that equal configurations compare equal. */
   sealLike(toolId: string, env: PlainEnv, before: StoredEnv): StoredEnv {
     return mapValues(env, (value, name) => {
       const stored = Object.hasOwn(before, name) ? before[name] : undefined;
@@ -111,64 +111,69 @@ const associated = (toolId: string, name: string): Buffer =>
   Buffer.from(JSON.stringify(['toolkeeper env 1', toolId, name]));
 
 function mapValues<A, B>(
-  of: Readonly<Record<string, A>>,
+  values: Readonly<Record<string, A>>,
   map: (value: A, name: string) => B,
 ): Record<string, B> {
-  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, map(value, name)]));
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** A value under AES-256-GCM as it stands in the database: base64, the tag at the end of `data`. */
+/** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
 export interface SealedValue {
   readonly alg: 'A256GCM';
-  /** Stays when the same value comes under another key: equal configurations compare equal. */
+  /** Kept when the value is re-encrypted, so that equal configurations compare equal. */
   readonly id: string;
-  /** Id of the key that opens it. */
+  /** Id of the encryption key. */
   readonly key: string;
   readonly nonce: string;
   readonly data: string;
 }
 
-/** A tool's environment as it is stored, by variable. Text is a value from before there was encryption. */
+/** A tool's environment as stored, by variable. A string is a value from before encryption was introduced. */
 export type StoredEnv = Readonly<Record<string, SealedValue | string>>;
 
-/** Placeholder that answers show instead of a value. Sent back it leaves the value as it is. */
+/** Placeholder for values in answers. Sending it back leaves the value unchanged. */
 export const hiddenValue = '***';
 
-/** Values of environment variables are write-only: an answer shows their names. */
+/** Hides the values for answers: environment variables are write-only. */
 export function withoutValues(env: StoredEnv): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
 }
 
-/** Identity by which values are compared, which reveals nothing of the value. */
+/** An id for comparing values without revealing them. */
 export function identityOf(stored: SealedValue | string): string | undefined {
   return typeof stored === 'string' ? undefined : stored.id;
 }
 
-/** An address without the values of its query: tokens stand there. */
+/** A URL with its query values hidden, because they may be tokens. */
 export const shownUrl = (url: string): string => url.replaceAll(/([?&][^=&#]*=)[^&#]+/g, `$1${hiddenValue}`);
 
-/** A change of a tool's environment: text sets a variable, null removes it, what is not named stays (RFC 7396). */
+/** A merge patch (RFC 7396) of a tool's environment: text sets a variable, null removes it, others stay. */
 export type EnvChanges = Readonly<Record<string, string | null>>;
 
 /**
- * The environment of a registration, sealed.
- * @param before what is stored already: a value that stays the same keeps its ciphertext
+ * Encrypts the environment of a registration.
+ * @param before the stored environment; unchanged values keep their ciphertext
  * @throws Problem `invalid_request` naming the variable
  */
-export function sealedEnv(box: EnvCipher, toolId: string, env: PlainEnv, before: StoredEnv = {}): StoredEnv {
+export function sealedEnv(
+  cipher: EnvCipher,
+  toolId: string,
+  env: PlainEnv,
+  before: StoredEnv = {},
+): StoredEnv {
   for (const [name, value] of Object.entries(env)) {
     if (value === hiddenValue) throw notTheValue(name);
   }
-  return keyed(() => box.sealLike(toolId, env, before));
+  return keyed(() => cipher.sealLike(toolId, env, before));
 }
 
 /**
- * A stored environment with changes. Values that stay are not opened, so that those under a lost key can be replaced
- * one by one.
+ * Applies changes to a stored environment. Unchanged values are not decrypted, so that values under a lost key can be
+ * replaced one by one.
  * @throws Problem `invalid_request` naming the variable
  */
 export function changedEnv(
-  box: EnvCipher,
+  cipher: EnvCipher,
   toolId: string,
   stored: StoredEnv,
   changes: EnvChanges,
@@ -181,7 +186,7 @@ export function changedEnv(
     else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
   }
   const kept = Object.entries(stored).filter(([name]) => !gone.has(name));
-  const sealed = keyed(() => box.sealLike(toolId, Object.fromEntries(set), stored));
+  const sealed = keyed(() => cipher.sealLike(toolId, Object.fromEntries(set), stored));
   return { ...Object.fromEntries(kept), ...sealed };
 }
 

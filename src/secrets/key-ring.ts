@@ -18,7 +18,7 @@ export class KeyRing {
 
   /**
    * @param given 32 bytes each
-   * @throws KeyFileError when there is a key file that holds no key
+   * @throws KeyFileError if there is a key file that holds no key
    */
   constructor(
     given: readonly Buffer[],
@@ -30,7 +30,7 @@ export class KeyRing {
 
   /**
    * The key that encrypts.
-   * @throws KeyFileError when there is no key and none can be kept
+   * @throws KeyFileError if there is no key and none can be kept
    */
   primary(): SecretKey {
     if (this.keys.length === 0) this.makeFile();

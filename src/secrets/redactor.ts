@@ -9,7 +9,7 @@ const shortest = 4;
 /** A line of a value that spans lines, such as a PEM key, shows up by itself; lines like `}` are no secret. */
 const shortestLine = 8;
 /** A longer value is looked for in pieces: what a regular expression may hold has an end. */
-const longestPiece = 4_096;
+const maxPieceLength = 4_096;
 
 /** Takes the values of a tool's environment out of texts. For failures and log lines, not for the hot path. */
 export class Redactor {
@@ -73,13 +73,13 @@ export class Redactor {
   }
 }
 
-/** Takes the values of a tool's environment out of what it says while it works. */
+/** Removes the values of a tool's environment from its output. */
 export function cleanNotice<N extends ToolNotice>(notice: N, redactor: Redactor): N {
   const { message } = notice;
   return {
     ...notice,
     ...(message !== undefined && {
-      // The pool does not say that it shortened a message.
+      // The pool shortens messages without marking them.
       message: redactor.clean(message, { end: message.length >= maxNoticeChars }),
     }),
     ...('data' in notice && { data: redactor.cleanJson(notice.data) }),
@@ -101,8 +101,8 @@ function formsOf(value: string): string[] {
 
 /** The last one takes what is left over: a short piece would stand in other texts by chance. */
 function piecesOf(form: string): string[] {
-  const count = Math.max(1, Math.floor(form.length / longestPiece));
-  const cuts = Array.from({ length: count }, (_, n) => n * longestPiece);
+  const count = Math.max(1, Math.floor(form.length / maxPieceLength));
+  const cuts = Array.from({ length: count }, (_, n) => n * maxPieceLength);
   return cuts.map((start, n) => form.slice(start, cuts[n + 1]));
 }
 

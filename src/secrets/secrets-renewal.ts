@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { KeyFileError } from '../config/key-file.js';
 import { type StoredEnv, EnvCipher, SecretUnreadable } from './env-cipher.js';
 
-/** Tables with a column `env` of sealed values, and what tells their rows apart. */
+/** Tables with a column `env` of encrypted values, and their key columns. */
 const sealed = [
   { table: 'custom_tools', id: 'id::text', toolId: 'id' },
   { table: 'custom_tool_revisions', id: `(tool_id || '/' || revision)`, toolId: 'tool_id' },

@@ -1,6 +1,6 @@
 import { errorPatterns, severities, type Severity } from './patterns.js';
 
-/** An error that a text tells of although it passed for a good answer. */
+/** An error reported in the text of a successful answer. */
 export interface SemanticFinding {
   /** The pattern's name. */
   readonly pattern: string;

@@ -3,7 +3,7 @@ export type Severity = 'high' | 'medium' | 'low';
 /** Most severe first. */
 export const severities: readonly Severity[] = ['high', 'medium', 'low'];
 
-/** A wording by which a text that passed for a good answer tells of an error. */
+/** A wording that reports an error inside a successful answer. */
 export interface ErrorPattern {
   /** The name that findings and summaries show. */
   readonly name: string;

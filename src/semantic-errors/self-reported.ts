@@ -1,9 +1,9 @@
 import type { SemanticFinding } from './find-semantic-error.js';
 
-/** A longer text is about something; an answer that only says why it failed is short. */
-const longestStatement = 4_096;
+/** An answer that only reports an error is short; a longer text is content. */
+const maxStatementLength = 4_096;
 /** Objects with more keys than this are treated as data, not as an error report. */
-const mostMembers = 6;
+const maxMembers = 6;
 
 const errorName = String.raw`(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Error|Exception)`;
 /** The beginnings of a text that is nothing but the report of a failure. */
@@ -49,7 +49,7 @@ const badWords = new Set(['error', 'failed', 'failure', 'fail']);
  * search's hits, source code. Strict, so that what is marked by it was wrong.
  */
 export function isSelfReported(text: string, { severity }: Pick<SemanticFinding, 'severity'>): boolean {
-  if (severity !== 'high' || text.length > longestStatement) return false;
+  if (severity !== 'high' || text.length > maxStatementLength) return false;
   // A result is recorded as JSON, and a text in it may be JSON again.
   const value = parsed(parsed(text));
   return typeof value === 'object' && value !== null ? tellsOfFailure(value) : isReport(String(value));
@@ -75,9 +75,9 @@ function tellsOfFailure(value: object): boolean {
   if (Array.isArray(value)) return false;
   const members = value as Readonly<Record<string, unknown>>;
   if (saysGood(members)) return false;
-  const said = saidIn(members);
-  if (saysBad(members)) return said.every((text) => !butThen.test(text));
-  return Object.keys(members).length <= mostMembers && said.some(isReport) && !hasContent(members);
+  const texts = saidIn(members);
+  if (saysBad(members)) return texts.every((text) => !butThen.test(text));
+  return Object.keys(members).length <= maxMembers && texts.some(isReport) && !hasContent(members);
 }
 
 const saysGood = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>

@@ -23,7 +23,7 @@ export class EventRing<Entry extends object> {
   private kept: Kept<Entry>[] = [];
   private bytes = 0;
   private written = 0;
-  /** Told after each entry, and once when the log is closed. */
+  /** Notified after each entry, and once when the ring is closed. */
   readonly news = new TypedEvents<'entry' | 'closed'>(() => undefined);
   closed = false;
 
@@ -90,7 +90,7 @@ export class EventRing<Entry extends object> {
     return { entries, last, missed: Math.max(0, first - asked) };
   }
 
-  /** Nothing more will come: followers are told. */
+  /** Closes the ring and notifies its followers. */
   close(): void {
     this.closed = true;
     this.news.emit('closed');

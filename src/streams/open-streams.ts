@@ -20,7 +20,7 @@ export class OpenStreams implements BeforeApplicationShutdown {
 
   /**
    * @param what the word for the followed things in messages, in the plural; the limit holds for each of them
-   * @throws Problem `rate_limited` over the limit, `shutting_down` when the server stops
+   * @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops
    */
   follow<Entry extends object>(
     what: string,

@@ -59,25 +59,25 @@ export const lastSeenId = (headers: IncomingHttpHeaders, since: string | undefin
   return typeof id === 'string' && id !== '' ? id : since;
 };
 
-/** Bytes that wait for a client that reads slowly; what comes meanwhile waits in the ring, or is missed. */
+/** Maximum bytes buffered for a slow client; later entries wait in the ring or are missed. */
 const maxWaitingBytes = 65_536;
 
-/** A ring, or the part of it that a client follows. */
+/** A ring followed by a client, with an optional filter. */
 export interface Following<Entry extends object> {
   readonly ring: EventRing<Entry>;
-  /** The place of the first entry, counted from 0. */
+  /** Position of the first entry, from 0. */
   readonly place: number;
-  /** undefined: an entry that the client does not want. */
+  /** Formats an entry; undefined for one that the client does not want. */
   eventOf(entry: Placed<Entry>): ServerSentEvent | undefined;
-  /** Says that so many entries had to make room before they were read. Absent: an event `missed`. */
+  /** Formats the notice that `entries` entries were dropped unread. Default: an event `missed`. */
   readonly missedEvent?: (entries: number) => ServerSentEvent;
-  /** Says that nothing more will come of this ring, where the stream goes on. Absent: it ends. */
+  /** The event for a closed ring on a stream that continues. Absent: the stream ends. */
   readonly closedEvent?: ServerSentEvent;
 }
 
 /** Options of a client's stream. */
 export interface Reading {
-  /** Text to begin with. Absent: a comment. */
+  /** Initial text. Default: a comment. */
   readonly greeting?: string | undefined;
   /** Heartbeats that a client may leave unread before it is let go; absent: any number. */
   readonly maxUnread?: number;
@@ -166,7 +166,7 @@ export class SseStream<Entry extends object> extends Readable {
     if (this.wanted && this.last !== undefined && isRead) this.end(this.last);
   }
 
-  /** @returns undefined where nothing is left to send for now; empty for an entry that nobody wants */
+  /** @returns undefined if nothing is left to send for now; empty for an entry that is filtered out */
   private nextText(): string | undefined {
     for (let n = 0; n < this.followed.length; n++) {
       // One after the other: a ring that is full of news does not hold up the others.

@@ -11,13 +11,13 @@ export interface StreamTopic<Entry extends object = object> {
   readonly ofProject?: boolean;
   eventName(entry: Placed<Entry>): string;
   /**
-   * @param of the part after the colon of the topic's name, such as a tool; undefined where there is none
+   * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none
    * @throws Problem `not_found`, `invalid_request`
    */
   ring(of: string | undefined): EventRing<Entry> | Promise<EventRing<Entry>>;
 }
 
-/** The topics of the one stream that a page opens. Rooms add theirs, so that nobody knows them all. */
+/** The topics of the console's single event stream. Each module registers its own. */
 @Injectable()
 export class StreamTopics {
   private readonly topics = new Map<string, StreamTopic>();

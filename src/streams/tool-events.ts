@@ -13,7 +13,7 @@ export const toolEventTypes = [
 ] as const;
 export type ToolEventType = (typeof toolEventTypes)[number];
 
-/** Something that happened to a tool and that its operator may want to hear of. */
+/** A change of a tool's state that its operator may want to know. */
 export interface ToolEvent {
   readonly type: ToolEventType;
   readonly tool: string;
@@ -25,7 +25,7 @@ export interface ToolEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Publishes the events of tools synchronously, from all rooms; a listener that throws fails no other. */
+/** Publishes events of tools synchronously. A listener that throws does not affect the others. */
 @Injectable()
 export class ToolEvents extends TypedEvents<ToolEvent> {
   constructor() {
@@ -33,8 +33,8 @@ export class ToolEvents extends TypedEvents<ToolEvent> {
     super((error) => logger.error(error, 'a listener of events failed'));
   }
 
-  /** It happens now, unless a time is given (milliseconds since 1970). */
-  say(event: Omit<ToolEvent, 'timestamp'>, at = Date.now()): void {
+  /** @param at time of the event, in milliseconds since the epoch */
+  publish(event: Omit<ToolEvent, 'timestamp'>, at = Date.now()): void {
     this.emit({ ...event, timestamp: new Date(at).toISOString() });
   }
 }

@@ -25,7 +25,7 @@ export interface ExecutedCall extends EndOfCall {
   /** The failure is the tool's own and feeds its circuit. */
   readonly fault: boolean;
   readonly executionTimeMs: number;
-  /** End of the execution, milliseconds since 1970. */
+  /** End of the execution, milliseconds since the epoch. */
   readonly at: number;
   readonly test: boolean;
   /** It was a half-open circuit's trial. */

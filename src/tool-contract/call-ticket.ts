@@ -7,7 +7,7 @@ import type { ToolOutcome } from './tool-outcome.js';
 export interface BudgetState {
   readonly limit: number;
   readonly remaining: number;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly resetsAt: number;
 }
 

@@ -15,7 +15,7 @@ export interface BuiltinRun extends ToolRun {
 
 /** Optional members of a built-in tool. */
 interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
-  /** The schema that callers see, where it was agreed with others and says less than `input`. */
+  /** The schema for callers, if a public contract requires one less strict than `input`. */
   readonly published?: JsonSchema;
   /** Hints; a missing one is taken for the worst, as in MCP. */
   readonly annotations?: Partial<ToolAnnotations>;
@@ -53,7 +53,7 @@ const theWorst: ToolAnnotations = { readOnly: false, idempotent: false, destruct
 const logger = new Logger('Tools');
 
 /**
- * Makes a built-in tool: all that it has to say is its input and what it does.
+ * Creates a built-in tool from its input schema and its function.
  * @throws Error when `input` is no JSON Schema
  */
 export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
@@ -68,9 +68,9 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     asReused,
     refuses,
     run,
-    ...said
+    ...definition
   } = spec;
-  const away = `${upstream ?? said.name} is not available`;
+  const away = `${upstream ?? definition.name} is not available`;
   const withDefaults = (input: unknown): Input => ({ ...defaultsIn(schema), ...(input as Input) });
   return {
     definition: {
@@ -78,7 +78,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
       version: '1.0.0',
       tags: [],
       timeoutMs: defaultTimeoutMs,
-      ...said,
+      ...definition,
       inputSchema: published,
       annotations: { ...theWorst, ...annotations },
       ...(fallback && { fallback: fallback(away) }),
@@ -94,7 +94,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
         return await runUnderDeadline(toolRun, async (bounded) => run(withDefaults(input), bounded));
       } catch (error) {
         if (upstream === undefined || isDecided(error)) throw error;
-        logger.warn({ event: 'upstream_failed', tool: said.name, error: String(error) }, away);
+        logger.warn({ event: 'upstream_failed', tool: definition.name, error: String(error) }, away);
         const kind = error instanceof UpstreamFailure || error instanceof ToolFailure ? reasonOf(error) : '';
         throw new ToolFailure('upstream_unavailable', away + kind);
       }
@@ -114,19 +114,19 @@ function defaultsIn({ properties }: JsonSchema): object {
   );
 }
 
-/** Inputs of which every problem is told; of larger ones the first is. */
-const mostBytesForAll = 65_536;
+/** Maximum size of an input for which all problems are reported; for larger ones only the first is. */
+const maxBytesForAll = 65_536;
 
 function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => readonly FieldProblem[] {
   const all = compileSchema(schema, { allErrors: true });
   const first = compileSchema(schema);
-  return (input, bytes) => (bytes <= mostBytesForAll ? all : first).problemsOf(input);
+  return (input, bytes) => (bytes <= maxBytesForAll ? all : first).problemsOf(input);
 }
 
-/** The tool has said itself why it failed, or its caller has left. */
+/** The tool reported its own failure, or its caller has left. */
 const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
-/** @throws ToolFailure `timeout` at the deadline, `cancelled` when the caller leaves, or whatever the work throws */
+/** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves, or whatever the work throws */
 async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;

@@ -7,7 +7,7 @@ export interface Principal {
   /** Id of the key that was shown; absent without one. */
   readonly keyId?: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Projects that it may name; the first stands in where it names none. Absent: all, and `default`. */
+  /** Projects that it may use; the first is the default. Absent: all, with `default` as the default. */
   readonly projects?: readonly string[];
   /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
   readonly tools?: readonly NamePattern[];

@@ -24,9 +24,9 @@ export interface CallRequest {
   /** Cancelled when the caller leaves; absent: the call runs on to its end. */
   readonly cancellation?: Cancellation | undefined;
   readonly onStart?: (start: CallStart) => void;
-  /** Follows what the tool says while the call runs. */
+  /** Receives the tool's notices while the call runs. */
   readonly onProgress?: NoticeListener;
-  /** Bytes of the input as the transport received it, or more; absent where it does not know. */
+  /** Bytes of the input as the transport received it, or more; absent if it does not know. */
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;

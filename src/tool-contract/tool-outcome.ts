@@ -28,7 +28,7 @@ export type ToolOutcome =
       readonly result?: unknown;
     });
 
-/** The outcome of a call that failed; its tool's fallback, if any, stands in for the result. */
+/** The outcome of a failed call, with the tool's fallback, if any, as the result. */
 export function failedOutcome(
   base: Pick<OutcomeBase, 'executionId' | 'tool'> &
     Partial<Pick<OutcomeBase, 'executionTimeMs' | 'attempts'>>,

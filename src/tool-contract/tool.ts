@@ -42,7 +42,7 @@ export interface ToolDefinition {
   readonly callsPerInvestigation?: number;
   /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
   readonly cacheTtlMs?: number;
-  /** The fate of an error that a successful result tells of; `show` when absent. */
+  /** How to treat an error inside a successful result; default `show`. */
   readonly semanticErrors?: SemanticErrors;
   /** Limits for its grade that differ from the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;
@@ -79,7 +79,7 @@ export interface ToolRun {
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
-  /** Follows what the tool says while it works; absent where nobody listens. */
+  /** Receives the tool's notices while it works. */
   readonly onProgress?: NoticeListener;
 }
 
@@ -101,7 +101,7 @@ export interface Tool {
   /**
    * @param bytes of the input's JSON, or somewhat more
    * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
-   * @throws Refusal when it would take too long
+   * @throws Refusal if it would take too long
    */
   validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
   /**
@@ -136,7 +136,7 @@ export interface Tool {
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
 
-/** The value for an LLM to read instead of the tool's result; undefined where the tool names nothing. */
+/** The value for an LLM to read instead of the tool's result; undefined if the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
 
@@ -168,7 +168,7 @@ export interface ToolThresholds {
   readonly latencyHealthyMs: number;
   /** A mean up to here is degraded, unhealthy beyond. */
   readonly latencyDegradedMs: number;
-  /** Below this number of calls nothing is said. */
+  /** Minimum number of calls for any advice. */
   readonly minCalls: number;
   /** Errors and timeouts in the window from which a break is advised. */
   readonly errorThreshold: number;

@@ -31,7 +31,7 @@ export interface HealthReason {
 
 export interface Grade {
   readonly status: HealthStatus;
-  /** Which rules decided: those whose own grade is `status`. */
+  /** The deciding rules: those whose own grade is `status`. */
   readonly why: readonly HealthReason[];
   readonly issues: readonly string[];
   readonly recommendations: readonly string[];

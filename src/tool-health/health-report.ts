@@ -12,12 +12,9 @@ import type { ToolThresholds } from '../tool-contract/tool.js';
 import { rounded } from '../records/executions/queries/rounding.js';
 import type { Grade, HealthStatus } from './grading.js';
 
-const messagesFrom = 5;
+const maxRecentMessages = 5;
 
-/**
- * A tool's failures by type, and by type and folded message. Messages that are equally frequent are in the order of their
- * last occurrence.
- */
+/** A tool's failures by type, and by type and message pattern. Equally frequent patterns are sorted newest first. */
 export function errorPatterns(
   { toolName, errorTypes = {} }: ToolStatsView,
   groups: readonly FailureGroup[],
@@ -33,7 +30,7 @@ export function errorPatterns(
     toolName,
     totalErrors: types.reduce((sum, [, count]) => sum + count, 0),
     patterns: types.map(([errorType, count]) => ({ errorType, count })),
-    recentMessages: newest.slice(0, messagesFrom).flatMap(({ message }) => message || []),
+    recentMessages: newest.slice(0, maxRecentMessages).flatMap(({ message }) => message || []),
     messages: [...byPattern.values()]
       .map(patternOf)
       .sort((a, b) => b.count - a.count)
@@ -41,7 +38,7 @@ export function errorPatterns(
   };
 }
 
-/** @param groups of one pattern, the newest first */
+/** @param groups groups of one pattern, newest first */
 function patternOf(groups: readonly FailureGroup[]): MessagePatternView {
   const [{ errorType, lastSeen, newest } = {}] = groups;
   const example = newest?.[0]?.message ?? '';
@@ -56,9 +53,9 @@ function patternOf(groups: readonly FailureGroup[]): MessagePatternView {
   };
 }
 
-/** The parts in which two occurrences of one failure differ, most specific first; each expression takes linear time. */
+/** Placeholders for the variable parts of messages, most specific first. Each expression runs in linear time. */
 const folded: readonly (readonly [RegExp, string])[] = [
-  // A quotation, not the apostrophe of "can't".
+  // Quoted text, but not the apostrophe in "can't".
   [/(?<!\w)(?:"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)(?!\w)/g, '<text>'],
   [/\b[a-z][a-z\d+.-]{1,20}:\/\/[^\s<>"']+/gi, '<url>'],
   [/(?<![\w/\\<])(?:[a-z]:|\.{1,2}|~)?(?:[/\\][\w.@%+~-]+)+[/\\]?/gi, '<path>'],
@@ -68,28 +65,26 @@ const folded: readonly (readonly [RegExp, string])[] = [
   [/\d+(?:[.,:]\d+)*/g, '<n>'],
 ];
 
-/**
- * An error message without what changes from one occurrence to the next: quotations, addresses, paths, ids, numbers.
- */
+/** An error message with placeholders for its variable parts: quotes, URLs, paths, ids and numbers. */
 export function messagePattern(message: string): string {
   return folded
-    .reduce((text, [what, sign]) => text.replace(what, sign), message)
+    .reduce((text, [part, placeholder]) => text.replace(part, placeholder), message)
     .replace(/\s+/g, ' ')
     .trim();
 }
 
-/** A tool and its grade of one period. */
+/** A tool and its grade in one period. */
 export interface GradedTool {
   readonly name: string;
-  /** Undefined without calls in the period. */
+  /** Undefined if there were no calls in the period. */
   readonly figures: FleetFigures | undefined;
   readonly lastUsed: Date | undefined;
   readonly grade: Grade;
-  /** Since when it has this grade, milliseconds since 1970. */
+  /** Start of the current grade, in milliseconds since the epoch. */
   readonly since: number | null;
 }
 
-/** A tool's figures of one period, graded. @param tool with its latency, if it was called in the period */
+/** The health view of a tool in one period. */
 export function reportOf(
   { name: toolName, figures, grade, since }: Omit<GradedTool, 'lastUsed'>,
   { slowCallMs }: ToolThresholds,
@@ -120,7 +115,7 @@ export function reportOf(
   };
 }
 
-/** The short form; `lastUsed` is of all time. */
+/** The short form of `reportOf`. `lastUsed` is not limited to the period. */
 export function summaryOf({ figures, grade: { status }, lastUsed }: GradedTool): ToolHealthSummaryView {
   return {
     status,

@@ -178,7 +178,7 @@ export class ErrorPatternView {
   @ApiProperty({ example: 5 }) readonly count!: number;
 }
 
-/** Failures of one type that say the same, but for numbers, ids, paths, addresses and quotations. */
+/** Failures of one type whose messages differ only in numbers, ids, paths, URLs and quotes. */
 export class MessagePatternView {
   @ApiProperty({ example: 'timeout' }) readonly errorType!: string;
   @ApiProperty({ example: 'Search timed out after <n>ms', description: 'Empty: they say nothing' })

@@ -10,7 +10,7 @@ import { ToolHealthController } from './tool-health.controller.js';
 
 const lookEveryMs = 60_000;
 
-/** Grades of tools. All tools are looked at every minute, so that changes are reported also while nobody asks. */
+/** Grades tools. All are graded every minute, so that changes are emitted without requests. */
 @Module({
   imports: [CircuitsModule, ToolMetricsModule],
   controllers: [ToolHealthController],

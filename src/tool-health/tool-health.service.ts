@@ -51,7 +51,7 @@ const nobodysFault: readonly (string | null | undefined)[] = [
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
-/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since 1970. */
+/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since the epoch. */
 export interface HealthChange {
   readonly tool: string;
   readonly from: HealthStatus;
@@ -61,7 +61,7 @@ export interface HealthChange {
   readonly why: string;
 }
 
-/** Says every change of a tool's grade, synchronously; a listener that throws harms nobody. */
+/** Emits every change of a tool's grade synchronously. A listener that throws does not affect the others. */
 @Injectable()
 export class HealthEvents extends TypedEvents<HealthChange> {
   constructor() {
@@ -70,7 +70,7 @@ export class HealthEvents extends TypedEvents<HealthChange> {
   }
 }
 
-/** Says what the metrics mean: grades, error patterns, summaries. */
+/** Derives grades, error patterns and summaries from the metrics. */
 @Injectable()
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
@@ -97,7 +97,7 @@ export class ToolHealthService {
     return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt }));
   }
 
-  /** A tool that nobody knows is `unknown`, like one without calls. */
+  /** Unknown tools are graded `unknown`, like tools without calls. */
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
     const now = this.clock.now();
     const { since: from, until } = period(now, periodHours);
@@ -113,12 +113,12 @@ export class ToolHealthService {
     return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
   }
 
-  /** A grade that was seen before this server started. @param since milliseconds since 1970 */
+  /** A grade that was seen before this server started. @param since milliseconds since the epoch */
   remember(tool: string, status: HealthStatus, since: number): void {
     if (status !== 'unknown') this.statuses.set(tool, { status, since });
   }
 
-  /** Looks whether a tool's grade of the last hour has changed, and tells it. */
+  /** Emits a change if a tool's grade of the last hour has changed. */
   async look(): Promise<void> {
     await this.gradeAll(gradedHours, 'of none');
   }
@@ -250,7 +250,7 @@ export class ToolHealthService {
     return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
   }
 
-  /** Since when the tool has its grade of the last hour, milliseconds since 1970; emits a change of it. */
+  /** Since when the tool has its grade of the last hour, milliseconds since the epoch; emits a change of it. */
   private sinceWhen(
     tool: string,
     figures: (GradedStats & { readonly firstMs?: number }) | undefined,

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
 import { rateLimitHeaders } from '../budgets/investigation-budget.js';
 import { EventRing, type Placed } from '../streams/event-ring.js';
-import { problemBody, toldProblem } from '../rest/problem.filter.js';
+import { problemBody, loggedProblem } from '../rest/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../streams/sse.js';
 import type { ToolNotice } from '../common/tool-notice.js';
 
@@ -72,6 +72,6 @@ function missedEvent(notices: number): ServerSentEvent {
   return { event: 'log', data: { level: 'warn', message } };
 }
 
-/** A failure after the answer had begun: the caller learns of it what a problem would have told. */
+/** A failure after the answer has started, with the content of the problem that would have been sent. */
 const problemOf = (error: unknown, requestId: string): object =>
-  problemBody(toldProblem(error, requestId), requestId);
+  problemBody(loggedProblem(error, requestId), requestId);

@@ -19,7 +19,7 @@ import { CallReports } from './call-reports.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
 
-/** How long a call waits for an earlier one with its key, where neither the caller nor a tool says. */
+/** Default time that a call waits for an earlier one with the same idempotency key. */
 const defaultLimitMs = 30_000;
 
 /** A tool that was given less than this share of its own limit, after a wait, is not to blame for running out of it. */
@@ -216,7 +216,7 @@ const baseOf = (ticket: CallTicket) => ({
   cached: false,
 });
 
-/** A limit that the caller chose below the tool's own, or a wait that used it up, says nothing about the tool. */
+/** A timeout below the tool's own, or one used up by waiting, is not the tool's fault. */
 function hasToolsOwnTime({ timeoutMs = Infinity, ticket: { tool, deadline } }: ToolCall): boolean {
   const ownMs = tool.definition.timeoutMs;
   return timeoutMs >= ownMs && deadline.remainingMs() >= ownMs * fullShare;

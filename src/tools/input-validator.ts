@@ -169,7 +169,7 @@ function whyTooCostly(error: unknown): string | undefined {
   return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;
 }
 
-/** The machine is busy, which says nothing about the schema. */
+/** The machine is busy; the schema may be fine. */
 const notTried = (error: ThreadBusy, member: SchemaMember): Problem =>
   new Problem('tool_unavailable', `${member} could not be tried out: ${error.message}`, {
     retryAfterMs: 10_000,

@@ -20,17 +20,17 @@ export interface ToolHistory {
 @Injectable()
 export class ToolRegistry {
   private readonly tools = new Map<string, Tool>();
-  /** Made by the first question after a change. */
+  /** Created by the first lookup after a change. */
   private names: PlatformNames | undefined;
   /** Set by the room that keeps them: the door's room knows none of the others. */
   history: ToolHistory | undefined;
   private readonly logger = new Logger(ToolRegistry.name);
-  /** Says after each change; MCP tells its clients. */
+  /** Emits after each change; the MCP server notifies its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
   constructor(private readonly knownTools: KnownTools) {}
 
-  /** @throws Problem `conflict` when another tool has the name */
+  /** @throws Problem `conflict` if another tool has the name */
   register(tool: Tool): void {
     const { name } = tool.definition;
     if (this.tools.has(name)) throw new Problem('conflict', `The tool name ${name} is taken`);

@@ -31,7 +31,7 @@ const searched: Searched<ToolDefinition> = {
   vocabulary: everyday,
 };
 
-/** Which tools a query means. The index is made by the first search after a change of the registry: no call waits for it. */
+/** Searches tools. The index is built by the first search after a change of the registry, so that calls never wait for it. */
 @Injectable()
 export class ToolSearch {
   private index: Promise<Index> | undefined;

@@ -19,7 +19,7 @@ import {
   OptionalOneOf,
   OptionalText,
   PageQuery,
-  type Said,
+  type Schema,
 } from '../rest/dto.js';
 import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
@@ -111,8 +111,8 @@ const openAiCall = {
   function: { name: 'get_playbooks', arguments: '{"query":"pod OOMKilled"}' },
 };
 
-const Calls = (said: Said): PropertyDecorator =>
-  ObjectList({ required: false, minItems: 1, maxItems: 128, ...said });
+const Calls = (schema: Schema): PropertyDecorator =>
+  ObjectList({ required: false, minItems: 1, maxItems: 128, ...schema });
 
 export class ToolCallsBody {
   @Calls({

@@ -25,7 +25,7 @@ import type {
 } from './tools.dto.js';
 import type { PayloadView } from '../records/executions/tool-metrics.dto.js';
 import { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
-import { toldProblem } from '../rest/problem.filter.js';
+import { loggedProblem } from '../rest/problem.filter.js';
 import {
   type NativeCall,
   nativeCall,
@@ -40,7 +40,7 @@ import { withoutNulls } from '../platforms/strict-schemas.js';
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
-/** The results of one request may be as large together as so many of the largest. */
+/** Limit of the total size of a request's results, in maximum-size results. */
 const largestResults = 4;
 
 /** The way from HTTP to the door. */
@@ -54,7 +54,7 @@ export class ToolsService {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server' | 'customTools'>,
   ) {}
 
-  /** Those that the caller may call: by name, or with a query the best first. */
+  /** Tools that the caller may call, sorted by name, or by relevance for a query. */
   async list(
     asked: ListToolsQuery,
     caller: Principal,
@@ -116,7 +116,7 @@ export class ToolsService {
 
   /**
    * Runs an execution once more, as an operator's trial.
-   * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` where there is no
+   * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` if there is no
    * input to run it with; Refusal for a call that was not run
    */
   async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
@@ -172,7 +172,7 @@ export class ToolsService {
     return run(call).then((given) => answer(given, reply));
   }
 
-  /** A message of many large results could not be written: those that come when it is full are told as failed. */
+  /** A message of too many large results could not be serialised: results beyond the limit are reported as failed. */
   private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
     const most = largestResults * this.config.customTools.maxOutputBytes;
     let left = most;
@@ -196,7 +196,7 @@ export class ToolsService {
       if (malformed !== undefined) throw new Problem('invalid_input', malformed);
       return readableOutcome((await this.door.call(request)).outcome);
     } catch (error) {
-      return readableProblem(toldProblem(error, request.context.requestId));
+      return readableProblem(loggedProblem(error, request.context.requestId));
     }
   }
 }

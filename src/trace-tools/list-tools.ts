@@ -10,7 +10,7 @@ import type { TraceReads } from '../records/spans/reads/trace-reads.js';
 import type { Listed, SpanView } from '../records/spans/reads/trace-views.dto.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';
-import { ids, misuse, mostBytes, traceTool } from './trace-tool.js';
+import { ids, misuse, maxBytes, traceTool } from './trace-tool.js';
 
 const paging = (usual: number) => ({
   limit: {
@@ -33,7 +33,7 @@ function paged<T extends object>(
   what: string,
   { data, pagination }: Listed<T>,
   form: (item: T, share: number) => object = (item) => item,
-  most = mostBytes,
+  most = maxBytes,
 ) {
   const make = (share: number) => ({ data: data.map((item) => form(item, share)), pagination });
   const answer = fitted([1, 0.25, 0.05], make, most - 256);
@@ -111,8 +111,8 @@ const fetchSpans = (reads: TraceReads): Tool =>
   });
 
 const spansOfRun = 100;
-/** The run and its spans are one answer, so that nobody has to ask again for an ordinary run. */
-const mostBytesOfRun = 65_536;
+/** The run and its spans in one answer, so that an ordinary run needs only one call. */
+const maxBytesOfRun = 65_536;
 
 const getRunDetails = (reads: TraceReads): Tool =>
   traceTool<{ readonly run_id: string }>({
@@ -127,9 +127,9 @@ const getRunDetails = (reads: TraceReads): Tool =>
       const found = await reads.spans(spans, { limit: spansOfRun, offset: 0 }, false);
       const shared = sharedIds(found.data);
       const form = (span: SpanView, share: number): object => briefly(span, Object.keys(shared), share);
-      const page = paged('spans', found, form, mostBytesOfRun * 0.875);
+      const page = paged('spans', found, form, maxBytesOfRun * 0.875);
       return {
-        data: withinBytes(data[0], mostBytesOfRun / 8),
+        data: withinBytes(data[0], maxBytesOfRun / 8),
         of_all_spans: shared,
         spans: page.data,
         total_spans: found.pagination.total,
@@ -146,7 +146,7 @@ function sharedIds([first, ...others]: readonly SpanView[]): Partial<SpanView> {
   return Object.fromEntries(names.map((name) => [name, first?.[name]]));
 }
 
-/** A span without the members that say nothing, or what all of its run say. */
+/** A span without empty members and those that are equal for the whole run. */
 function briefly(span: SpanView, shared: readonly string[], share: number): object {
   const members = Object.entries(span).filter(([name, value]) => value !== null && !shared.includes(name));
   return excerptsOf(Object.fromEntries(members), share);

@@ -16,7 +16,7 @@ export function excerptOf(text: string, share = 1, place = -1): string {
   return endsOf(text.slice(0, to), first, to - Math.max(first, from)) + endsOf(text.slice(to), 0, last);
 }
 
-/** The first and the last so many characters of a text, and how many are left out between them. */
+/** The start and end of a text, with the number of characters omitted between them. */
 export function endsOf(text: string, first: number, last: number): string {
   const left = text.length - first - last;
   if (left <= 0) return text;

@@ -6,7 +6,7 @@ import type { TraceReads } from '../records/spans/reads/trace-reads.js';
 import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptOf, excerptsOf, fitted, withinBytes } from './small-answers.js';
-import { ids, misuse, mostBytes, someSpans, traceTool } from './trace-tool.js';
+import { ids, misuse, maxBytes, someSpans, traceTool } from './trace-tool.js';
 
 const nextStep =
   'Use get_span_content with the span_ids above for details, or analyze_with_llm to have them judged.';
@@ -28,37 +28,34 @@ export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Too
       const summary = await reads.summary(spansOf(project, query));
       const behind = waiting();
       const note = behind > 0 ? `${nextStep} ${behind} spans were taken and are not counted yet.` : nextStep;
-      return withinBytes({ ...summary, _note: note }, mostBytes - 64);
+      return withinBytes({ ...summary, _note: note }, maxBytes - 64);
     },
   });
 
-const mostSpans = 5;
-/** An id that occurs in several traces is each of those spans; of these so many are shown. */
-const mostFound = 25;
-const mostBytesInFull = 262_144;
+const maxSpans = 5;
+/** Maximum spans shown for an id that occurs in several traces. */
+const maxFound = 25;
+const maxBytesInFull = 262_144;
 
 export const getSpanContent = (reads: TraceReads): Tool =>
   traceTool<{ readonly span_ids: readonly string[]; readonly full?: boolean }>({
     name: 'get_span_content',
-    description: `Get what spans took in and gave out, at most ${mostSpans} at once. Long texts show their beginning and their end.`,
+    description: `Get what spans took in and gave out, at most ${maxSpans} at once. Long texts show their beginning and their end.`,
     properties: {
-      spanIds: ids(`At most ${mostSpans} spans`),
+      spanIds: ids(`At most ${maxSpans} spans`),
       full: { type: 'boolean', default: false, description: 'With everything that the spans carried' },
     },
     required: ['spanIds'],
     answer: async ({ span_ids: ids, full = false }, project) => {
-      const wanted = someSpans(ids, mostSpans, 'retrieved');
-      const { data: spans } = await reads.spans(
-        { project, spanIds: wanted },
-        { limit: mostFound, offset: 0 },
-      );
+      const wanted = someSpans(ids, maxSpans, 'retrieved');
+      const { data: spans } = await reads.spans({ project, spanIds: wanted }, { limit: maxFound, offset: 0 });
       const inOrder = wanted.flatMap((id) => spans.filter((span) => span.span_id === id));
       const rest = { not_found: wanted.filter((id) => !spans.some((span) => span.span_id === id)) };
       const form = full ? inFull : inExcerpts;
       return fitted(
         full ? [1_000, 30, 5, 1] : [1, 0.5, 0.25, 0.1],
         (share) => ({ data: inOrder.map((span) => form(span, share)), ...rest }),
-        (full ? mostBytesInFull : mostBytes) - 64,
+        (full ? maxBytesInFull : maxBytes) - 64,
       );
     },
   });
@@ -101,7 +98,7 @@ const optimizable = 'This span is an actual model call and can be optimized';
 const notOptimizable =
   'This span is not available for optimization. Only actual model call spans (where operation_name is the model name) can be optimized.';
 
-/** Whether an experiment can be made from a span. Agents ask again and again: an answer is kept, and says so. */
+/** Whether an experiment can be made from a span. Answers are cached, and marked so, because agents ask repeatedly. */
 export const isValidForOptimize = (reads: TraceReads): Tool =>
   traceTool<{ readonly span_id: string }>({
     name: 'is_valid_for_optimize',

@@ -6,14 +6,14 @@ import type { JsonSchema } from '../schemas/json-schema.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 
 /** The most bytes of a data tool's answer, as JSON. */
-export const mostBytes = 32_768;
+export const maxBytes = 32_768;
 
 interface TraceToolSpec<Query> {
   readonly name: string;
   readonly description: string;
   /** The properties of its input, as published; `projectId` comes to them. */
   readonly properties: Readonly<Record<string, JsonSchema>>;
-  /** Properties without which the answer says that they are required. */
+  /** Required properties, whose absence is reported in the answer. */
   readonly required?: readonly string[];
   readonly timeoutMs?: number;
   readonly cacheTtlMs?: number;
@@ -44,17 +44,17 @@ export const ids = (description: string): JsonSchema => ({
 
 /** A tool that reads spans of one project and answers `{success: true, …}`, or `{success: false, error}`. */
 export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
-  const { answer, required = [], openWorld = false, ...said } = spec;
+  const { answer, required = [], openWorld = false, ...rest } = spec;
   const properties = { ...spec.properties, projectId };
   return defineTool<Readonly<Record<string, unknown>> & { readonly projectId?: string }>({
     upstream: 'The store of spans',
-    ...said,
+    ...rest,
     published: { type: 'object', properties, required },
-    // A missing field, or one too many, is told in the answer, where an agent reads it.
+    // Missing and unknown fields are reported in the answer, where the agent sees them.
     input: { type: 'object', properties: loosened(properties), additionalProperties: false },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld },
     tags: ['traces'],
-    // They tell of the errors of others.
+    // Their results describe errors of other tools.
     semanticErrors: 'off',
     fallback: (reason) => ({ success: false, error: reason }),
     refuses: ({ projectId: project }, caller) =>
@@ -66,9 +66,9 @@ export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
         const isList = spec.properties[name]?.['type'] === 'array';
         return [name, isList ? listOf(value as Ids) : value] as const;
       });
-      const said = given.filter(([, value]) => typeof value !== 'string' || value.trim() !== '');
+      const present = given.filter(([, value]) => typeof value !== 'string' || value.trim() !== '');
       const missing = required.find(
-        (name) => !said.some(([each, value]) => each === name && value !== undefined),
+        (name) => !present.some(([each, value]) => each === name && value !== undefined),
       );
       if (missing !== undefined) throw misuse(`${missing} is required`);
       const query = given.map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]);
@@ -93,7 +93,7 @@ function loosened(properties: Readonly<Record<string, JsonSchema>>): Record<stri
 /** One id or several: as a list, or as text with commas between them. */
 type Ids = string | readonly string[];
 
-/** @returns undefined where none is given */
+/** @returns undefined if none is given */
 function listOf(given: Ids): readonly string[] | undefined {
   const list = typeof given === 'string' ? given.split(',') : given;
   const named = list.map((id) => id.trim()).filter((id) => id !== '');

@@ -12,7 +12,7 @@ import { SpanAnalyst } from './analysis/span-analyst.js';
 import { listTools } from './list-tools.js';
 import { fetchSpansSummary, getSpanContent, isValidForOptimize } from './span-tools.js';
 
-/** The tools by which agents read and judge spans. What a judgement finds, and what spans say themselves, marks executions. */
+/** Tools for agents to read and analyse spans. Findings of an analysis and failures reported by spans mark executions. */
 @Module({
   imports: [LlmModule, ToolsModule, ToolMetricsModule, TracesModule],
   providers: [SemanticMarks],
@@ -31,6 +31,6 @@ export class TraceToolsModule {
     registry.register(
       analyzeWithLlm({ analyst, reads, found: (analysis, spans) => marks.judge(analysis, spans) }),
     );
-    ingest.batches.subscribe(({ told }) => marks.tell(told));
+    ingest.batches.subscribe(({ failures }) => marks.add(failures));
   }
 }

@@ -48,19 +48,19 @@ export async function benchBesideSpans() {
 }
 
 async function idle(gateway) {
-  await longestBlock(gateway);
+  await maxBlock(gateway);
   await setTimeout(seconds * 1_000);
-  print(`  ${'nothing'.padEnd(17)} longest block ${(await longestBlock(gateway)).toFixed(0).padStart(4)} ms`);
+  print(`  ${'nothing'.padEnd(17)} longest block ${(await maxBlock(gateway)).toFixed(0).padStart(4)} ms`);
 }
 
 /** @param beside what is done meanwhile; it is asked to end, and tells what it did */
 async function measured(name, gateway, beside = async () => '') {
   let over = false;
-  await longestBlock(gateway);
+  await maxBlock(gateway);
   const done = beside(() => over);
   const { times, refused } = await latenciesOf(gateway, seconds);
   over = true;
-  const block = await longestBlock(gateway);
+  const block = await maxBlock(gateway);
   const p99 = percentile(times, 0.99).toFixed(2);
   print(
     `  ${name.padEnd(17)} longest block ${block.toFixed(0).padStart(4)} ms, p99 ${p99.padStart(7)} ms, ${times.length} calls, ${refused} refused ${await done}`,
@@ -120,7 +120,7 @@ const whileLocked = (url, work) =>
   });
 
 /** Milliseconds, since the last time of asking. */
-async function longestBlock({ address, adminKey }) {
+async function maxBlock({ address, adminKey }) {
   const metrics = await (await fetch(`${address}/metrics`, { headers: { 'x-api-key': adminKey } })).text();
   return Number(/^nodejs_eventloop_lag_max_seconds ([\d.e-]+)$/m.exec(metrics)?.[1]) * 1_000;
 }

@@ -1,4 +1,4 @@
-const mostStops = 200;
+const maxStops = 200;
 
 /**
  * The two ways in which a person goes through the console: `press` follows a link or a button, `write` fills a field in,
@@ -32,7 +32,7 @@ export const byKeys = {
     const { keyboard } = page;
     const goTo = async (locator) => {
       await locator.waitFor();
-      for (let stop = 0; stop < mostStops; stop += 1) {
+      for (let stop = 0; stop < maxStops; stop += 1) {
         if (await locator.evaluate((element) => element === document.activeElement)) return;
         await keyboard.press('Tab');
       }

@@ -266,7 +266,7 @@ describe('journeys', () => {
     await holder.page.getByRole('link', { name: 'Settings' }).click();
     await holder.page.getByText('as triage').waitFor();
     await holder.page.getByRole('link', { name: 'API keys' }).click();
-    await holder.page.getByText('by a key that has other scopes').waitFor();
+    await holder.page.getByText('with an API key that lacks this scope').waitFor();
     await page.getByRole('link', { name: 'triage' }).click();
     await page.getByRole('button', { name: 'Change limits' }).click();
     await dialog.getByLabel('Tools', { exact: true }).fill('get_*');
@@ -292,7 +292,7 @@ describe('journeys', () => {
     const row = (reason) => page.getByRole('row', { name: new RegExp(`get_playbooks ${reason}`) });
     await row('before the pause').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('stands still').waitFor();
+    await page.getByText('paused', { exact: true }).waitFor();
     await circuit('reset', 'during the pause');
     await page.getByRole('button', { name: 'Follow (1 newer)' }).waitFor();
     assert.equal(await row('during the pause').count(), 0);

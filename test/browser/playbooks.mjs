@@ -113,7 +113,7 @@ describe('playbooks', () => {
     await button(page, 'Record an outcome').waitFor();
     assert.equal(await page.getByRole('button', { name: /Disable|Deprecate|Archive/ }).count(), 0);
     await visitor.open('/playbooks/new');
-    await page.getByText('Your key may not write playbooks').waitFor();
+    await page.getByText('Your API key lacks the scope playbooks:write').waitFor();
     await visitor.context.close();
   });
 

@@ -141,11 +141,11 @@ export class Arena {
   /** Gives a lane's surplus processes time to end. @returns what is wrong, if some live on */
   async tooMany(lane: Lane): Promise<string | undefined> {
     let living = 0;
-    const few = (): boolean => (living = this.processesOf(lane)) <= lane.mostProcesses;
+    const few = (): boolean => (living = this.processesOf(lane)) <= lane.maxProcesses;
     const isSettled = await until(few, { timeoutMs: this.slackMs, what: 'surplus processes to end' }).catch(
       () => false,
     );
-    return isSettled ? undefined : `${lane.name} has ${living} processes, over ${lane.mostProcesses}`;
+    return isSettled ? undefined : `${lane.name} has ${living} processes, over ${lane.maxProcesses}`;
   }
 
   /** Waits until these calls of a tool run, wait or have ended. */

@@ -16,7 +16,7 @@ describe(`the short form of the chaos suite, seed ${seed}`, () => {
       only: [],
       variables: { DATABASE_URL: db.url },
       sampleEveryMs: 0,
-      mostProblems: 5,
+      maxProblems: 5,
       quietSlackMs: 30_000,
       say: () => undefined,
     });

@@ -2,7 +2,7 @@ import { fullCount, kindNames, Suite } from './suite.js';
 import { trendOf } from './trend.js';
 
 /** Resident memory may not grow by more than this a fault; the line's lower bound counts. */
-const mostBytesPerFault = 1_024;
+const maxBytesPerFault = 1_024;
 
 const fewestSamples = 60;
 
@@ -24,7 +24,7 @@ const suite = new Suite({
   scale: faults / fullCount,
   only,
   sampleEveryMs: 3_000,
-  mostProblems: 50,
+  maxProblems: 50,
   say,
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => suite.stop());
@@ -52,7 +52,7 @@ function judgeMemory(): boolean {
   const { slope, low, high } = trend;
   say(
     `resident memory after collection: ${first} MiB → ${last} MiB, ` +
-      `${slope.toFixed(0)} bytes a fault (95 %: ${low.toFixed(0)} to ${high.toFixed(0)}; at most ${mostBytesPerFault})`,
+      `${slope.toFixed(0)} bytes a fault (95 %: ${low.toFixed(0)} to ${high.toFixed(0)}; at most ${maxBytesPerFault})`,
   );
-  return low > mostBytesPerFault;
+  return low > maxBytesPerFault;
 }

@@ -23,7 +23,7 @@ export interface MemorySample {
   readonly inThreads: number;
 }
 
-const longestEndMs = 60_000;
+const maxEndMs = 60_000;
 
 /** The built server as a process of its own, and what can be asked of it from outside. */
 export class Gateway {
@@ -80,11 +80,11 @@ export class Gateway {
     const { server } = this;
     this.server = undefined;
     if (!server) return;
-    const tooLong = setTimeout(() => server.child.kill('SIGKILL'), longestEndMs);
+    const tooLong = setTimeout(() => server.child.kill('SIGKILL'), maxEndMs);
     const code = await server.end(signal);
     clearTimeout(tooLong);
     if (signal === 'SIGTERM' && code === null)
-      throw new Error(`The server did not end within ${longestEndMs} ms`);
+      throw new Error(`The server did not end within ${maxEndMs} ms`);
   }
 
   /** @param timeoutMs when a request without an answer is given up */

@@ -7,7 +7,7 @@ import type { Random } from './random.js';
 import type { ChaosInput } from './steps.js';
 
 /** Of calls to a spoiled process. */
-const mostRounds = 5;
+const maxRounds = 5;
 /** How the wrapper treats a failed call of an idempotent tool. */
 const repeated: readonly Ending[] = ['tool_crashed', 'protocol_error', 'spawn_failed'];
 
@@ -127,7 +127,7 @@ export class Injection {
   private async after(): Promise<void> {
     const { after } = this.fault;
     if (!after) return;
-    for (let round = 0; round < mostRounds; round++) {
+    for (let round = 0; round < maxRounds; round++) {
       await Promise.all(Array.from({ length: after.calls }, () => this.sacrifice(after)));
       if (this.arena.living(this.arena.noted(this.id)).length === 0) return;
     }

@@ -11,15 +11,15 @@ export interface Lane {
   readonly retried: boolean;
   /** Every call gets a process of its own. */
   readonly oneShot: boolean;
-  readonly mostProcesses: number;
+  readonly maxProcesses: number;
 }
 
 export const toolFile = join(process.cwd(), 'test/chaos/faulty-tool.py');
 
-/** Between the attempts of a call that is run again. */
+/** Between the attempts of a retried call. */
 export const retryDelayMs = 10;
 
-const usual = { shared: false, retried: false, oneShot: false, mostProcesses: 2 };
+const usual = { shared: false, retried: false, oneShot: false, maxProcesses: 2 };
 
 /** The configurations that every kind of fault meets. */
 export const lanes: readonly Lane[] = [
@@ -29,7 +29,7 @@ export const lanes: readonly Lane[] = [
     name: 'shared',
     settings: { keepAlive: true, poolSize: 1, maxConcurrency: 8, env: { CHAOS_THREADS: '1' } },
     shared: true,
-    mostProcesses: 1,
+    maxProcesses: 1,
   },
   {
     ...usual,
@@ -37,7 +37,7 @@ export const lanes: readonly Lane[] = [
     settings: { keepAlive: false, poolSize: 2 },
     oneShot: true,
     // A spare one is started ahead, beside those that run.
-    mostProcesses: 3,
+    maxProcesses: 3,
   },
   {
     ...usual,
@@ -55,5 +55,5 @@ export const lanes: readonly Lane[] = [
 
 /** For kinds that need a tool to themselves. */
 export function ownLane(name: string, poolSize = 2): Lane {
-  return { ...usual, name, settings: { keepAlive: true, poolSize }, mostProcesses: poolSize };
+  return { ...usual, name, settings: { keepAlive: true, poolSize }, maxProcesses: poolSize };
 }

@@ -8,11 +8,11 @@ const minutes = Number(process.env['SOAK_MINUTES'] ?? 20);
 const rate = Number(process.env['SOAK_RATE'] ?? 200);
 const sampleEveryMs = 10_000;
 /** Bytes of resident memory that ten minutes may add. */
-const mostBytesPerTenMinutes = 1_000_000;
+const maxBytesPerTenMinutes = 1_000_000;
 /** Calls of each tool at once, at the beginning: more than a stall of seconds brings together. */
 const burst = 800;
 /** Descriptors by which the last quarter's usual count may differ from the first quarter's. */
-const mostDescriptors = 2;
+const maxDescriptors = 2;
 
 /** One tool, and its share of the calls at a moment. */
 interface Load {
@@ -24,7 +24,7 @@ const oneShot: Lane = {
   ...ownLane('soak_one_shot'),
   settings: { keepAlive: false, poolSize: 4 },
   oneShot: true,
-  mostProcesses: 5 + 4,
+  maxProcesses: 5 + 4,
 };
 
 const turnSeconds = 330;
@@ -172,7 +172,7 @@ function report(
       `(95 %: ${mb(trend?.low)} to ${mb(trend?.high)})`,
   );
   for (const quarter of quartersOf(samples)) say(`  ${quarter}`);
-  const climbs = trend === undefined || trend.slope * 10 > mostBytesPerTenMinutes;
-  const broken = lost.length > 0 || orphans.length > 0 || Math.abs(drift) > mostDescriptors || climbs;
+  const climbs = trend === undefined || trend.slope * 10 > maxBytesPerTenMinutes;
+  const broken = lost.length > 0 || orphans.length > 0 || Math.abs(drift) > maxDescriptors || climbs;
   if (broken) process.exitCode = 1;
 }

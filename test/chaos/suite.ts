@@ -34,7 +34,7 @@ export interface SuiteOptions {
   /** Milliseconds between two samples of the gateway's memory; 0: none. */
   readonly sampleEveryMs: number;
   /** The suite stops when so much is wrong. */
-  readonly mostProblems: number;
+  readonly maxProblems: number;
   /** How late an answer may be on a quiet machine, in milliseconds; absent: as the long form says. */
   readonly quietSlackMs?: number;
   readonly say: (line: string) => void;
@@ -186,7 +186,7 @@ export class Suite {
   }
 
   private isOver(): boolean {
-    return this.stopped || this.findings.problems.length >= this.options.mostProblems;
+    return this.stopped || this.findings.problems.length >= this.options.maxProblems;
   }
 
   private withoutSpawner(kind: string): boolean {

@@ -138,7 +138,7 @@ it('a bundle is described, and runs nowhere but in its own folder', async () => 
     /"pointer":"\/workingDir"/,
   );
   await tk.register('in_place');
-  await tk.http.get(path('in_place', '/bundle')).expect(404, /brought no bundle/);
+  await tk.http.get(path('in_place', '/bundle')).expect(404, /has no bundle/);
 });
 
 describe('refused, leaving nothing behind:', () => {

@@ -53,7 +53,7 @@ async function follow(query = '', lastEventId?: string): Promise<Followed> {
 }
 
 const say = (message: string, tool = 'said', type: 'tool.crashed' | 'tool.recovered' = 'tool.crashed') =>
-  tk.app.get(ToolEvents).say({ type, tool, message, data: {} });
+  tk.app.get(ToolEvents).publish({ type, tool, message, data: {} });
 const messages = ({ events }: Followed) => events.map(({ data }) => data.message);
 const seen = (followed: Followed, count: number) =>
   until(() => followed.events.length >= count, { what: `${count} events` });

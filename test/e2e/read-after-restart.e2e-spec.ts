@@ -29,7 +29,7 @@ const rows = async (table: string): Promise<number> => {
 
 describe('after a restart', () => {
   const say = (app: TestApp, message: string): void =>
-    app.app.get(ToolEvents).say({ type: 'tool.failed', tool: 'search', message, data: { to: 1, b: 2 } });
+    app.app.get(ToolEvents).publish({ type: 'tool.failed', tool: 'search', message, data: { to: 1, b: 2 } });
   const page = async (of: TestApp, query = ''): Promise<Json> =>
     (await of.http.get(`/api/v1/events?tool=search${query}`).expect(200)).body;
   const messages = ({ data }: Json): string[] => data.map(({ message }: Json) => message);

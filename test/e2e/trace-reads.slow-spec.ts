@@ -69,7 +69,7 @@ async function skeletonOf(trace: string): Promise<Buffer> {
 }
 
 /** The longest block of the event loop meanwhile, in milliseconds. */
-async function longestBlock(work: () => Promise<unknown>): Promise<number> {
+async function maxBlock(work: () => Promise<unknown>): Promise<number> {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
   await work();
@@ -80,8 +80,8 @@ async function longestBlock(work: () => Promise<unknown>): Promise<number> {
 it('the skeleton of 50,000 spans is at most 600 kB in gzip, and no block of the loop over 50 ms', async () => {
   await storeTrace();
   let zipped = await skeletonOf('large');
-  const idle = await longestBlock(() => setTimeout(1_000));
-  const busy = await longestBlock(async () => {
+  const idle = await maxBlock(() => setTimeout(1_000));
+  const busy = await maxBlock(async () => {
     zipped = await skeletonOf('large');
   });
   const skeleton = JSON.parse(gunzipSync(zipped).toString());

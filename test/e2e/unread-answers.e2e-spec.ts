@@ -68,7 +68,7 @@ describe('an answer that is no JSON ends its call at once, and is quoted', () =>
     const { error } = await call('Traceback (most recent call last): boom\n', 700);
     expect(error).toMatchObject({
       type: 'timeout',
-      message: expect.stringContaining('the last line that it wrote is no message: Traceback'),
+      message: expect.stringContaining('the last line that it wrote is not a message: Traceback'),
     });
   });
 });

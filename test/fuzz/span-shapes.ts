@@ -42,7 +42,7 @@ const most: Factors = {
   levels: 400,
   chars: 1_000_000,
 };
-const longestBody = 16_000_000;
+const maxBodyLength = 16_000_000;
 /** Names that are looked for, and lists that are written flat. */
 const names = [
   'gen_ai.prompt.0.a.b',
@@ -84,7 +84,7 @@ function jsonOf(factors: Factors): Buffer {
   };
   const resource = { attributes: attributesOf(ofResource, factors) };
   const span = JSON.stringify(own);
-  const fit = Math.max(1, Math.min(spans, Math.floor(longestBody / (span.length + 1))));
+  const fit = Math.max(1, Math.min(spans, Math.floor(maxBodyLength / (span.length + 1))));
   const list = Array(fit).fill(span).join();
   return Buffer.from(
     `{"resourceSpans":[{"resource":${JSON.stringify(resource)},"scopeSpans":[{"spans":[${list}]}]}]}`,
@@ -129,7 +129,7 @@ function protobufOf(factors: Factors): Buffer {
   for (let n = 0; n < events; n++) message(span, 11, event);
   for (let n = 0; n < links; n++) message(span, 13, Buffer.alloc(0));
   const bytes = span.finish();
-  const fit = Math.max(1, Math.min(spans, Math.floor(longestBody / (bytes.length + 4))));
+  const fit = Math.max(1, Math.min(spans, Math.floor(maxBodyLength / (bytes.length + 4))));
   const group = protobuf.Writer.create();
   message(group, 1, pairs(protobuf.Writer.create(), 1, ofResource, factors).finish());
   const scope = protobuf.Writer.create();
@@ -166,7 +166,7 @@ export function spanCases(random: Random, count: number): SpanCase[] {
     body,
   }));
   const add = (factors: Factors): void => {
-    if (bytesOf(factors) > longestBody) return;
+    if (bytesOf(factors) > maxBodyLength) return;
     const what = Object.entries(factors)
       .filter(([, value]) => value > 1)
       .map(([name, value]) => `${name} ${value}`)

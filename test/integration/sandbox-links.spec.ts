@@ -12,11 +12,11 @@ const tiers = spawnSync('bwrap', ['--version']).status === 0 ? [0, 1, 2] : [0, 1
 const folder = realpathSync(makeTestFolder());
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe.each(tiers)('with tier %i at most', (mostTier) => {
+describe.each(tiers)('with tier %i at most', (maxTier) => {
   let tk: TestApp;
   beforeAll(async () => {
     tk = await startApp({
-      SANDBOX_MAX_TIER: String(mostTier),
+      SANDBOX_MAX_TIER: String(maxTier),
       SANDBOX: 'best-effort',
       PATH: `/usr/bin:${process.env['PATH']}`,
     });
@@ -25,7 +25,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
 
   /** Folders of a test: `shared` with `granted` below it, and `outside`, which nobody is granted. */
   function places(name: string): { shared: string; granted: string; outside: string } {
-    const root = join(folder, `${name}-${mostTier}`);
+    const root = join(folder, `${name}-${maxTier}`);
     const [shared, outside] = [join(root, 'shared'), join(root, 'outside')];
     mkdirSync(join(shared, 'granted'), { recursive: true });
     mkdirSync(outside);

@@ -10,10 +10,10 @@ const hostile = join(__dirname, '..', 'fixtures', 'hostile', 'hostile.py');
 const tiers = spawnSync('bwrap', ['--version']).status === 0 ? [0, 1, 2] : [0, 1];
 const ways = ['forked twice', 'cloned for the parent', 'marked otherwise', 'with the pipes of the tool'];
 
-describe.each(tiers)('with tier %i at most', (mostTier) => {
+describe.each(tiers)('with tier %i at most', (maxTier) => {
   let tk: TestApp;
   beforeAll(async () => {
-    tk = await startApp({ SANDBOX_MAX_TIER: String(mostTier), SANDBOX: 'best-effort' });
+    tk = await startApp({ SANDBOX_MAX_TIER: String(maxTier), SANDBOX: 'best-effort' });
   });
   afterAll(() => tk.close());
 
@@ -27,7 +27,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   const remove = (name: string) => tk.http.delete(`/api/v1/custom-tools/${name}`).expect(204);
 
   it.each(ways)('a process %s ends with its tool', async (how) => {
-    const mark = `survivor_${process.pid}_${mostTier}_${ways.indexOf(how)}`;
+    const mark = `survivor_${process.pid}_${maxTier}_${ways.indexOf(how)}`;
     await register('survived', `${mark}_tool`);
     const { body } = await tk
       .call('survived', { act: 'survivor', how, name: `${mark}_child`, seconds: 120 })
@@ -39,7 +39,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   });
 
   it('300 processes at once are refused, or end with the deadline of the call; others are answered meanwhile', async () => {
-    const mark = `bomb_${process.pid}_${mostTier}`;
+    const mark = `bomb_${process.pid}_${maxTier}`;
     await register('bomber', `${mark}_tool`);
     await register('neighbour', `${mark}_neighbour`);
     const input = { act: 'bomb', name: `${mark}_child`, count: 300, seconds: 120 };

@@ -301,13 +301,13 @@ const tiers = [0, 1, 2, 3].filter(
   (tier) => (hasBubblewrap || tier < 2) && (everyTier || tier === (hasBubblewrap ? 3 : 1)),
 );
 
-describe.each(tiers)('with tier %i at most', (mostTier) => {
+describe.each(tiers)('with tier %i at most', (maxTier) => {
   let tk: TestApp;
   const untested: string[] = [];
 
   beforeAll(async () => {
     tk = await startApp({
-      SANDBOX_MAX_TIER: String(mostTier),
+      SANDBOX_MAX_TIER: String(maxTier),
       SANDBOX: 'best-effort',
       TOOLKEEPER_DATA_DIR: join(outside.folder, 'data'),
       PATH: `/usr/bin:${process.env['PATH']}`,
@@ -315,7 +315,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   });
   afterAll(async () => {
     await tk.close();
-    if (untested.length > 0) process.stderr.write(`tier ${mostTier} of this host: ${untested.join('; ')}\n`);
+    if (untested.length > 0) process.stderr.write(`tier ${maxTier} of this host: ${untested.join('; ')}\n`);
   });
 
   const registered = async (name: string, settings: Record<string, unknown> = {}): Promise<Json> => {
@@ -331,8 +331,8 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
 
   it('shows the tier that the host has', async () => {
     const { tier, notEnforced, notes } = await registered('shown');
-    expect(tier).toBeLessThanOrEqual(mostTier);
-    if (tier < mostTier) untested.push(`it reaches tier ${tier} only: ${JSON.stringify(notes)}`);
+    expect(tier).toBeLessThanOrEqual(maxTier);
+    if (tier < maxTier) untested.push(`it reaches tier ${tier} only: ${JSON.stringify(notes)}`);
     for (const field of notEnforced) expect(notes[field]).toEqual(expect.any(String));
   });
 
@@ -343,7 +343,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
     const { body } = await tk.call(name, { act: act.act, ...act.input(outside) }).expect(200);
     const done = wasDone(act.act, body, outside);
     expect({ done, body }).toMatchObject({ done: !isStopped(act, shown) });
-    if (mostTier === 0) expect(done).toBe(!(asRoot && stoppedByUser.has(act.what)));
+    if (maxTier === 0) expect(done).toBe(!(asRoot && stoppedByUser.has(act.what)));
   });
 
   it('a device of the host keeps its mode', async () => {
@@ -353,7 +353,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   });
 
   it('where memory runs out the kernel ends a tool first', async () => {
-    const name = `first_${mark}_${mostTier}`;
+    const name = `first_${mark}_${maxTier}`;
     await registered('first', { args: [hostile, name] });
     await tk.call('first', { act: 'read', path: hostile }).expect(200);
     const pids = processesWith(name);
@@ -399,7 +399,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   );
 
   it('what a tool sets for itself reaches no program that puts it into its sandbox', async () => {
-    const traces = join(outside.folder, `traces-${mostTier}`);
+    const traces = join(outside.folder, `traces-${maxTier}`);
     const bin = join(traces, 'bin');
     mkdirSync(bin, { recursive: true });
     writeFileSync(join(bin, 'mkdir'), `#!/bin/sh\n: >${traces}/of-mkdir\nexec /bin/mkdir "$@"\n`, {
@@ -414,7 +414,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   });
 
   it('a tool whose grandchild has a session of its own: grandchildren', async () => {
-    const [parent, child] = [`parent_${mark}_${mostTier}`, `child_${mark}_${mostTier}`];
+    const [parent, child] = [`parent_${mark}_${maxTier}`, `child_${mark}_${maxTier}`];
     const { enforced } = await registered('lingering', { args: [hostile, parent] });
     const { body } = await tk.call('lingering', { act: 'linger', name: child, seconds: 30 }).expect(200);
     if (body.result.done === true) expect(processesWith(child)).not.toEqual([]);

@@ -64,13 +64,13 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe.each(canUnshare ? [1, 2] : [1])('with tier %i at most', (mostTier) => {
+describe.each(canUnshare ? [1, 2] : [1])('with tier %i at most', (maxTier) => {
   let tk: TestApp;
   let tier: number;
 
   beforeAll(async () => {
     tk = await startApp(
-      { SANDBOX_MAX_TIER: String(mostTier) },
+      { SANDBOX_MAX_TIER: String(maxTier) },
       { customTools: { reloadIntervalMs: 86_400_000 } },
     );
     tier = (await registered('first')).tier;
@@ -78,7 +78,7 @@ describe.each(canUnshare ? [1, 2] : [1])('with tier %i at most', (mostTier) => {
   });
   afterAll(() => tk.close());
 
-  const named = (name: string): string => `${name}-${mostTier}-${process.pid}`;
+  const named = (name: string): string => `${name}-${maxTier}-${process.pid}`;
   const shown = async (name: string): Promise<Json> =>
     (await tk.http.get(`/api/v1/custom-tools/${name}`).expect(200)).body.effectiveSandbox;
   const registered = async (name: string, settings: Record<string, unknown> = {}): Promise<Json> => {

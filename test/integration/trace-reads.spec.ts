@@ -52,7 +52,7 @@ it('a page holds so much of what its spans carried, from its beginning, and says
       ({ span_id: id, attribute = {} }) => `${id}: ${Object.keys(attribute).join()}`,
     );
   expect(await carried({})).toEqual(['a: text', 'b: text', 'c: text']);
-  const narrow = { mostBytes: 2_500 };
+  const narrow = { maxBytes: 2_500 };
   expect(await carried(narrow)).toEqual(['a: text', 'b: text', 'c: toolkeeper.cut']);
   expect(await carried({ ...narrow, newestFirst: true })).toEqual([
     'c: text',

@@ -1,6 +1,6 @@
 import supertest, { type CallbackHandler, type Response, type Test } from 'supertest';
 
-const longestExcerpt = 2_000;
+const maxExcerptLength = 2_000;
 
 /** supertest, but an unexpected status is told with the answer's body: there stands why. */
 const { Test: Request } = supertest;
@@ -15,7 +15,7 @@ Request.prototype.end = function (this: Test, callback?: CallbackHandler) {
 function withAnswer(error: unknown, response: Response | undefined): unknown {
   if (!(error instanceof Error) || !/, got \d{3} "[^"]*"$/.test(error.message)) return error;
   const { message, stack } = error;
-  error.message = `${message}: ${response?.text.slice(0, longestExcerpt) ?? 'no body'}`;
+  error.message = `${message}: ${response?.text.slice(0, maxExcerptLength) ?? 'no body'}`;
   // What Jest shows.
   error.stack = stack?.replace(message, () => error.message) ?? '';
   return error;

@@ -14,7 +14,7 @@ export interface Heard {
 }
 
 const atOnce = 5;
-const mostJudged = 15;
+const maxJudged = 15;
 
 /** The investigator's next call, or its conclusion. @param task a question with `thread "…"` in it */
 export function nextStep(task: string, heard: readonly Heard[]): { tool: string; input: Json } | string {
@@ -32,7 +32,7 @@ export function nextStep(task: string, heard: readonly Heard[]): { tool: string;
   const spanIds = contents
     .filter(({ input_excerpt: input, output_excerpt: output }) => input || output)
     .map(({ span_id }) => span_id);
-  return { tool: 'analyze_with_llm', input: { spanIds: spanIds.slice(0, mostJudged) } };
+  return { tool: 'analyze_with_llm', input: { spanIds: spanIds.slice(0, maxJudged) } };
 }
 
 const answersOf = (wanted: string, heard: readonly Heard[]): Json[] =>

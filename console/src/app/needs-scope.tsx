@@ -6,13 +6,13 @@ import { useAct } from './sign-in-gate.js';
 
 interface NeedsScopeProps {
   readonly scope: Scope;
-  /** For everybody else, and why. */
+  /** Title and explanation for callers without the scope. */
   readonly title: string;
   readonly why: ReactNode;
   readonly children: ReactNode;
 }
 
-/** A screen for callers with a scope; who has shown no key may sign in. */
+/** A screen that requires a scope. Anonymous callers can sign in. */
 export function NeedsScope({ scope, title, why, children }: NeedsScopeProps): ReactNode {
   const permission = usePermission(scope);
   const act = useAct(scope);

@@ -28,7 +28,7 @@ interface Named {
   readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];
 }
 
-const mostOfAKind = 30;
+const maxPerKind = 30;
 
 /** An id has a digit and no space: a name that does, too, is found as a tool first. */
 const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && typed.length >= 4;
@@ -40,11 +40,11 @@ const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && type
 export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] {
   const text = typed.trim();
   const words = text.toLowerCase().split(/\s+/);
-  const fits = (said: string): boolean => words.every((word) => said.toLowerCase().includes(word));
+  const fits = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word));
   const found = [
     ...tools
       .filter(({ name }) => fits(name))
-      .slice(0, mostOfAKind)
+      .slice(0, maxPerKind)
       .map(({ name, kind }) => ({
         name,
         kind: `Tool, ${kind}`,
@@ -55,7 +55,7 @@ export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] 
   if (text === '') return found;
   const procedures = playbooks
     .filter(({ name, playbook_id }) => fits(`${name} ${playbook_id}`))
-    .slice(0, mostOfAKind)
+    .slice(0, maxPerKind)
     .map(({ name, playbook_id }) => ({
       ...{ name, kind: 'Playbook', to: `/playbooks/${encodeURIComponent(playbook_id)}` },
     }));

@@ -10,7 +10,7 @@ import dialog from '../ui/dialog.module.css';
 import { type Entry, entriesFor } from './palette-entries.js';
 import css from './palette.module.css';
 
-/** Finds tools, playbooks, whatever has a certain id, screens, and things to do. */
+/** Searches tools, playbooks, ids and screens, and runs commands. */
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [typed, setTyped] = useState('');
   const navigate = useNavigate();

@@ -35,7 +35,7 @@ export function Shell(): ReactNode {
           setFinding(true);
         }
       },
-      // Where the mark is typed with Shift, and where it is not.
+      // `?` needs Shift on some keyboard layouts and not on others.
       'Shift+?': help,
       '?': help,
     });

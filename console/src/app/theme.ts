@@ -6,7 +6,7 @@ const name = 'toolkeeper.theme';
 export const chosenTheme = (): Theme =>
   themes.find((theme) => theme === window.localStorage.getItem(name)) ?? 'system';
 
-/** `system` follows what the operating system says, also when that changes. */
+/** `system` follows the operating system's setting and its changes. */
 export function applyTheme(theme: Theme): void {
   window.localStorage.setItem(name, theme);
   if (theme === 'system') delete document.documentElement.dataset['theme'];

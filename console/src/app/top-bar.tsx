@@ -7,7 +7,7 @@ import { tierName } from '../lib/tiers.js';
 import { Icon } from '../ui/icons.js';
 import css from './shell.module.css';
 
-const said: Readonly<Record<Connection, string>> = {
+const connectionTexts: Readonly<Record<Connection, string>> = {
   connecting: 'Connecting',
   live: 'Live',
   lost: 'Not connected',
@@ -28,13 +28,13 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
         <kbd className={css.kbd}>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <span className={css.live} data-status={status} role="status">
-        {said[status]}
+        {connectionTexts[status]}
       </span>
     </header>
   );
 }
 
-/** Where this page comes from: how well tools are shut in, whose database it is, and which replica answered. */
+/** Server information: the sandbox tier, the database and the replica that answered. */
 function Environment(): ReactNode {
   const { environment } = useSession();
   if (!environment) return null;

@@ -8,7 +8,7 @@ interface Piece {
   readonly isBold: boolean;
 }
 
-/** A line as a terminal would show it; whatever else a terminal can be told is left out. */
+/** A line with ANSI colours; other escape sequences are removed. */
 export function piecesOf(line: string): Piece[] {
   return Anser.ansiToJson(line, { use_classes: true, remove_empty: true, json: true }).map(
     ({ content, fg, decorations }) => ({

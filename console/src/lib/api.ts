@@ -50,7 +50,7 @@ export const wrongOf = (problems: readonly FieldProblemView[], ...names: string[
     .map(({ detail }) => detail)
     .join('; ') || undefined;
 
-/** Whatever was thrown, as what a person reads of it. */
+/** Converts any thrown value to a readable error. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return new ApiError({
@@ -82,6 +82,6 @@ export async function orNull<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
-/** An answer's failure: a problem in the server's words, or whatever stood in its place. */
+/** The error of a failed response: the server's problem, or its raw text. */
 export const failureOf = (error: unknown, response: Response | undefined): ApiError =>
   new ApiError(isObject(error) ? error : {}, response);

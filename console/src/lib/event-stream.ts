@@ -1,9 +1,9 @@
 /** One event of a stream. */
 export interface StreamEvent {
   readonly event: string;
-  /** Empty where the event only says where the stream is. */
+  /** Empty if the event only carries a position. */
   readonly data: string;
-  /** The place in the stream, where the event tells it: what to go on from after a break. */
+  /** Position in the stream from which to resume after a disconnect, if the event has one. */
   readonly id?: string;
 }
 
@@ -25,7 +25,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
       if (done) return;
     }
   } finally {
-    // A reader who has heard enough leaves no connection open.
+    // Closes the connection if the reader stops early.
     await reader.cancel().catch(() => undefined);
   }
 }

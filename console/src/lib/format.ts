@@ -36,7 +36,7 @@ export function timeSpan(from: number, to?: number): string {
 
 export const number = (value: number): string => numbers.format(value);
 
-/** "85 %", "99.95 %": as many digits as tell it from its neighbours. */
+/** "85 %", "99.95 %": with as many digits as needed near 100 %. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${Number(value.toFixed(value > 99 ? 2 : 1))} %`;

@@ -1,12 +1,12 @@
-/** A label of a playbook: one value, or several. */
+/** Labels of a playbook, with one or several values each. */
 type LabelValues = Record<string, string | string[]>;
 
 const key = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
 
-/** The labels of a situation as they are typed: `environment=production, priority=P0`. */
+/** Labels parsed from text such as `environment=production, priority=P0`. */
 interface Situation {
   readonly labels: Readonly<Record<string, string>>;
-  /** The first part that is no label. */
+  /** The first part that is not a label. */
   readonly wrong: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export function situationOf(text: string): Situation {
   return { labels: Object.fromEntries(pairs.map(({ name, value }) => [name, value])), wrong };
 }
 
-/** The labels of a playbook, one a line: `priority: P0, P1`. A value that has a comma of its own makes its line JSON. */
+/** The labels of a playbook, one per line: `priority: P0, P1`. Values that contain a comma are written as JSON. */
 export const linesOfLabels = (labels: LabelValues): string =>
   Object.entries(labels)
     .map(([name, value]) => `${name}: ${lineOf([value].flat())}`)
@@ -32,7 +32,7 @@ export const linesOfLabels = (labels: LabelValues): string =>
 const lineOf = (values: readonly string[]): string =>
   values.some((value) => /[,\n]|^\[|^\s|\s$/.test(value)) ? JSON.stringify(values) : values.join(', ');
 
-/** @returns what the lines say; a key without a value has the empty one, which the server refuses by name */
+/** Parses the lines of `linesOfLabels`. A key without a value gets an empty one, which the server rejects by name. */
 export function labelsOfLines(text: string): LabelValues {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return Object.fromEntries(
@@ -50,7 +50,7 @@ function valuesOf(text: string): string[] {
       const values: unknown = JSON.parse(text);
       if (Array.isArray(values)) return values.map(String);
     } catch {
-      // While it is typed it is no JSON yet.
+      // Incomplete JSON while the user is typing.
     }
   }
   const values = text

@@ -7,24 +7,24 @@ interface LinePair {
   readonly isSame: boolean;
 }
 
-/** So many lines that are the same on both sides are left out. */
+/** A number of unchanged lines that are omitted. */
 interface LinesLeftOut {
   readonly leftOut: number;
 }
 
-/** Lines around a change that say where it is. */
+/** Lines of context around a change. */
 const around = 3;
-/** Texts that have less in common than this finds in time are told as two texts. */
-const longestMs = 200;
+/** Time limit of the diff. Texts that differ too much are shown as a complete replacement. */
+const maxMs = 200;
 
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
-/** A last line without an end is the same line. */
+/** Adds a missing final newline, whose absence is not a change. */
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** @returns both texts line by line, side by side, with what is far from any change left out */
+/** @returns both texts side by side, line by line, without lines far from any change */
 export function lineChanges(before: string, after: string): (LinePair | LinesLeftOut)[] {
-  const parts = diffLines(ended(before), ended(after), { timeout: longestMs }) ?? [
+  const parts = diffLines(ended(before), ended(after), { timeout: maxMs }) ?? [
     { value: before, removed: true, added: false },
     { value: after, removed: false, added: true },
   ];

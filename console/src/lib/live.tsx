@@ -11,7 +11,7 @@ export const useConnection = (): Connection => useContext(Status);
 
 const Stream = createContext<ServerStream | undefined>(undefined);
 
-/** A tab that nobody looks at gives its connection back after a while. */
+/** Time after which a hidden tab closes its connection. */
 const hiddenMs = 5 * 60_000;
 
 /** Many events may come at once: what they are about is asked for anew so long after the first. */
@@ -59,14 +59,14 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
   );
 }
 
-/** Beginnings of the keys of what events tell of. */
+/** Prefixes of the query keys that an event invalidates. */
 const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 
 /** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`. */
 export function useTopic(topic: string, listener: TopicListener): void {
   const stream = useContext(Stream);
-  const heard = useEffectEvent(listener);
-  useEffect(() => stream?.follow(topic, (event) => heard(event)), [stream, topic]);
+  const onEvent = useEffectEvent(listener);
+  useEffect(() => stream?.follow(topic, (event) => onEvent(event)), [stream, topic]);
 }
 
 const open = ({ topics, lastEventId, signal }: StreamRequest) =>

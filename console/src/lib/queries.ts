@@ -167,7 +167,7 @@ export const newestExecutionsQuery = (query: { readonly tool?: string; readonly 
     refetchInterval: 10_000,
   });
 
-/** The captured payload of an execution; null where none was captured, or its time is over. For the scope `tools:admin`. */
+/** The captured payload of an execution; null if none was captured, or its time is over. For the scope `tools:admin`. */
 export const payloadQuery = (id: string) =>
   queryOptions({
     queryKey: ['executions', 'payload', id],

@@ -75,7 +75,7 @@ function aimedAtRoot(value: unknown): unknown {
 const plain = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 
-/** The keywords that only say that something below them is wrong, which is told by itself. */
+/** Keywords whose errors only repeat an error below them, which is reported separately. */
 const wrappers = new Set([
   'properties',
   'items',

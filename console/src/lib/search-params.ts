@@ -56,5 +56,5 @@ export const moment: Reader<string> = (raw) => {
   return at && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
 };
 
-/** Only `true` is said: what is not there is false. */
+/** Only `true` is written; absent means false. */
 export const flag: Reader<true> = (raw) => (raw === true || raw === 'true' ? true : undefined);

@@ -17,7 +17,7 @@ export interface StreamRequest {
 }
 
 interface StreamSettings {
-  /** Opens the stream. @throws whatever `isRefusal` tells apart */
+  /** Opens the stream. @throws errors that `isRefusal` classifies */
   readonly open: (request: StreamRequest) => Promise<AsyncIterable<StreamEvent>>;
   /** Whether the server will answer the same question in the same way: it is not asked again. */
   readonly isRefusal: (error: unknown) => boolean;
@@ -32,7 +32,7 @@ const retryMs = { first: 500, longest: 10_000 };
  */
 export class ServerStream {
   private readonly topics = new Map<string, Set<TopicListener>>();
-  /** Of each topic the id of its last event. */
+  /** Id of the last event of each topic. */
   private readonly places = new Map<string, string>();
   private current: AbortController | undefined;
   private isPaused = false;
@@ -115,7 +115,7 @@ export class ServerStream {
     }
   }
 
-  /** Each id tells the places of all topics. @returns the topic whose place it moves, which is the event's own */
+  /** An id contains the positions of all topics. @returns the topic whose position changed, which is the event's own */
   private placesIn(id: string | undefined): string | undefined {
     let moved: string | undefined;
     for (const pair of id?.split(',') ?? []) {

@@ -39,7 +39,7 @@ export async function openSession(
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
 }
 
-/** Leaves nothing of what the caller saw or wrote in this tab: the page begins anew, as for whoever comes next. */
+/** Clears all data of the caller from this tab by reloading the page. */
 export async function endSession(): Promise<void> {
   await ask(signOut());
   csrfToken.forget();
@@ -47,7 +47,7 @@ export async function endSession(): Promise<void> {
   window.location.assign('/console/');
 }
 
-/** A link that signs in once: taken out of the address at once, so that neither history nor a screenshot keeps it. */
+/** A one-time sign-in link, removed from the address at once so that neither history nor a screenshot contains it. */
 export async function redeemLink(client: QueryClient): Promise<void> {
   const once = /^#once=([\w-]+)$/.exec(window.location.hash)?.[1];
   if (once === undefined) return;

@@ -6,24 +6,24 @@ export interface Change<Kind extends string> {
   readonly why: string;
 }
 
-/** A time in one state, on a line of 1,000 units. */
+/** A period in one state, positioned on a line of 1,000 units. */
 export interface Stretch<Kind extends string> {
   readonly kind: Kind;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Absent: it was so before anything is known. */
+  /** Absent if the state began before the first known change. */
   readonly why?: string;
   readonly left: number;
   readonly width: number;
 }
 
-/** However short a state was, it can be seen. */
-const least = 4;
+/** Minimum width, so that short states stay visible. */
+const minWidth = 4;
 
 /**
- * @param changes oldest first; those before `start` only tell the state in which the line begins
- * @param start of the line, ms
- * @param end of the line, ms
+ * @param changes oldest first; those before `start` only determine the initial state
+ * @param start start of the line, ms
+ * @param end end of the line, ms
  */
 export function stretches<Kind extends string>(
   changes: readonly Change<Kind>[],
@@ -40,7 +40,7 @@ export function stretches<Kind extends string>(
   return states.flatMap(({ at, ...state }, index) => {
     const [startedAt, endedAt] = [Math.max(start, at), states[index + 1]?.at ?? end];
     if (endedAt <= start) return [];
-    const width = Math.max(least, (endedAt - startedAt) * unit);
+    const width = Math.max(minWidth, (endedAt - startedAt) * unit);
     return [{ ...state, startedAt, endedAt, left: (startedAt - start) * unit, width }];
   });
 }

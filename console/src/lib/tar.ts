@@ -20,7 +20,7 @@ export function archiveOf(files: readonly TextFile[]): Promise<Blob> {
   return new Response(packed, { headers: { 'content-type': 'application/gzip' } }).blob();
 }
 
-/** The head of a regular file that its owner may write and everybody read, or run. */
+/** The tar header of a regular file with mode 0644, or 0755 if executable. */
 function headOf(path: string, size: number, executable: boolean): Uint8Array<ArrayBuffer> {
   const head = new Uint8Array(block);
   const write = (offset: number, text: string): void => head.set(encoder.encode(text), offset);

@@ -5,19 +5,19 @@ import { screens } from '../lib/screens.js';
 import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
 
-/** The places that somebody may have meant, by the beginnings of their addresses. */
-const places = [...screens.map(({ to }) => to), '/settings/keys', '/settings/about', '/sign-in'] as const;
+/** Paths to suggest for an unknown address. */
+const knownPaths = [...screens.map(({ to }) => to), '/settings/keys', '/settings/about', '/sign-in'] as const;
 
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   return (
-    <Page name="There is no such page">
+    <Page name="Page not found">
       <p>
-        Nothing stands at <code>{path}</code>. Did you mean{' '}
-        {nearest(path, places).map((place, index) => (
-          <span key={place}>
+        No page has the address <code>{path}</code>. Did you mean{' '}
+        {nearest(path, knownPaths).map((known, index) => (
+          <span key={known}>
             {index > 0 && ' or '}
-            <Link to={place}>{place}</Link>
+            <Link to={known}>{known}</Link>
           </span>
         ))}
         ?
@@ -26,7 +26,7 @@ export function NotFoundPage(): ReactNode {
   );
 }
 
-/** The page without its frame: the server did not say who is looking. */
+/** Shown without the shell if the session cannot be loaded. */
 export function FatalPage({ error }: { readonly error: unknown }): ReactNode {
   return (
     <main>

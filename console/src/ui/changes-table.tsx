@@ -18,12 +18,12 @@ interface ChangesTableProps {
   readonly now?: string;
 }
 
-const mostShown = 200;
+const maxShown = 200;
 const shownCharacters = 10_000;
 
 /** Places where two values differ, each with both sides: texts line by line, all else as values. */
 export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProps): ReactNode {
-  const shownChanges = changes.slice(0, mostShown);
+  const shownChanges = changes.slice(0, maxShown);
   const values = shownChanges.filter((change) => !isOfTexts(change));
   return (
     <>
@@ -47,7 +47,7 @@ export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProp
           <LineDiff label={`${label}: ${pointer}`} before={before} after={after} now={now} />
         </section>
       ))}
-      {changes.length > mostShown && <Note>{changes.length - mostShown} more are not shown.</Note>}
+      {changes.length > maxShown && <Note>{changes.length - maxShown} more are not shown.</Note>}
     </>
   );
 }

@@ -11,7 +11,7 @@ interface ChartProps {
   readonly kind: 'bars' | 'line';
   readonly format: (value: number) => string;
   /** The words for a point, beside its time. */
-  readonly said: (point: ChartPoint) => string;
+  readonly describe: (point: ChartPoint) => string;
   /** The whole in a sentence. */
   readonly summary: string;
 }
@@ -19,12 +19,12 @@ interface ChartProps {
 const height = 100;
 
 /** A figure over time. Each point can be read by the pointer, by the arrow keys, and by a screen reader. */
-export function Chart({ label, points, kind, format, said, summary }: ChartProps): ReactNode {
+export function Chart({ label, points, kind, format, describe, summary }: ChartProps): ReactNode {
   const [at, setAt] = useState<number>();
   const top = topOf(points);
   const textOf = (index: number): string => {
     const point = points[index];
-    return point ? `${timeSpan(point.startedAt, point.endedAt)}: ${said(point)}` : '';
+    return point ? `${timeSpan(point.startedAt, point.endedAt)}: ${describe(point)}` : '';
   };
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last) return null;

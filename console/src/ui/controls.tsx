@@ -19,7 +19,7 @@ interface FieldProps {
   readonly label: string;
   readonly help?: ReactNode;
   readonly wrong?: string | undefined;
-  /** Draws the control; the attributes tie it to its label, help and problem. */
+  /** Renders the control with the attributes that link it to its label, help and error. */
   readonly children: (tie: {
     id: string;
     'aria-describedby': string | undefined;
@@ -69,11 +69,11 @@ interface TextAreaProps extends Omit<ComponentProps<'textarea'>, 'onChange' | 'v
   readonly onText: (value: string) => void;
 }
 
-const mostRows = 10;
+const maxRows = 10;
 
-/** Text of several lines; it grows with them, to a measure. */
+/** A multi-line text field that grows with its content, up to `maxRows`. */
 export function TextArea({ label, help, wrong, value, onText, rows = 2, ...rest }: TextAreaProps): ReactNode {
-  const height = Math.min(mostRows, Math.max(rows, value.split('\n').length));
+  const height = Math.min(maxRows, Math.max(rows, value.split('\n').length));
   return (
     <Field label={label} help={help} wrong={wrong}>
       {(tie) => (
@@ -115,10 +115,9 @@ const tones: Readonly<Record<string, Tone>> = {
   open: 'bad',
 };
 
-/** The colour of a state. */
 export const toneOf = (state: string): Tone => tones[state] ?? 'none';
 
-/** A state in its own word and its colour: a colour alone would not be read by everybody. */
+/** A state as a word and a colour, because not everybody can see the colour. */
 export function Badge({ state, tone }: { readonly state: string; readonly tone?: Tone }): ReactNode {
   const look = tone ?? toneOf(state);
   return (

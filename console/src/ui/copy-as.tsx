@@ -7,7 +7,7 @@ import css from './copy-as.module.css';
 import { useCopy } from './use-copy.js';
 
 interface CopyAsProps {
-  /** Where it is not clear from the place what is copied. */
+  /** Label, if the context does not show what is copied. */
   readonly label?: string | undefined;
   /** The text to copy under each name, made when it is chosen. */
   readonly forms: Readonly<Record<string, () => string | Promise<string>>>;

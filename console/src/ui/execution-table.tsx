@@ -6,7 +6,7 @@ import { Badge, Tag } from './controls.js';
 import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
-/** How an execution ended, and the one type of failure that says more than its status. */
+/** Status of an execution, with its failure type if that adds information. */
 export const Ended = ({ execution }: { readonly execution: ExecutionView }): ReactNode => (
   <>
     <Badge state={execution.status} /> {execution.isTest && <Tag>test</Tag>}{' '}

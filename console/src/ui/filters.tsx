@@ -109,7 +109,7 @@ interface FilterTimeProps {
   readonly onChange: (value: string | undefined) => void;
 }
 
-/** A moment, in the time zone of whoever looks. */
+/** A date and time in the browser's time zone. */
 export function FilterTime({ label, value, onChange }: FilterTimeProps): ReactNode {
   return (
     <label className={css.filter}>

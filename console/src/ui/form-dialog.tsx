@@ -25,7 +25,7 @@ interface FormDialogProps {
   readonly children?: ReactNode;
 }
 
-/** An act that asks for something first, or only whether it is meant; what the server says against it stands in it. */
+/** A dialog that asks for input or confirmation before a request, and shows the server's errors. */
 export function FormDialog(props: FormDialogProps): ReactNode {
   const { title, about, name, look = 'primary', isReady = true, onClose, children } = props;
   const { change, send, command } = props;

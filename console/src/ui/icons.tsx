@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import css from './icons.module.css';
 
-/** Drawn on a grid of 24, as lines; they stand beside words and say nothing of their own. */
+/** Line icons on a 24-pixel grid. Always beside text, so hidden from screen readers. */
 const paths = {
   overview: 'M3 13h6V4H3zM3 20h6v-3H3zM13 20h8v-9h-8zM13 4v3h8V4z',
   tools: 'M14.7 6.3a4 4 0 0 0-5.4 5L3 17.6V21h3.4l6.3-6.3a4 4 0 0 0 5-5.4L15 12l-3-3z',

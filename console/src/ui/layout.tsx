@@ -111,7 +111,7 @@ export const Note = ({
   </div>
 );
 
-/** Notes above the rest of a screen, where nobody overlooks them; there may be none. */
+/** Notices at the top of a screen; may be empty. */
 export const Notes = ({ children }: { children: ReactNode }): ReactNode => (
   <div className={`${css.stack} ${css.tight} ${css.notes}`}>{children}</div>
 );

@@ -10,7 +10,7 @@ interface LineDiffProps {
   readonly now: string;
 }
 
-const mostShown = 2_000;
+const maxShown = 2_000;
 
 /** Two texts line by line, side by side. */
 export function LineDiff({ label, before, after, now }: LineDiffProps): ReactNode {
@@ -25,7 +25,7 @@ export function LineDiff({ label, before, after, now }: LineDiffProps): ReactNod
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, mostShown).map((row, index) => (
+          {rows.slice(0, maxShown).map((row, index) => (
             <tr key={index}>
               {'leftOut' in row ? (
                 <Aside>{row.leftOut} lines are the same</Aside>
@@ -37,9 +37,9 @@ export function LineDiff({ label, before, after, now }: LineDiffProps): ReactNod
               )}
             </tr>
           ))}
-          {rows.length > mostShown && (
+          {rows.length > maxShown && (
             <tr>
-              <Aside>{rows.length - mostShown} more lines are not shown</Aside>
+              <Aside>{rows.length - maxShown} more lines are not shown</Aside>
             </tr>
           )}
         </tbody>

@@ -14,7 +14,7 @@ interface LogLinesProps {
 }
 
 const rowHeight = 20;
-/** A longer line is cut: the log has it whole for whoever downloads it. */
+/** Longer lines are truncated; the downloaded log has them in full. */
 const shownCharacters = 4_000;
 
 /** Lines of a log; only those in sight are drawn. Scrolling up stops following. */
@@ -67,7 +67,7 @@ function LineText({ line }: { readonly line: LogEntryView }): ReactNode {
   );
 }
 
-/** An entry's text: its message, and the members of its event that the message does not say. */
+/** An entry's text: its message and the members of its event that the message does not contain. */
 export function textOf({ message, error, reason, exitCode, signal, durationMs, pid }: LogEntryView): string {
   const facts = [
     error,

@@ -24,7 +24,7 @@ export function StateStrip<Kind extends string>(props: StateStripProps<Kind>): R
   const parts = stretches(changes, start, now);
   const textOf = (index: number): string => {
     const part = parts[Math.min(index, parts.length - 1)];
-    return part ? said(part, index >= parts.length - 1) : '';
+    return part ? describe(part, index >= parts.length - 1) : '';
   };
   if (parts.length === 0) return null;
   return (
@@ -73,7 +73,7 @@ function beforeFirst(changes: readonly Change<string>[], now: number): number {
   return firstAt - Math.max(1_000, (now - firstAt) / 9);
 }
 
-function said({ kind, startedAt, endedAt, why }: Stretch<string>, isNow: boolean): string {
+function describe({ kind, startedAt, endedAt, why }: Stretch<string>, isNow: boolean): string {
   const since = why === undefined ? '' : `: ${why}`;
   const state = kind.replaceAll('_', '-');
   return isNow

@@ -27,16 +27,16 @@ function ToastList(): ReactNode {
   ));
 }
 
-/** @returns what says that something was done */
+/** @returns a function that shows a toast */
 export function useToast(): (title: string, text?: string) => void {
   const { add } = Toast.useToastManager();
   return (title, text) => add({ title, ...(text !== undefined && { description: text }) });
 }
 
 /**
- * For the end of an act.
- * @param changed what the act changed, by the first parts of the queries' keys
- * @returns what makes it be asked for anew, and says what was done
+ * For use after a change of data.
+ * @param changed first parts of the keys of the queries to refetch
+ * @returns a function that refetches the queries and shows a toast
  */
 export function useDone(...changed: readonly string[]): (title: string, text: string) => void {
   const client = useQueryClient();

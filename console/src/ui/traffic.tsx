@@ -53,7 +53,7 @@ function Rates({ series }: { readonly series: SeriesView }): ReactNode {
       kind="bars"
       points={points}
       format={rate}
-      said={callsIn}
+      describe={callsIn}
       summary={`${counted(calls, 'execution')}, ${failed === 0 ? 'none' : failed} of them failed`}
     />
   );
@@ -68,7 +68,7 @@ function Durations({ series }: { readonly series: SeriesView }): ReactNode {
       kind="line"
       points={points}
       format={duration}
-      said={({ value }) => (value === null ? 'nothing ran' : `95 % ended within ${duration(value)}`)}
+      describe={({ value }) => (value === null ? 'nothing ran' : `95 % ended within ${duration(value)}`)}
       summary={`At worst ${duration(worst)}`}
     />
   );

@@ -1,6 +1,6 @@
 import { useToast } from './toasts.js';
 
-/** @returns what puts a text in the clipboard, says so, and answers whether it did */
+/** @returns a function that copies text to the clipboard, shows a toast and returns whether it succeeded */
 export function useCopy(): (text: string, name: string) => Promise<boolean> {
   const toast = useToast();
   return async (text, name) => {

@@ -30,8 +30,8 @@ type PathParams = Readonly<Record<string, string>>;
 const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Writes one entry for each act with the rights of an administrator, whatever its status, before it is answered. `@Scopes`
- * binds it to the routes that need such a right.
+ * Writes one audit entry for each administrative request, successful or not, before it is answered. `@Scopes` binds it
+ * to the routes that need an administrative scope.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
@@ -51,7 +51,7 @@ export class AuditInterceptor implements NestInterceptor {
     const write = async (status: number, made?: object): Promise<void> => {
       const name = made && nameMember && (Reflect.get(made, nameMember) as string);
       const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
-      // A path names whatever its sender likes: the entry of an act that found no such thing is kept as well.
+      // The path is the sender's text, and requests for unknown names are audited too, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
       await this.log.write({ ...request.by, action: context.getHandler().name, target, status });
     };

@@ -87,11 +87,11 @@ export class CreateKeyBody extends KeyLimits {
 export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
 
 export const keyStatuses = ['active', 'expired', 'revoked'] as const;
-const Moment = (said: object): PropertyDecorator => ApiProperty({ format: 'date-time', ...said });
+const Moment = (schema: object): PropertyDecorator => ApiProperty({ format: 'date-time', ...schema });
 const LaterMoment = (): PropertyDecorator =>
   ApiProperty({ type: String, format: 'date-time', nullable: true, example: null });
 
-/** A key without its secret, which nobody is shown again. */
+/** A key without its secret, which is shown only at creation. */
 @SentBackBy(UpdateKeyBody)
 export class KeyView {
   @ApiProperty({ example: id }) readonly id!: string;

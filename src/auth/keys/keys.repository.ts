@@ -80,7 +80,7 @@ export class KeysRepository {
     );
   }
 
-  /** Says who and when once: a key that was revoked stays so. */
+  /** Records who revoked the key and when. Revoking again changes nothing. */
   async revoke(id: string, by: string): Promise<void> {
     await this.dataSource.query(
       'UPDATE api_keys SET revoked_at = now(), revoked_by = $2 WHERE key_id = $1 AND revoked_at IS NULL',
@@ -88,7 +88,7 @@ export class KeysRepository {
     );
   }
 
-  /** @param used milliseconds since 1970 by id; other replicas may know of a later use */
+  /** @param used milliseconds since the epoch by id; other replicas may know of a later use */
   async used(used: ReadonlyMap<string, number>): Promise<void> {
     await this.dataSource.query(
       `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0))

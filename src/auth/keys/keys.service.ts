@@ -54,7 +54,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     );
   }
 
-  /** @throws Problem `invalid_request` where a limit would not hold, `conflict` where nobody is asked for a key */
+  /** @throws Problem `invalid_request` if a limit would not hold, `conflict` where nobody is asked for a key */
   async create(body: CreateKeyBody, by: string): Promise<NewKeyView> {
     if (this.config.auth.mode === 'off')
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
@@ -79,7 +79,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return viewOf(await this.stored(id));
   }
 
-  /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` where a limit would not hold */
+  /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
   async update(id: string, body: UpdateKeyBody): Promise<KeyView> {
     const key = await this.stored(id);
     if (key.revokedAt) throw new Problem('conflict', `The key ${id} is revoked: it stays as it was`);

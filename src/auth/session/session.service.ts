@@ -15,7 +15,7 @@ import { type NewSession, SignInLinks, Sessions, setCookie } from '../sessions.j
 import { principalOf } from '../principal.decorator.js';
 import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.dto.js';
 
-/** Signs browsers in and out, and tells a caller who it is. */
+/** Signs browsers in and out, and returns the identity of a caller. */
 @Injectable()
 export class SessionService {
   /** Keys and links that opened nothing, by address. */
@@ -31,8 +31,8 @@ export class SessionService {
   ) {}
 
   /**
-   * @throws Problem `unauthorized` for a key that opens nothing, or a link that was used or is over; `conflict` where
-   * nobody is asked for a key; `rate_limited` after too many failures from one address
+   * @throws Problem `unauthorized` for an invalid key, or a used or expired link; `conflict` if no API key is required;
+   * `rate_limited` after too many failures from one address
    */
   async signIn(body: SignInBody, request: FastifyRequest, reply: FastifyReply): Promise<NewSessionView> {
     const address = networkOf(request.ip);

@@ -16,7 +16,7 @@ export function plainText(html: string): string {
 
 /**
  * The rows of DuckDuckGo's page for browsers without scripts; advertisements are left out.
- * @throws UpstreamFailure when it asks for a human, or is another page
+ * @throws UpstreamFailure if it asks for a human, or is another page
  */
 export function duckDuckGoRows(html: string): SearchRow[] {
   const rows: { title: string; url: string; snippet: string }[] = [];

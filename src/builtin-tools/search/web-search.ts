@@ -71,7 +71,7 @@ export class WebSearch {
   }
 }
 
-/** @throws UpstreamFailure when there is no list of objects at this place */
+/** @throws UpstreamFailure if there is no list of objects at this place */
 function listIn(answer: unknown, path: readonly string[]): JsonObject[] {
   const found = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), answer);
   if (Array.isArray(found) && found.every(isObject)) return found;

@@ -159,7 +159,7 @@ export class MailTransport {
     private readonly timeoutMs: number,
   ) {}
 
-  /** @throws ToolFailure with a sentence that says whether anything was sent */
+  /** @throws ToolFailure that states whether anything was sent */
   async send(mail: SendMailOptions, signal: AbortSignal): Promise<SentMail> {
     const transport = await this.connect();
     try {
@@ -188,7 +188,7 @@ export class MailTransport {
       // A password goes over an open line on this machine alone.
       requireTLS: auth !== undefined && !isLoopback(host),
       dnsTimeout: timeoutMs,
-      // Shorter, so that a server that is not there is told from one that falls silent later.
+      // Shorter, to distinguish an unreachable server from one that stops answering later.
       connectionTimeout: timeoutMs / 2,
       greetingTimeout: timeoutMs / 2,
       socketTimeout: timeoutMs,
@@ -212,7 +212,7 @@ type MailError = Error & {
   readonly permanent?: boolean;
 };
 
-/** Ends that come before any mail is handed over; of others that cannot be told. */
+/** Failures before any mail is handed over. For others that is unknown. */
 const isBefore = ({ code = '', syscall, timeoutType = 'none' }: MailError): boolean =>
   ['EDNS', 'ETLS'].includes(code) ||
   syscall === 'connect' ||
@@ -223,10 +223,10 @@ function failureOf(error: MailError): ToolFailure {
   if (code === 'EAUTH')
     return awayFailure('The mail server refuses the login of this server: nothing was sent');
   if (response !== undefined) {
-    const said = response.slice(0, 300);
+    const reply = response.slice(0, 300);
     // Its answer names the recipient, or what it has against the mail.
-    if (permanent) return callerMistake(`The mail server refuses the mail: ${said}`);
-    return awayFailure(`The mail server puts the mail off: ${said}`);
+    if (permanent) return callerMistake(`The mail server refuses the mail: ${reply}`);
+    return awayFailure(`The mail server puts the mail off: ${reply}`);
   }
   const why = originalCode ?? code ?? message;
   return isBefore(error)

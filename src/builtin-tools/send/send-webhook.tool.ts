@@ -83,7 +83,7 @@ const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
       maxAttempts: retries,
       backoff: new DelegateBackoff(({ attempt, result }) => {
         const asked = 'value' in result ? askedPauseMs(result.value as OutboundAnswer) : 0;
-        return Math.max(asked, backOff(attempt, { firstMs: pauseMs, longestMs: maxPauseMs, jitter: 0.5 }));
+        return Math.max(asked, backOff(attempt, { firstMs: pauseMs, maxMs: maxPauseMs, jitter: 0.5 }));
       }),
     },
   );

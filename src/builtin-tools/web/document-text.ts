@@ -13,7 +13,7 @@ export interface WebDocument {
 }
 
 export interface DocumentText {
-  /** Empty where the document has none. */
+  /** Empty if the document has none. */
   readonly title: string;
   readonly content: string;
   /** Characters of the whole content, or of as much of a long PDF as was read. */
@@ -22,7 +22,7 @@ export interface DocumentText {
   readonly truncated: boolean;
 }
 
-/** A long PDF is read until so many characters are found, or so much time is spent. */
+/** Limits after which reading a long PDF stops. */
 const maxPdf = { chars: 1_000_000, ms: 5_000 };
 
 /**
@@ -66,7 +66,7 @@ const skipped = [
   'iframe',
 ];
 
-/** Cells of a row, told apart as in Markdown. */
+/** Cells of a row, separated as in Markdown. */
 const cell: FormatCallback = (element, walk, builder) => {
   builder.addInline(' | ');
   walk(element.children, builder);
@@ -74,7 +74,7 @@ const cell: FormatCallback = (element, walk, builder) => {
 
 const options: HtmlToTextOptions = {
   wordwrap: false,
-  // The part that a page says is its content, else all of it.
+  // The page's declared main content, otherwise all of it.
   baseElements: { selectors: ['main', 'article', 'body'], orderBy: 'selectors' },
   limits: { maxBaseElements: 1, maxDepth: 512 },
   formatters: { cell },

@@ -196,7 +196,7 @@ interface Reason extends NodeJS.ErrnoException {
   readonly errors?: readonly NodeJS.ErrnoException[];
 }
 
-/** undici says why in the cause, in the causes of several addresses, or in the message. */
+/** undici puts the reason into the cause, into the causes per address, or into the message. */
 function failureOf({ host }: URL, error: unknown): ToolFailure {
   let reason = error as Reason;
   while (reason.cause) reason = reason.cause;

@@ -15,7 +15,7 @@ export interface Page extends DocumentText {
   readonly contentType: string;
 }
 
-/** Pages of the web as text. Only so many are loaded at a time: each takes memory and a turn of the reader. */
+/** Loads web pages as text, with limited concurrency because each takes memory and a worker. */
 export class Pages {
   private readonly slots: Slots;
 
@@ -159,7 +159,7 @@ export const fetchUrls = (pages: Pages): Tool =>
     },
   });
 
-/** @throws ToolFailure when there is none */
+/** @throws ToolFailure if there is none */
 function urlOf(like: UrlLike, index: number): string {
   const url = typeof like === 'string' ? like : fields.map((name) => like[name]).find(Boolean);
   if (typeof url === 'string') return url;

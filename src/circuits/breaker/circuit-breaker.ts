@@ -70,16 +70,15 @@ export class CircuitBreaker {
   }
 
   /**
-   * Takes up what happened before a restart: what was opened by hand stays open, and the circuit opens if it would be
-   * open now, that is if a fault of the window has opened it and too few calls have succeeded since the last one to
-   * have closed it.
-   * @param samples those of two windows: what a fault did is told by the window that it ended
+   * Restores the state from before a restart. A circuit opened by hand stays open. Otherwise it opens if a fault in the
+   * window opened it and too few calls have succeeded since the last fault to close it.
+   * @param samples samples of two windows, because the effect of a fault depends on the window that it ended
    */
   restore({ samples, lastState = 'closed', closedAt = -Infinity, openings = 0, held }: CircuitPast): void {
     const now = this.clock.now();
     const sorted = samples.filter(({ at }) => at > closedAt).sort((a, b) => a.at - b.at);
     for (const { at, fault } of sorted) this.window.add(at, fault);
-    // A change that came meanwhile knows better.
+    // A change that arrived meanwhile is newer.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
     const { since } = this.state;
     this.state =
@@ -93,7 +92,7 @@ export class CircuitBreaker {
       this.state = { kind: 'open', since: at, reason, by, until: null, openings };
     } else if (opening) {
       const state = this.opened(opening.at, `${opening.reason} (before the restart)`);
-      // The opening itself has been told before.
+      // The opening itself was emitted before the restart.
       if (lastState === 'open') this.state = state;
       else this.enter(state, opening.at, lastState);
     } else if (lastState !== 'closed') {

@@ -16,7 +16,7 @@ export interface CircuitSettings {
 }
 
 interface StateBase {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly since: number;
   /** The operator who put it into this state; null: it went there by itself. */
   readonly by: string | null;
@@ -29,7 +29,7 @@ export type CircuitState =
   | (StateBase & {
       readonly kind: 'open';
       readonly reason: string;
-      /** When probing begins, milliseconds since 1970; null: held open until it is closed or reset by hand. */
+      /** When probing begins, milliseconds since the epoch; null: held open until it is closed or reset by hand. */
       readonly until: number | null;
     })
   | (StateBase & {
@@ -44,7 +44,7 @@ export type CircuitKind = CircuitState['kind'];
 
 /** One change of a circuit's state. */
 export interface CircuitChange {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly at: number;
   readonly from: CircuitKind;
   readonly to: CircuitKind;
@@ -74,16 +74,16 @@ export interface CircuitOverride {
   readonly reason: string;
 }
 
-/** A circuit's past before a restart; times in milliseconds since 1970. */
+/** A circuit's past before a restart; times in milliseconds since the epoch. */
 export interface CircuitPast {
   /** Samples in no particular order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
-  /** Its state when it was last heard of. */
+  /** The last known state. */
   readonly lastState?: CircuitKind;
   /** When it was last closed: what came before counts no more. */
   readonly closedAt?: number;
-  /** Openings in a row, as of when it was last heard of. */
+  /** Last known number of consecutive openings. */
   readonly openings?: number;
-  /** It was opened by hand, and nobody has closed it since. */
+  /** Set if it was opened by hand and not closed since. */
   readonly held?: CircuitOverride & { readonly at: number };
 }

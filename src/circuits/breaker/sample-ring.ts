@@ -25,7 +25,7 @@ export class SampleRing {
     this.faults = new Float64Array(size);
   }
 
-  /** @param at milliseconds since 1970; what is older than the window is not counted */
+  /** @param at milliseconds since the epoch; what is older than the window is not counted */
   add(at: number, fault: boolean): void {
     this.count(at, 1, fault ? 1 : 0);
   }

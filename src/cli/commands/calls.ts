@@ -80,9 +80,9 @@ function lineOf(out: Output, entry: LogEntryView): string {
   const { timestamp, level, event, message, error, reason, exitCode, signal, pid } = entry;
   const ending =
     event === 'terminate' ? [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)] : [];
-  const told = [message, error, ...ending].filter(Boolean).join(', ');
+  const text = [message, error, ...ending].filter(Boolean).join(', ');
   const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
-  return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', told) : told}`;
+  return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', text) : text}`;
 }
 
 /**

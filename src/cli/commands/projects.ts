@@ -14,7 +14,7 @@ import { projectRoot } from '../../common/project.js';
 import { ask, type Session } from '../api.js';
 import { type Bundle, bundleAt, hasManifest, packed, projectAt, toolName } from '../project.js';
 import { CliError, codeOf, exit, withHint } from '../output.js';
-import { told } from './tools.js';
+import { printTool } from './tools.js';
 
 /** A stand-in until the tool reports its own name. */
 const anyName = 'unnamed';
@@ -26,7 +26,7 @@ export interface RegisterOptions {
   readonly inPlace?: boolean;
 }
 
-/** Uploads a tool's files; of one that has none, or stays where it is, what runs it is told. */
+/** Uploads a tool's files, or registers only its command if it has none or stays in place. */
 export async function register(session: Session, path: string, options: RegisterOptions): Promise<void> {
   const name = options.name ?? (await ownName(session, path, options));
   const bundle = options.inPlace ? undefined : bundleAt(path, name);
@@ -40,7 +40,7 @@ export async function register(session: Session, path: string, options: Register
     tool = await ways.change();
   }
   if (bundle) await tellInstallation(session, tool.name);
-  told(session.out, tool);
+  printTool(session.out, tool);
 }
 
 /** The name by which a program without a tool.json introduces itself; undefined if that is none. */

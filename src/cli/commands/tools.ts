@@ -105,11 +105,11 @@ export async function unregister({ client, out }: Session, name: string): Promis
 }
 
 export async function enable({ client, out }: Session, name: string): Promise<void> {
-  told(out, await ask(enableCustomTool({ client, path: { name } })));
+  printTool(out, await ask(enableCustomTool({ client, path: { name } })));
 }
 
 export async function disable({ client, out }: Session, name: string): Promise<void> {
-  told(out, await ask(disableCustomTool({ client, path: { name } })));
+  printTool(out, await ask(disableCustomTool({ client, path: { name } })));
 }
 
 export async function revisions({ client, out }: Session, name: string): Promise<void> {
@@ -127,11 +127,11 @@ export async function revisions({ client, out }: Session, name: string): Promise
 }
 
 export async function rollback({ client, out }: Session, name: string, revision: number): Promise<void> {
-  told(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
+  printTool(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
 }
 
 /** A tool after a change. */
-export function told(out: Session['out'], tool: CustomToolView): void {
+export function printTool(out: Session['out'], tool: CustomToolView): void {
   const { name, revision, status, healthStatus, effectiveSandbox, errorMessage } = tool;
   const { tier, notEnforced } = effectiveSandbox;
   out.answer(tool, () =>

@@ -143,7 +143,7 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
   note: 'yellow',
 };
 
-/** @throws CliError when a call failed, or the tool did not start */
+/** @throws CliError if a call failed, or the tool did not start */
 export const dev = ({ surroundings, out }: Session, path: string): Promise<void> =>
   new Dev(path, surroundings.environment, out).run();
 
@@ -189,7 +189,7 @@ class ToolProcess {
     framed(this.child.stderr, (line) => listener.logged(line));
   }
 
-  /** @returns undefined where the tool ended, or took longer */
+  /** @returns undefined if the tool ended, or took longer */
   async ask(method: string, params: object, timeoutMs: number): Promise<Answer | undefined> {
     const id = String(++this.requests);
     const line = JSON.stringify({ jsonrpc: '2.0', id, method, params });
@@ -208,7 +208,7 @@ class ToolProcess {
     return !this.stopped;
   }
 
-  /** Nothing more is heard of it. */
+  /** Kills the process and ignores its further output. */
   stop(): void {
     this.finish();
     try {

@@ -51,7 +51,7 @@ function lineOf(out: Output, { what, state, found, mend }: Finding): string {
   return mend === undefined ? head : `${head}\n${' '.repeat(25)}mend: ${mend}`;
 }
 
-/** The findings that a running server reports. @returns undefined where none answers */
+/** The findings that a running server reports. @returns undefined if none answers */
 async function serverFindings(surroundings: Surroundings): Promise<Finding[] | undefined> {
   const address = surroundings.server();
   const asked = await ask(address, '/readyz').catch(() => undefined);
@@ -71,7 +71,7 @@ async function serverFindings(surroundings: Surroundings): Promise<Finding[] | u
   ];
 }
 
-/** The end of a message that says how to allow what it refuses. */
+/** The end of a refusal that explains how to allow it. */
 const allowing = /(?:to allow it(?:, set|:)|, or set) (chmod \S+ \S+|([A-Z_]+)=(\S+))$/;
 
 /** Tools that cannot be started, and the lines that allow those which a rule refuses. */
@@ -122,8 +122,8 @@ function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
 }
 
 function partFinding(what: string, { status, ...details }: Part): Finding {
-  const told = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
-  const found = [status, ...told].join(', ');
+  const figures = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
+  const found = [status, ...figures].join(', ');
   if (status === 'up') return ok(what, found);
   return { ...note(what, found, mends[what]), ...(status === 'down' && { state: 'missing' }) };
 }

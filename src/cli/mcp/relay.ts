@@ -25,7 +25,7 @@ interface Sent {
 const parseError = -32700;
 const internalError = -32603;
 const versionMeta = 'io.modelcontextprotocol/protocolVersion';
-const streamPauses = { firstMs: 200, longestMs: 10_000 };
+const streamPauses = { firstMs: 200, maxMs: 10_000 };
 
 /**
  * MCP between a client's pipe and a server's Streamable HTTP: each line is posted as it is, and what is answered is
@@ -202,7 +202,7 @@ export async function mcp({ surroundings }: Session): Promise<void> {
     },
     overflow: () => process.stdin.destroy(),
   });
-  // Started while the client is still introducing itself; what is wrong is told with its first request.
+  // Starts in parallel to the client's handshake; a failure is reported with its first request.
   server
     .address()
     .catch((error: unknown) => process.stderr.write(`toolkeeper: ${(error as Error).message}\n`));

@@ -12,7 +12,7 @@ import { CliError, exit } from '../output.js';
 
 /** A first start makes a database, too. */
 const startTimeoutMs = 120_000;
-/** One that listens and is not ready, for its database is away, say, tells so itself. */
+/** A server that listens but is not ready, for example without its database, reports that itself. */
 const unreadyMs = 10_000;
 const lookEveryMs = 50;
 
@@ -81,11 +81,11 @@ export class LocalServer {
     throw new CliError(`the server was not ready within ${startTimeoutMs / 1_000} s`, exit.unreachable);
   }
 
-  /** On a port of its own: whoever asks for the server finds it by its data directory. */
+  /** On a free port: clients find the server through its data directory. */
   private start(): void {
     const { environment } = this.surroundings;
     const settings = { PORT: environment['PORT'] || '0', LOG_LEVEL: environment['LOG_LEVEL'] || 'warn' };
-    // stdout is the client's, so the log goes to stderr; the channel tells the server when this process is gone.
+    // stdout belongs to the MCP client, so the log goes to stderr. The IPC channel closes when this process ends.
     const child = startServer(this.surroundings, ['ignore', 2, 2, 'ipc'], settings);
     this.child = child;
     child.once('error', ({ message }) => {

@@ -29,7 +29,7 @@ export interface Unpacked {
   readonly bytes: number;
 }
 
-const longestPath = 512;
+const maxPathLength = 512;
 /** Maximum bytes of the headers that give the next entry a long name. */
 const maxMetaBytes = 65_536;
 /** Bytes of an entry in a tar beside its content: headers and padding. */
@@ -40,7 +40,7 @@ const regularFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
 /**
  * Unpacks a gzipped tar of regular files and folders into a folder that there is not yet. Nothing else is ever made there,
  * so that no path can lead out of it. It writes synchronously: it belongs into a thread.
- * @throws Error with one line that says what is wrong; what was unpacked until then stays
+ * @throws Error with a one-line reason; files unpacked before it are not removed
  */
 export async function unpack(archive: string, folder: string, limits: UnpackLimits): Promise<Unpacked> {
   const unpacking = new Unpacking(folder, limits);
@@ -59,7 +59,7 @@ export async function unpack(archive: string, folder: string, limits: UnpackLimi
   for await (const chunk of gunzipped(archive)) {
     left -= chunk.length;
     if (left < 0) throw tooLarge(limits);
-    // Behind the end of a tar zeros may stand, of which the parser would read each block.
+    // Zeros may follow the end of a tar, and the parser would read all of them.
     if (!isAtEnd) parser.write(chunk);
     if (failure !== undefined) break;
   }
@@ -184,11 +184,11 @@ class Unpacking {
 /** Marks that turn or hide text make a path look like another; joiners are part of some languages. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\ufffd]|(?![\u200c\u200d])\p{Cf}/u;
 
-/** @throws Error for a path that leads out of its folder, or that nobody should have to look at */
+/** @throws Error for a path that leaves the folder or contains unreadable characters */
 function plainPath(path: string): string {
   const quoted = JSON.stringify(path.slice(0, 100));
-  if (path.length > longestPath || unprintable.test(path))
-    throw new Error(`${quoted} is no path: at most ${longestPath} characters, none that cannot be printed`);
+  if (path.length > maxPathLength || unprintable.test(path))
+    throw new Error(`${quoted} is no path: at most ${maxPathLength} characters, none that cannot be printed`);
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   if (path.startsWith('/') || parts.includes('..')) throw new Error(`${quoted} leads out of the bundle`);
   return parts.join('/') || '.';

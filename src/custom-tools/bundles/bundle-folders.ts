@@ -61,7 +61,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   /**
    * @param checked false: nothing is started from it now, so that its files need not be looked at
-   * @throws Problem `invalid_request` when it is not in the database, or cannot be unpacked here
+   * @throws Problem `invalid_request` if it is not in the database, or cannot be unpacked here
    */
   async folderOf(hash: string, checked = true): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
@@ -71,7 +71,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   /**
    * A folder to work in, which is removed afterwards.
-   * @throws Problem `invalid_request` when none can be made
+   * @throws Problem `invalid_request` if none can be made
    */
   async within<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const { dir } = this.config.bundles;
@@ -89,7 +89,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   /**
    * @param limits those for what strangers send, unless they are given
-   * @throws Error with one line that says what is wrong with it
+   * @throws Error with a one-line reason
    */
   async unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
     const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
@@ -183,17 +183,17 @@ export class BundleFilesView {
   readonly complete!: boolean;
 }
 
-const mostFiles = 200;
+const maxFiles = 200;
 /** Maximum bytes of all contents together. */
-const mostBytes = 1_048_576;
+const maxTextBytes = 1_048_576;
 const executableBits = 0o111;
 
 /** Reads the files of an unpacked bundle as they were uploaded: without packages that were installed. */
 export async function filesIn(folder: string, { files, installLog }: BundleView): Promise<BundleFilesView> {
   const data: BundleFileView[] = [];
-  let bytesLeft = mostBytes;
+  let bytesLeft = maxTextBytes;
   for await (const path of pathsBelow(folder, '', installLog === null ? [] : packageFolders)) {
-    if (data.length === mostFiles) break;
+    if (data.length === maxFiles) break;
     const { size, ...file } = await read(join(folder, path), bytesLeft);
     if (file.content !== null) bytesLeft -= size;
     data.push({ path, ...file });
@@ -214,11 +214,11 @@ async function* pathsBelow(
   }
 }
 
-async function read(path: string, mostSize: number) {
+async function read(path: string, maxSize: number) {
   const file = await open(path);
   try {
     const { size, mode } = await file.stat();
-    const bytes = size > mostSize ? undefined : await file.readFile();
+    const bytes = size > maxSize ? undefined : await file.readFile();
     const isText = bytes !== undefined && isUtf8(bytes) && !bytes.includes(0);
     return { size, executable: (mode & executableBits) !== 0, content: isText ? bytes.toString() : null };
   } finally {

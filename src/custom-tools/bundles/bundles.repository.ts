@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { NullableText } from '../../rest/dto.js';
 
-/** The files that a tool brought along: a row of `tool_bundles` without its archive. */
+/** The uploaded files of a tool: a row of `tool_bundles` without the archive. */
 export class BundleView {
   @ApiProperty({
     example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
@@ -19,15 +19,15 @@ export class BundleView {
   readonly uploadedAt!: Date;
 }
 
-/** An upload that is not in a revision yet may still come to stand in one. */
-const graceOfUnused = '1 hour';
+/** Time for which an unused upload is kept, because its revision may not be stored yet. */
+const unusedRetention = '1 hour';
 
 /** Reads and writes the table `tool_bundles`. */
 @Injectable()
 export class BundlesRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** It is not removed within the next hour. @returns whether there is such a bundle */
+  /** Restarts the retention of a bundle. @returns whether the bundle exists */
   async touch(hash: string): Promise<boolean> {
     const [, touched]: [unknown, number] = await this.dataSource.query(
       'UPDATE tool_bundles SET uploaded_at = now() WHERE hash = $1',
@@ -36,7 +36,7 @@ export class BundlesRepository {
     return touched > 0;
   }
 
-  /** Another replica may have stored the same files meanwhile. */
+  /** Stores a bundle, or touches it if another replica has stored the same files. */
   async insert(bundle: Omit<BundleView, 'uploadedAt'>, archive: Buffer): Promise<void> {
     const { hash, files, bytes, installLog } = bundle;
     await this.dataSource.query(
@@ -68,11 +68,11 @@ export class BundlesRepository {
     return new Set(rows.map(({ hash }) => hash));
   }
 
-  /** Those that no revision names. */
+  /** Deletes bundles that no revision references. */
   async removeUnused(): Promise<void> {
     await this.dataSource.query(
       `DELETE FROM tool_bundles b
-       WHERE uploaded_at < now() - interval '${graceOfUnused}'
+       WHERE uploaded_at < now() - interval '${unusedRetention}'
          AND NOT EXISTS (SELECT FROM custom_tool_revisions r WHERE r.configuration ->> 'bundle' = b.hash)`,
     );
   }

@@ -14,7 +14,7 @@ import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type BundleView } from './bundles.repository.js';
 import { PackageInstaller, textOf } from './package-installer.js';
 
-/** A bundle that is stored, and what its tool.json says. */
+/** A stored bundle and the content of its tool.json. */
 export interface TakenBundle {
   readonly hash: string;
   /** The text of its tool.json. */
@@ -24,7 +24,7 @@ export interface TakenBundle {
 export interface Upload {
   /** A gzipped tar with a tool.json at its top. */
   readonly body: Readable;
-  /** How many its client says that there are. */
+  /** Size announced by the client. */
   readonly bytes: number | undefined;
 }
 
@@ -39,12 +39,12 @@ export class Bundles {
   ) {}
 
   /**
-   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` where none is taken
+   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` if none is taken
    */
   async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
     const { maxBytes } = this.config.bundles;
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
-    // Before any of it is read: whoever stops reading cuts the connection, and the answer with it.
+    // Checked before reading, because aborting a body closes the connection before the answer is sent.
     if (bytes > maxBytes) throw tooLarge(`has ${bytes} bytes, more than ${maxBytes}`);
     return this.folders.within(async (work) => {
       const [archive, files] = [join(work, 'upload.tgz'), join(work, 'files')];
@@ -89,7 +89,7 @@ export class Bundles {
   }
 }
 
-/** Passes on so many bytes at most. */
+/** Limits a stream to a number of bytes. */
 const capped = (maxBytes: number) =>
   async function* (body: AsyncIterable<Buffer>) {
     let bytes = 0;

@@ -258,7 +258,7 @@ export async function missingPackages(bundle: string): Promise<Ecosystem[]> {
   return missing;
 }
 
-/** Empty where there is no such file. @throws Problem `invalid_request` where it is too large to be read at once */
+/** Empty if there is no such file. @throws Problem `invalid_request` if it is too large to be read at once */
 export async function textOf(bundle: string, file: string): Promise<string> {
   try {
     return await readRegularFile(join(bundle, file), maxTextBytes);

@@ -111,7 +111,7 @@ export class CommandRules {
     );
   }
 
-  /** @returns the index of the argument that an interpreter takes for its script, if one can be told */
+  /** @returns the index of the argument that an interpreter takes as its script, if it can be determined */
   scriptOf({ command, args }: Pick<FoundCommand, 'command' | 'args'>): number | undefined {
     const first = args.findIndex((arg) => !harmless.test(arg));
     return this.isInterpreter(command) && /^[^-+]/.test(args[first] ?? '') ? first : undefined;

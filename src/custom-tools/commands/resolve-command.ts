@@ -75,7 +75,7 @@ export async function resolveCommand(
   return { spec, realPath, ...(script !== undefined && { script }) };
 }
 
-/** @throws Problem `invalid_request` when a file that could be started cannot be any more */
+/** @throws Problem `invalid_request` if a file that could be started cannot be any more */
 export async function checkExecutable(path: string): Promise<void> {
   const problem = await whyNotExecutable(path);
   if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
@@ -148,7 +148,7 @@ const onHostPath = (name: string, whyNotRun: WhyNotRun): Promise<string | undefi
 /**
  * Finds the first program that the tool's user may run. The files are looked at side by side: one after the other, each
  * look waits for a turn of an event loop that may be busy.
- * @param isInterpreter scripts come last: they stand for an interpreter elsewhere, which the sandbox does not show
+ * @param isInterpreter scripts come last: they wrap an interpreter elsewhere, which is not visible in the sandbox
  * @throws Problem `invalid_request`
  */
 async function findExecutable(

@@ -8,7 +8,7 @@ import type { StoredEnv } from '../../secrets/env-cipher.js';
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];
 export const toolProtocols = ['jsonrpc', 'mcp'] as const;
-/** How its processes are spoken to: as docs/tools/protocol.md says, as one tool; or as an MCP server, with tools of its own. */
+/** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
 export type ToolProtocol = (typeof toolProtocols)[number];
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
@@ -17,7 +17,7 @@ export const captureSettings = ['none', 'failures', 'all'] as const;
 export type CaptureSetting = (typeof captureSettings)[number];
 
 export const isolations = ['project', 'shared'] as const;
-/** Which callers share a process: those of a project, or all. */
+/** Whether processes are shared by all callers or only within a project. */
 export type Isolation = (typeof isolations)[number];
 
 /** A registered executable; durations in milliseconds. */
@@ -30,17 +30,17 @@ export class CustomTool {
   @Column('text') description!: string;
   @Column('text') version!: string;
   @Column('text') protocol!: ToolProtocol;
-  /** Empty where there is a URL. */
+  /** Empty if there is a URL. */
   @Column('text') command!: string;
   /** Address of an MCP server that runs elsewhere. */
   @Column('text', { nullable: true }) url!: string | null;
-  /** Sent to it with each request; `${NAME}` stands for a variable of `env`. */
+  /** Headers of each request; `${NAME}` is replaced by a variable of `env`. */
   @Column('jsonb', { nullable: true }) headers!: Record<string, string> | null;
   /** The real path of `command` at the registration; null: registered before it was kept. */
   @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
   @Column('jsonb') args!: string[];
   @Column('text', { name: 'working_dir', nullable: true }) workingDir!: string | null;
-  /** The files that it brought along, by the hash of its bundle: it runs in their folder; null: it stands elsewhere. */
+  /** Hash of the uploaded bundle in whose folder it runs; null: its files are stored elsewhere. */
   @Column('text', { nullable: true }) bundle!: string | null;
   /** Sealed: opened only where a process is started. */
   @Column('jsonb') env!: StoredEnv;

@@ -75,7 +75,7 @@ export class CustomToolsRepository {
   }
 
   /**
-   * A tool that was disabled stays so, whatever its last processes do.
+   * A disabled tool stays disabled, even if its last processes report something else.
    * @returns the condition as it was written; undefined if nothing was
    */
   async setCondition(name: string, condition: ToolCondition): Promise<ToolCondition | undefined> {
@@ -118,7 +118,7 @@ export function storableMessage(text: string): string {
   return sanitisedText(text).slice(0, maxMessage);
 }
 
-/** The condition that an answer to `health` tells: without a known status the tool is healthy, since it is alive. */
+/** The condition in an answer to `health`. Without a known status the tool is healthy, because it answered. */
 export function healthOf(reply: Reply): StatedHealth {
   if ('error' in reply) {
     const { code, message } = reply.error;

@@ -28,7 +28,7 @@ export const isInSameOrder = (one: Schemas, other: Schemas): boolean =>
 const inOrderOf = <T>(stored: T, listed: T | undefined): T =>
   listed && isSorted(stored) && canonicalJson(stored) === canonicalJson(listed) ? listed : stored;
 
-/** Whether the members stand in jsonb's order: the shorter names first. */
+/** Whether the members are in jsonb's order, shorter names first. */
 function isSorted(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true;
   const lengths = Array.isArray(value) ? [] : Object.keys(value).map((name) => name.length);

@@ -15,7 +15,7 @@ type Remote = Pick<
   | 'permissions'
 >;
 
-/** Those that say how a message is carried are not a registration's to set. */
+/** Transport headers, which a registration cannot set. */
 const ownHeaders = new Set(
   'accept connection content-length content-type expect host keep-alive te trailer transfer-encoding upgrade'.split(
     ' ',
@@ -24,7 +24,7 @@ const ownHeaders = new Set(
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 /** Names of headers that hold secrets: their values would be shown to all who may list tools. */
 const secretHeader = /auth|cookie|token|secret|key|session/i;
-/** `${NAME}` in a header stands for the value of a variable in `env`. */
+/** `${NAME}` in a header is replaced by a variable of `env`. */
 const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /** @throws Problem `invalid_request` with the field: what runs a tool is either a command or, of an MCP server, a URL */

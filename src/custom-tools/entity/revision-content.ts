@@ -128,7 +128,7 @@ function environmentChanges(before: RevisionContent['env'], after: RevisionConte
     );
 }
 
-/** Every object has a `constructor` that nobody gave it. */
+/** Own members only: every object inherits a `constructor`. */
 const ownMember = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(of, name) ? of[name] : undefined;
 

@@ -21,7 +21,7 @@ export interface ProgramFile {
   readonly size: number;
   /** ISO 8601. */
   readonly modifiedAt: string;
-  /** SHA-256; null for a file of more than 16 MiB: its size and time stand for its content. */
+  /** SHA-256; null for a file over 16 MiB, which is compared by size and time. */
   readonly hash: string | null;
 }
 

@@ -25,7 +25,7 @@ export class ToolRevisionsRepository {
 
   /**
    * Stores a new tool with its first revision.
-   * @throws Problem `conflict` when the name is taken
+   * @throws Problem `conflict` if the name is taken
    */
   async insert(tool: CustomTool, content: RevisionContent, origin: RevisionOrigin): Promise<CustomTool> {
     const first = { ...tool, revision: 1 };
@@ -46,7 +46,7 @@ export class ToolRevisionsRepository {
   /**
    * Stores a changed tool, and a revision of it where its content differs from the current one's.
    * @param readAs its status when it was read: looking at its executable takes time, and another replica may disable it
-   * @throws Problem `not_found` when it was removed, `conflict` when somebody else changed it since it was read
+   * @throws Problem `not_found` if it was removed, `conflict` if it was changed since it was read
    */
   update(
     tool: CustomTool,

@@ -3,7 +3,7 @@ import { wrong } from '../../rest/wrong-field.js';
 import { OptionalInt, OptionalNum, OptionalFlag, OptionalTextList, Rule } from '../../rest/dto.js';
 import { parseHostRule } from '../../outbound/addresses.js';
 
-const longestMs = 3_600_000;
+const maxMs = 3_600_000;
 const usual = (value: number, description: string) => ({
   nullable: true,
   example: value,
@@ -18,9 +18,9 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
   readonly successRateHealthy?: number;
   @OptionalNum({ ...rate, ...usual(0.8, 'Degraded from here on, unhealthy below') })
   readonly successRateDegraded?: number;
-  @OptionalInt(1, longestMs, usual(2000, 'Healthy up to this mean latency'))
+  @OptionalInt(1, maxMs, usual(2000, 'Healthy up to this mean latency'))
   readonly latencyHealthyMs?: number;
-  @OptionalInt(1, longestMs, usual(5000, 'Degraded up to here, unhealthy beyond'))
+  @OptionalInt(1, maxMs, usual(5000, 'Degraded up to here, unhealthy beyond'))
   readonly latencyDegradedMs?: number;
   @OptionalInt(1, 1_000_000, usual(5, 'Fewer calls than this are not graded'))
   readonly minCalls?: number;
@@ -32,7 +32,7 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
   readonly errorThreshold?: number;
   @OptionalInt(1, 1_440, usual(5, 'In which they are counted; also by its circuit (absent: five minutes)'))
   readonly windowMinutes?: number;
-  @OptionalInt(1, longestMs, usual(5000, 'A call is slow from here on'))
+  @OptionalInt(1, maxMs, usual(5000, 'A call is slow from here on'))
   readonly slowCallMs?: number;
 }
 

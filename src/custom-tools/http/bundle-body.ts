@@ -19,7 +19,7 @@ export function acceptBundles(fastify: FastifyInstance): void {
   });
 }
 
-/** @throws Problem `invalid_request` where the body is something else: then it has been read */
+/** @throws Problem `invalid_request` if the body is something else: then it has been read */
 export function uploadIn({ headers, raw }: FastifyRequest): Upload {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
   const length = headers['content-length'];

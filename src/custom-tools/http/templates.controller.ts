@@ -58,7 +58,7 @@ export class TemplatesController {
       paths.sort().map(async (path) => ({ path, content: await readFile(join(folder, path), 'utf8') })),
     );
     const readme = files.find(({ path }) => path === 'README.md')?.content ?? '';
-    // Below its title stands what the template is.
+    // The description is the paragraph below the title.
     const [, description = ''] = readme.split('\n\n');
     return { name, toolName: `my_${name}_tool`, description, files };
   }

@@ -35,7 +35,7 @@ import {
   RollbackBody,
 } from './tool-revisions.dto.js';
 
-/** The revisions of tools, and the files that they bring along. */
+/** Routes for the revisions and bundles of custom tools. */
 @CustomToolRoutes('/:name', 'metrics:read')
 @Audited('name')
 export class ToolRevisionsController implements OnModuleInit {
@@ -177,13 +177,13 @@ export class ToolRevisionsController implements OnModuleInit {
     return filesIn(await this.folders.folderOf(bundle.hash, false), bundle);
   }
 
-  /** The bundle that a tool runs, or ran in a revision. @throws Problem `not_found` */
+  /** The bundle of a tool's current or given revision. @throws Problem `not_found` */
   private async bundleOf(name: string, revision?: number): Promise<BundleView> {
     const tool = await this.manager.get(name);
     const { bundle = null } =
       revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;
     if (bundle !== null) return this.bundles.get(bundle);
-    throw new Problem('not_found', `${name} brought no bundle: its files stand elsewhere`);
+    throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
   }
 
   private view(tool: CustomTool): CustomToolView {

@@ -3,7 +3,8 @@ import { withoutValues } from '../../secrets/env-cipher.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
 import { AnyText, Int, OptionalInt, PageOf, NullableText } from '../../rest/dto.js';
 
-const largestRevision = 2_147_483_647;
+/** The column is a PostgreSQL `integer`. */
+const maxRevision = 2_147_483_647;
 
 export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
@@ -16,7 +17,6 @@ export class RevisionFileView {
   readonly hash!: string | null;
 }
 
-/** A revision in a list. */
 export class RevisionSummaryView {
   @ApiProperty({ example: 1 }) readonly revision!: number;
   @ApiProperty({
@@ -54,7 +54,7 @@ export class RevisionPageView extends PageOf(RevisionSummaryView) {}
 
 const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
   type,
-  // One of them has to allow null, and no more than one.
+  // `oneOf` requires exactly one match, so exactly one member allows null.
   ...(type === 'string' && { nullable: true }),
   ...(type === 'array' && { items: {} }),
 }));
@@ -76,17 +76,17 @@ export class RevisionDiffView {
 
 export class RevisionParams {
   @AnyText({ example: 'log_summary' }) readonly name!: string;
-  @Int(1, largestRevision, { example: 1 })
+  @Int(1, maxRevision, { example: 1 })
   readonly revision!: number;
 }
 
 export class RevisionDiffQuery {
-  @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: the one before' })
+  @OptionalInt(1, maxRevision, { example: 1, description: 'Absent: the one before' })
   readonly against?: number;
 }
 
 export class RollbackBody {
-  @Int(1, largestRevision, {
+  @Int(1, maxRevision, {
     example: 1,
     description: 'The revision whose configuration comes back',
   })
@@ -94,7 +94,7 @@ export class RollbackBody {
 }
 
 export class BundleFilesQuery {
-  @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: those that it runs now' })
+  @OptionalInt(1, maxRevision, { example: 1, description: 'Absent: those that it runs now' })
   readonly revision?: number;
 }
 

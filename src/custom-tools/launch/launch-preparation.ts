@@ -18,7 +18,7 @@ import { portOf } from '../../outbound/addresses.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
-import { covers } from '../../sandbox/places.js';
+import { covers } from '../../sandbox/mounts.js';
 import { isProgram } from './program-files.js';
 
 /** How a tool is started, and what of it must not be shown. */
@@ -112,13 +112,13 @@ function dialectOf({ protocol, sandbox, permissions }: LaunchSettings, workingDi
 }
 
 interface OwnPlace {
-  /** The directory that is the tool's own, else its file alone; undefined where it has neither. */
+  /** The directory that is the tool's own, else its file alone; undefined if it has neither. */
   readonly own: string | undefined;
   /** How it is launched there. */
   readonly launch: Pick<LaunchSettings, 'args' | 'workingDir'>;
   /** Set by the server itself, so that what lies there is found. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** The member that names the directory where no program of the tool stands in it: it is a grant like any other. */
+  /** The member that names the directory, if it contains no program of the tool and therefore needs a grant. */
   readonly claimedBy?: string;
 }
 
@@ -155,7 +155,7 @@ export async function ownPlace(
   };
 }
 
-/** The folder of a bundle is its tool's own. Node finds the packages beside a script by itself, Python has to be told. */
+/** The folder of a bundle belongs to its tool. Python needs PYTHONPATH to find packages there; Node does not. */
 export async function bundlePlace({ args }: LaunchSettings, folder: string): Promise<OwnPlace> {
   const packages = join(folder, 'site-packages');
   const hasPackages = (await stat(packages).catch(() => undefined))?.isDirectory() === true;

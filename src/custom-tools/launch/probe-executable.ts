@@ -14,7 +14,7 @@ import { PoolProcess } from '../../process-pool/pool-process.js';
 /** The answers of an executable that can serve as a tool. */
 export interface Probe {
   readonly handshake: Handshake;
-  /** Absent where it left `health` unanswered: that is optional. */
+  /** Absent if it left `health` unanswered: that is optional. */
   readonly health?: Reply;
 }
 
@@ -41,19 +41,19 @@ interface ProbeOptions {
   /** A tool that leaves `health` unanswered this long is taken to be alive. */
   readonly livesForMs?: number;
   /** Gets what it writes meanwhile. */
-  readonly hear?: ((news: ProcessNews) => void) | undefined;
+  readonly onNews?: ((news: ProcessNews) => void) | undefined;
 }
 
 /**
  * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
  * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
- * @throws PoolFailure `spawn_failed` with one sentence that says what is wrong, and the end of its stderr in the notes
+ * @throws PoolFailure `spawn_failed` with the reason in one sentence and the end of stderr in the notes
  */
 export function probeExecutable(
   spec: ProcessSpec,
   limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
   launcher: Launcher = launch,
-  { livesForMs = 500, hear = () => undefined }: ProbeOptions = {},
+  { livesForMs = 500, onNews = () => undefined }: ProbeOptions = {},
 ): Promise<Probe> {
   const { promise, resolve, reject } = Promise.withResolvers<Probe>();
   let outcome: Probe | string = 'It was never ready';
@@ -84,11 +84,11 @@ export function probeExecutable(
     else if (event.type === 'start_failed') outcome = event.error;
     else if (event.type === 'ended') {
       clearTimeout(timer);
-      hear({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
+      onNews({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
       const { stderrTail } = event.ending;
       if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
       else resolve(outcome);
-    } else if (event.type !== 'drained') hear({ ...event, pid: process.pid ?? 0 });
+    } else if (event.type !== 'drained') onNews({ ...event, pid: process.pid ?? 0 });
   });
   return promise;
 }

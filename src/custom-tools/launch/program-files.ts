@@ -15,7 +15,7 @@ interface Known {
 const maxHashedBytes = 16 * 1_048_576;
 /** A file may be written twice within one tick of its file system's clock. */
 const clockTickMs = 1_000;
-const mostFolderEntries = 1_000;
+const maxFolderEntries = 1_000;
 const scriptExtensions = new Set(
   '.bash .cjs .cts .js .jar .lua .mjs .mts .php .pl .ps1 .py .pyz .r .rb .sh .ts .wasm .zsh'.split(' '),
 );
@@ -112,7 +112,7 @@ async function scriptsBelow(folder: string): Promise<string[]> {
   let seen = 0;
   for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
     for (const entry of await readdir(next, { withFileTypes: true }).catch(() => [])) {
-      if (++seen > mostFolderEntries) return scripts;
+      if (++seen > maxFolderEntries) return scripts;
       const path = join(next, entry.name);
       if (entry.isDirectory() && !entry.name.startsWith('.') && !dependencyFolders.has(entry.name)) {
         folders.push(path);

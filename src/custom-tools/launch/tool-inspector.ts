@@ -59,16 +59,16 @@ export interface PreparedTool {
 export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
 /** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
-const mostWastedMs = 5_000;
+const maxWastedMs = 5_000;
 export const unlistedOutput = 'it is listed without its outputSchema';
 const notTried = (member: string): string =>
-  `its ${member} was not tried out: others of this server that cost too much took over ${mostWastedMs} ms`;
+  `its ${member} was not tried out: others of this server that cost too much took over ${maxWastedMs} ms`;
 
-/** Nothing was found out: there was no place for one more process. */
+/** Whether the inspection did not run because no process slot was free. */
 export const couldNotTry = (error: unknown): boolean =>
   error instanceof Problem && error.code === 'tool_unavailable';
 
-/** Whether an executable is a tool, and where its registration says something else than it does. */
+/** Whether an executable is a tool, and how its registration differs from its handshake. */
 export class ValidationView {
   @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
   @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
@@ -99,7 +99,7 @@ export class ToolInspector {
   /**
    * Finds out what would run, without starting anything.
    * @param inspected of a tool whose executable has just answered: it is started as it was for that
-   * @throws Problem `invalid_request` that says what is wrong with the schema, or with an executable that is gone again
+   * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
    */
   async prepare(tool: CustomTool, inspected?: Inspection): Promise<PreparedTool> {
     if (inspected && !inspected.remote) await checkExecutable(inspected.spec.command);
@@ -133,7 +133,7 @@ export class ToolInspector {
 
   /**
    * Starts the executable once, if the schema that is registered compiles.
-   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` when it could
+   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` if it could
    * not be tried, because there was no place for one more process
    */
   async inspect(tool: CustomTool, listen?: Listen): Promise<Inspection> {
@@ -144,10 +144,10 @@ export class ToolInspector {
     const { startTimeoutMs } = this.config.customTools;
     try {
       const limits = processLimits(this.config.customTools, launch.dialect);
-      const hear = listen?.(launch.redactor);
+      const onNews = listen?.(launch.redactor);
       const probed = await this.pools.runOnce(
         startTimeoutMs,
-        (start) => probeExecutable(confined.command, limits, start, { hear }),
+        (start) => probeExecutable(confined.command, limits, start, { onNews }),
         launch.remote,
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
@@ -172,7 +172,7 @@ export class ToolInspector {
     const tools = new Map<string, CheckedTool | { readonly wrong: string }>();
     let wastedMs = 0;
     const tried = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
-      if (wastedMs > mostWastedMs) return { wrong: notTried(member) };
+      if (wastedMs > maxWastedMs) return { wrong: notTried(member) };
       const began = performance.now();
       return work().catch((error: unknown) => {
         if (!(error instanceof Problem) || couldNotTry(error)) throw error;
@@ -205,7 +205,7 @@ export class ToolInspector {
 
   /**
    * @returns whether the executable is a tool, and every way in which it and its registration disagree
-   * @throws Problem `tool_unavailable` when it could not be tried
+   * @throws Problem `tool_unavailable` if it could not be tried
    */
   async validate(tool: CustomTool): Promise<ValidationView> {
     try {
@@ -219,7 +219,7 @@ export class ToolInspector {
   }
 }
 
-/** A script that is not there is said by the gateway: the interpreter has words of its own for it. */
+/** Reports a missing script itself, because each interpreter has its own error message. */
 async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void> {
   const path = resolve(spec.cwd, spec.args[script ?? -1] ?? '');
   // A name without an extension may be a subcommand.

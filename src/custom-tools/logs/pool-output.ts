@@ -3,12 +3,12 @@ import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
 import type { LogBook, LogEntry } from './tool-logs.js';
 import type { LineBudget } from '../../process-pool/line-budget.js';
 
-type Said = Extract<ProcessNews, { type: 'log' }>;
+type LogNews = Extract<ProcessNews, { type: 'log' }>;
 
-/** Brings what processes of one tool say (stderr, stray lines on stdout, notifications) into their tool's log. */
+/** Writes the output of one tool's processes (stderr, unparsed lines on stdout, notifications) to the tool's log. */
 export class PoolOutput {
   private readonly processes = new Map<number, OutputLines>();
-  /** How many of what were left out since that was last said. */
+  /** Lines skipped since the last report, by kind. */
   private readonly skipped = new Map<string, number>();
 
   constructor(
@@ -20,14 +20,14 @@ export class PoolOutput {
     switch (event.type) {
       case 'stderr':
         return this.linesOf(event.pid).push(event.chunk);
-      case 'noise':
+      case 'unparsed':
         return this.stray(event);
       case 'log':
-        return this.said(event);
+        return this.log(event);
       case 'terminate':
         this.processes.get(event.pid)?.end();
         this.processes.delete(event.pid);
-        return this.saySkipped();
+        return this.reportSkipped();
       default:
     }
   }
@@ -37,18 +37,18 @@ export class PoolOutput {
     if (known) return known;
     const lines = new OutputLines(this.book.maxLineBytes, this.book.budget, {
       line: (text, cut) => this.write({ event: 'stderr', level: 'info', pid }, text, cut),
-      skipped: (bytes) => this.say(`${bytes} bytes of stderr are not logged`, pid),
+      skipped: (bytes) => this.report(`${bytes} bytes of stderr are not logged`, pid),
     });
     this.processes.set(pid, lines);
     return lines;
   }
 
-  private stray({ pid, line, lines }: Extract<ProcessNews, { type: 'noise' }>): void {
+  private stray({ pid, line, lines }: Extract<ProcessNews, { type: 'unparsed' }>): void {
     if (this.affords('stray lines on stdout', lines))
       this.write({ event: 'stdout', level: 'warn', pid }, line, false);
   }
 
-  private said({ pid, notice, executionId }: Said): void {
+  private log({ pid, notice, executionId }: LogNews): void {
     if (!this.affords('log notifications')) return;
     const { maxLineBytes } = this.book;
     const { level, data, ...text } = notice;
@@ -71,22 +71,22 @@ export class PoolOutput {
       this.skipped.set(what, (this.skipped.get(what) ?? 0) + lines);
       return false;
     }
-    this.saySkipped();
+    this.reportSkipped();
     return true;
   }
 
-  private saySkipped(): void {
-    for (const [what, count] of this.skipped) this.say(`${count} ${what} are not logged`);
+  private reportSkipped(): void {
+    for (const [what, count] of this.skipped) this.report(`${count} ${what} are not logged`);
     this.skipped.clear();
   }
 
-  private say(what: string, pid?: number): void {
+  private report(what: string, pid?: number): void {
     const message = `${what}: more lines than are logged in a second`;
     this.append({ event: 'error', level: 'warn', message, ...(pid !== undefined && { pid }) });
   }
 
   private write(entry: Pick<LogEntry, 'event' | 'level' | 'pid'>, text: string, cut: boolean): void {
-    // A stray line was shortened by the pool already, which does not say so.
+    // The pool may have shortened an unparsed line without marking it.
     const message = this.redactor.clean(text, { end: cut || entry.event === 'stdout' });
     this.append({ ...entry, message, ...(cut && { truncated: true as const }) });
   }

@@ -59,7 +59,7 @@ export class CustomToolManager implements ToolHistory {
   /**
    * Starts the executable once, fills what the registration omits from its handshake, stores and activates it.
    * @param bundle the files that it brings along
-   * @throws Problem `invalid_request` with the field, `conflict` when the name is taken; nothing is stored then
+   * @throws Problem `invalid_request` with the field, `conflict` if the name is taken; nothing is stored then
    */
   register(create: CustomToolCreate, origin: RevisionOrigin, bundle?: string): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
@@ -87,7 +87,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
-  /** Replaces a tool by what its tool.json says now: members that it leaves out take their defaults again. */
+  /** Replaces a tool by the current content of its tool.json; omitted members are reset to their defaults. */
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const stored = await this.repository.get(create.name);
@@ -169,7 +169,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
-  /** @throws Problem `invalid_request` when the executable does not answer; its status stays as it was */
+  /** @throws Problem `invalid_request` if the executable does not answer; its status stays as it was */
   enable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
@@ -217,7 +217,7 @@ export class CustomToolManager implements ToolHistory {
     }
   }
 
-  /** Makes what runs here what the row says: at the start, and when somebody else changed it. */
+  /** Applies the stored row to the running tool, at the start and after a change by another replica. */
   load(name: string): Promise<void> {
     return this.oneAtATime.run(name, () =>
       this.loadRow(name).catch((error: unknown) => {
@@ -295,5 +295,5 @@ export class CustomToolManager implements ToolHistory {
   }
 }
 
-/** Changes that nobody asked for by name. */
+/** Changes made by the server itself. */
 const ofItself = { source: 'reload', by: 'toolkeeper' } as const;

@@ -26,7 +26,7 @@ interface Seen {
 /** Stands for the content's hash until an import has come to its end. */
 const begun = 'begun';
 const imported = { source: 'import', by: 'toolkeeper' } as const;
-const mostEntries = 1_000;
+const maxEntries = 1_000;
 const maxFileBytes = 4_194_304;
 
 /** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
@@ -96,7 +96,7 @@ export class InstalledToolsImporter {
     this.logger.log(`${key} was imported as ${create.name}`);
   }
 
-  /** Remembered as begun before it is there: were the server killed in between, it would pass for somebody else's tool. */
+  /** Recorded before the import: if the server is killed in between, the tool would look like somebody else's. */
   private async importFirst(create: CustomToolCreate, key: string): Promise<void> {
     await this.repository.rememberImport(key, begun);
     try {
@@ -107,7 +107,7 @@ export class InstalledToolsImporter {
     }
   }
 
-  /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */
+  /** A missing interpreter results in status `error` at once. */
   private async register(create: CustomToolCreate): Promise<CustomTool> {
     try {
       return await this.manager.register(create, imported);
@@ -131,7 +131,7 @@ async function stateOf(path: string): Promise<string> {
 }
 
 async function folderState(folder: string): Promise<string> {
-  const names = (await readdir(folder).catch(() => [])).sort().slice(0, mostEntries);
+  const names = (await readdir(folder).catch(() => [])).sort().slice(0, maxEntries);
   const states = await Promise.all(
     names.map(async (name) => [name, await stateOf(join(folder, name))].join(' ')),
   );
@@ -179,7 +179,7 @@ export class InstalledFolders {
     }
   }
 
-  /** Data and logs that tools write beside themselves change no tool. @param name null if the system does not tell it */
+  /** Ignores data and logs that tools write beside their files. @param name null if the system does not report it */
   private changed(folder: string, name: string | null): void {
     if (name === null || name === 'tool.json' || isScriptName(name) || folder === this.dir) this.onChange();
   }

@@ -30,9 +30,9 @@ const checksAtOnce = 16;
 /** Tools whose executable is tried at a time. */
 const triesAtOnce = 4;
 /** Files that were tried in vain may be a tool all the same: something else was in their way. */
-const longestPauseMs = 60_000;
+const maxPauseMs = 60_000;
 /** A broken tool costs a process each time that it is tried. */
-const longestPauseOfBrokenMs = 600_000;
+const maxBrokenPauseMs = 600_000;
 
 /** How long the stop waits for work that only has to be written down. */
 const lastWorkMs = 1_000;
@@ -95,7 +95,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const renewed = this.renewal.run();
     this.work.register('secrets', renewed);
     const start = (): Promise<void> => this.start();
-    // Tools whose values are as they should be run, whatever became of the others.
+    // Tools with readable values start even if others fail.
     this.work.register('custom tools', renewed.then(start, start));
   }
 
@@ -149,7 +149,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     await this.each(toLoad, triesAtOnce, (tool) => this.load(tool));
     if (this.isStopping) return;
     this.begin('imports', () => this.importer.importAll());
-    // Changed files first: somebody waits for them.
+    // Changed files first, because their author waits for the result.
     const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
     if (tries.length > triesAtOnce) this.left.add('tries');
     if (tries.length > 0) {
@@ -224,7 +224,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       return undefined;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      // There was no place for one more process, or somebody else changed the tool: the next round sees how it is then.
+      // No process slot was free, or another replica changed the tool: the next round tries again.
       return error.code === 'invalid_request' ? error.detail : undefined;
     }
   }
@@ -245,7 +245,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     await this.supervisor.broken(name, reason);
   }
 
-  /** The files are as they were a moment ago: nobody is writing them. */
+  /** Whether the files are unchanged since a moment ago, so that they are not being written. */
   private async isSettled({ name, row, what }: Found): Promise<boolean> {
     await delay(settledMs);
     return (await this.find(name, row, false)).what === what;
@@ -258,9 +258,9 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       how === 'broken'
         ? {
             firstMs: healthCheckIntervalMs,
-            longestMs: Math.max(longestPauseOfBrokenMs, healthCheckIntervalMs),
+            maxMs: Math.max(maxBrokenPauseMs, healthCheckIntervalMs),
           }
-        : { firstMs: reloadIntervalMs, longestMs: Math.max(longestPauseMs, reloadIntervalMs) };
+        : { firstMs: reloadIntervalMs, maxMs: Math.max(maxPauseMs, reloadIntervalMs) };
     return this.failures.add(name, what, pauses, performance.now());
   }
 

@@ -55,7 +55,7 @@ describe('what a round does about a tool', () => {
 });
 
 describe('what was tried in vain', () => {
-  const pauses = { firstMs: 100, longestMs: 1_000 };
+  const pauses = { firstMs: 100, maxMs: 1_000 };
 
   it('is tried again after pauses that double up to the longest', () => {
     const failures = new Failures();

@@ -25,7 +25,7 @@ export interface Sighting {
 }
 
 /**
- * `load`: what runs becomes what the row says (started, replaced or stopped).
+ * `load`: the tool is started, replaced or stopped according to its row.
  * `try`: the executable is started once, and runs if it answers: its files changed, or the tool is broken.
  * `trial`: the same for a tool that was unhealthy when it was last asked, and that nobody called since.
  * `ping`: an idle process is asked. `look`: there is none to ask, so the files of the program are looked for.

@@ -41,7 +41,7 @@ export type Request =
   | { readonly create: CustomToolCreate; readonly bundle?: string }
   | { readonly name: string; readonly changes: CustomToolUpdate; readonly bundle?: string };
 
-/** A tool whose executable has answered, and what it said. */
+/** A tool whose executable has answered, with its handshake. */
 interface AnsweredTool {
   readonly prepared: PreparedTool;
   readonly inspected: Inspection;
@@ -102,7 +102,7 @@ export class Registrations {
   }
 
   /**
-   * A new tool, once its executable was started and has said what the registration omits.
+   * Creates a tool after starting its executable, whose handshake supplies what the registration omits.
    * @throws Problem `invalid_request` with the field, `tool_unavailable`
    */
   async answered(create: CustomToolCreate, bundle?: string, listen?: Listen): Promise<AnsweredTool> {

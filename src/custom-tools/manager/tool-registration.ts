@@ -86,24 +86,24 @@ export async function completed(
   inspected?: Asked,
 ): Promise<CustomTool> {
   if (draft.protocol === 'mcp') return completedServer(draft, create, inspected);
-  const said = inspected ? await saidBy(inspected.handshake, create) : {};
-  const { description = said.description, inputSchema = said.inputSchema } = create;
+  const given = inspected ? await definedBy(inspected.handshake, create) : {};
+  const { description = given.description, inputSchema = given.inputSchema } = create;
   const missing = 'is needed: neither the registration nor the executable gives it';
   if (!description) throw wrong('/description', missing);
   if (!inputSchema) throw wrong('/inputSchema', missing);
   const pinnedCommand = inspected?.realPath ?? draft.pinnedCommand;
   const condition = inspected && answeredNow(inspected.health);
-  return { ...draft, ...said, ...condition, description, inputSchema, pinnedCommand };
+  return { ...draft, ...given, ...condition, description, inputSchema, pinnedCommand };
 }
 
-/** The tools that it lists are approved with it, but for those that somebody should look at first. */
+/** Approves the listed tools with the registration, except those that need a review first. */
 function completedServer(draft: CustomTool, create: CustomToolCreate, inspected?: Asked): CustomTool {
   if (!inspected) return { ...draft, description: create.description || serverDescription(draft) };
   const { name, version, description, tools } = inspected.handshake;
-  const said = description?.trim().slice(0, 4_096) || serverDescription(draft, name);
+  const given = description?.trim().slice(0, 4_096) || serverDescription(draft, name);
   return {
     ...draft,
-    description: create.description || sanitisedText(said),
+    description: create.description || sanitisedText(given),
     version: create.version ?? sanitisedText(version?.slice(0, 64) || draft.version),
     ...answeredNow(inspected.health),
     pinnedCommand: inspected.realPath,
@@ -116,22 +116,24 @@ const serverDescription = ({ name }: CustomTool, own = name): string => `The MCP
 const definitionsOf = (tools: Handshake['tools']): McpDefinition[] =>
   plainDefinitions(reviewTools([], tools ?? []));
 
-type Said = Partial<Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>>;
+type HandshakeFields = Partial<
+  Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>
+>;
 
 /**
  * Fills what the registration omits from the executable's answer, under the rules of a registration.
  * @throws Problem `invalid_request` with the field
  */
-async function saidBy(handshake: Handshake, create: CustomToolCreate): Promise<Said> {
+async function definedBy(handshake: Handshake, create: CustomToolCreate): Promise<HandshakeFields> {
   const { description, version, inputSchema, maxConcurrency } = handshake;
-  // An empty text says nothing.
-  const said = {
+  // Empty text counts as absent.
+  const given = {
     description: description || undefined,
     version: version || undefined,
     inputSchema,
     maxConcurrency,
   };
-  const needed = Object.entries(withoutUndefined(said)).filter(
+  const needed = Object.entries(withoutUndefined(given)).filter(
     ([field]) => !(field in withoutUndefined(create)),
   );
   try {

@@ -24,17 +24,17 @@ import type { ToolBackend } from './tool-backend.js';
 
 /** Identity of what runs. */
 export interface RunningRevision {
-  /** Its number; stands in the metadata of every execution. */
+  /** Number of the revision, recorded in the metadata of every execution. */
   readonly revision: number;
   readonly contentHash: string;
   /** The same without what is approved of an MCP server: what its processes are started by. */
   readonly processHash: string;
   readonly files: readonly ProgramFile[];
-  /** How its processes are started; absent where that could not be found out. */
+  /** How its processes are started; absent if that could not be found out. */
   readonly spec?: ProcessSpec;
 }
 
-/** @param starts false: nothing runs of the files, so that whoever looks for changes finds all of them new */
+/** @param starts false: no file is recorded as running, so that a later check finds all of them changed */
 export const runningRevision = (
   revision: number,
   content: RevisionContent,

@@ -66,7 +66,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return [...this.reviews.values()];
   }
 
-  /** A tool that is held back is found, so that a call of it is told why; one that is gone is not. */
+  /** Finds held tools too, so that their calls get the reason, but not tools that are gone. */
   override offered(): readonly Tool[] {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }
@@ -170,7 +170,7 @@ class McpTool implements Tool {
     return result;
   }
 
-  /** @throws ToolFailure when the process that is to run it turned out to list something else */
+  /** @throws ToolFailure if the process that is to run it turned out to list something else */
   private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));

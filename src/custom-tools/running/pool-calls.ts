@@ -22,7 +22,7 @@ export interface PoolJob {
   readonly params: (remainingMs: number) => object;
   /** Annotations of the tool that is called. */
   readonly annotations: ToolAnnotations;
-  /** It wants a process that has served nobody yet. */
+  /** Whether the call needs a process that has not served any request yet. */
   readonly fresh: boolean;
 }
 
@@ -55,7 +55,7 @@ export class PoolCalls {
   }
 
   /**
-   * Runs a call until it is answered, as often as that is safe. The notes tell of the last try alone.
+   * Runs a call and retries it while that is safe. The notes describe the last attempt only.
    * @throws ToolFailure
    */
   async run(job: PoolJob, run: ToolRun): Promise<unknown> {
@@ -250,7 +250,7 @@ export interface RepetitionFacts {
   readonly aborted: boolean;
 }
 
-/** Running a call twice is safe when nothing of it reached a process, or when the tool says so of itself (idempotent). */
+/** A retry is safe if the request reached no process or the tool is declared idempotent. */
 export function mayRepeat(failure: Pick<PoolFailure, 'reason' | 'written'>, facts: RepetitionFacts): boolean {
   const safe = !failure.written || facts.idempotent;
   const timeLeft = facts.remainingMs > facts.retryDelayMs;

@@ -45,7 +45,7 @@ export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplication
 /**
  * Resident memory in bytes of a process and everything below it: a sandboxed tool sits under its launcher.
  * VmRSS is in kB whatever the page size, which statm's pages are not.
- * @returns undefined when the process is gone
+ * @returns undefined if the process is gone
  */
 export function residentBytes(pid: number): number | undefined {
   const status = read(`/proc/${pid}/status`);

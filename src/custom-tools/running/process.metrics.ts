@@ -47,7 +47,7 @@ export class ProcessMetrics {
     const tool = event.pool;
     if (event.type === 'spawn') this.spawns.inc({ tool });
     else if (event.type === 'terminate') this.terminations.inc({ tool, reason: event.reason });
-    else if (event.type === 'noise') this.strayLines.inc({ tool }, event.lines);
+    else if (event.type === 'unparsed') this.strayLines.inc({ tool }, event.lines);
   }
 
   /** Removes the series of a deleted tool: those of its processes once the last one has ended. */

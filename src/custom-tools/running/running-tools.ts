@@ -27,7 +27,7 @@ import type { PreparedTool } from '../launch/tool-inspector.js';
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
   readonly source: ProcessPool;
 };
-type StrayLines = Extract<PoolEvent, { type: 'noise' }>;
+type StrayLines = Extract<PoolEvent, { type: 'unparsed' }>;
 type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' };
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
@@ -36,12 +36,12 @@ export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
-  /** Tools in the registry by the custom tool that they stand for: itself, or an MCP server's own. */
+  /** Registered tools by custom tool: the tool itself, or the tools of an MCP server. */
   private readonly offered = new Map<string, readonly Tool[]>();
   private closed = false;
   private readonly logger = new Logger(RunningTools.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
-  /** Names of tools that were deleted, once nobody can call them any more. */
+  /** Emits the names of deleted tools, after their last call. */
   readonly deletions = new TypedEvents<string>((error) => this.logger.error(error));
 
   constructor(
@@ -82,15 +82,15 @@ export class RunningTools {
     return backend && 'pool' in backend ? backend.confined.effective : this.sandbox.effective(tool);
   }
 
-  /** Whether any tool, of whatever kind, can be called by this name. */
+  /** Whether a tool of any kind has this name. */
   isTaken(name: string): boolean {
     return this.registry.find(name) !== undefined;
   }
 
   /**
-   * Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet.
+   * Creates a wrapper, which holds the reason if the tool cannot be started. Spawns nothing yet.
    * @param trial it has processes of its own, which write into this log, or the tool's
-   * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
+   * @throws Problem `conflict` if a tool of another kind has the name; `shutting_down`
    */
   async build(
     prepared: PreparedTool,
@@ -125,7 +125,7 @@ export class RunningTools {
     this.warn(wrapper);
   }
 
-  /** Takes a tool out of use, as its row says. */
+  /** Disables a tool. */
   disable({ name, status }: CustomTool): void {
     this.logs.status(name, status);
     this.withdraw(name);
@@ -182,7 +182,7 @@ export class RunningTools {
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
-  /** Processes go on when only what is approved of a server changes, or an order: they may remember what they were told. */
+  /** Keeps the processes if only approvals or an order change, because they may hold state. */
   private sharedBackend(tool: CustomTool, content: RevisionContent): ToolBackend | undefined {
     const running = this.wrappers.get(tool.name);
     const isSame =
@@ -237,7 +237,7 @@ export class RunningTools {
         if (listing?.take(tools)) this.listed(event.pool, listing);
         return;
       }
-      if (event.type === 'noise') {
+      if (event.type === 'unparsed') {
         // Noise events are frequent: counts are forwarded without redacting the text.
         const { line: _unread, ...counted } = event;
         return this.events.emit({ ...counted, source: pool });
@@ -246,7 +246,7 @@ export class RunningTools {
     });
   }
 
-  /** Said before any call gets to the process that lists them. */
+  /** Called before any call reaches the process that lists them. */
   private listed(name: string, listing: McpListing): void {
     const wrapper = this.wrappers.get(name);
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;

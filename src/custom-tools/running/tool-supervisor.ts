@@ -95,7 +95,7 @@ export class ToolSupervisor {
   private readonly failing = new WeakSet<ProcessPool>();
   /** Tools whose last crash is written down and not yet followed by a good answer. */
   private readonly ailing = new Set<string>();
-  /** Pools of tools that a trial start found broken: a good start of their own says otherwise. */
+  /** Pools of tools that failed a trial start, until one of their own starts succeeds. */
   private readonly doubted = new WeakSet<ProcessPool>();
 
   constructor(
@@ -109,7 +109,7 @@ export class ToolSupervisor {
     calls: CallEvents,
   ) {
     this.pingTimeoutMs = customTools.healthTimeoutMs;
-    this.conditions = new ConditionEvents((event) => events.say(event));
+    this.conditions = new ConditionEvents((event) => events.publish(event));
     running.events.subscribe((event) => this.on(event));
     running.deletions.subscribe((tool) => this.forget(tool));
     calls.subscribe((event) => this.onCall(event));
@@ -120,7 +120,7 @@ export class ToolSupervisor {
     return sumOfStats(this.running.poolsOf(name));
   }
 
-  /** Whether the tool's pool starts processes again and again until one is good: nobody else need try. */
+  /** Whether the tool's pool retries starts by itself, so that no trial is needed. */
   triesByItself(name: string): boolean {
     return this.running.poolsOf(name).some((pool) => this.failing.has(pool));
   }
@@ -173,7 +173,7 @@ export class ToolSupervisor {
     });
   }
 
-  /** Reports the condition that stands in a tool's row now. */
+  /** Emits the condition stored in a tool's row. */
   stored(row: NamedCondition): void {
     const { name, status, healthStatus, errorMessage } = row;
     if (healthStatus === 'healthy') this.ailing.delete(name);
@@ -198,7 +198,7 @@ export class ToolSupervisor {
     return { healthStatus: 'degraded', errorMessage };
   }
 
-  /** After a crash a good call shows that the tool works again; nobody waits for the next ping. */
+  /** Marks a crashed tool as healthy after a successful call, without waiting for the next ping. */
   private onCall(event: CallEvent): void {
     if (this.ailing.size === 0 || event.kind !== 'executed' || event.status !== 'success' || event.test)
       return;
@@ -216,7 +216,7 @@ export class ToolSupervisor {
     const { pool: tool, source } = event;
     if (event.type === 'failed') this.failing.add(source);
     if (event.type === 'recovered') this.failing.delete(source);
-    // Pools of dry runs and of replaced configurations say nothing about the tool.
+    // Pools of dry runs and of replaced configurations do not affect the tool's condition.
     if (!this.running.poolsOf(tool).includes(source)) return;
     if (event.type === 'failed') {
       this.conditions.failed(tool, event.error);
@@ -263,7 +263,7 @@ export class ToolSupervisor {
         return this.logBoth({ tool, event: 'error', error: event.error });
       case 'recovered':
         return this.logBoth({ tool, event: 'health', reason: 'recovered' });
-      case 'noise': {
+      case 'unparsed': {
         const { pid } = event;
         if (this.noisy.has(pid)) return;
         this.noisy.add(pid);

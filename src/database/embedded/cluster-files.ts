@@ -57,7 +57,7 @@ export class ClusterFiles {
 
   /**
    * The entries of postmaster.pid, whether that process still lives or not.
-   * @throws Error when it is there and cannot be read
+   * @throws Error if it is there and cannot be read
    */
   postmaster(): Postmaster | undefined {
     const lines = readIfThere(join(this.data, 'postmaster.pid')).split('\n');
@@ -69,7 +69,7 @@ export class ClusterFiles {
 
   /**
    * Whether the process is this folder's server, not another one that got its pid.
-   * @throws Error when that cannot be told
+   * @throws Error if that cannot be determined
    */
   isServer(pid: number): boolean {
     const [program, ...args] = commandLineOf(pid);
@@ -86,7 +86,7 @@ export class ClusterFiles {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }
 
-  /** @returns a function that takes the entry away and tells whether others still use the server */
+  /** @returns a function that removes the entry and returns whether others still use the server */
   addUser(): () => boolean {
     const name = `${identityOf(process.pid) ?? process.pid}.${randomUUID()}`;
     writeFileSync(join(this.usersFolder, name), '');

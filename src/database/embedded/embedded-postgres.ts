@@ -21,36 +21,36 @@ import { identityOf, lives } from '../../common/process-identity.js';
 import { PostgresBinaries } from './postgres-binaries.js';
 
 export interface EmbeddedPostgresOptions {
-  /** The folder that holds the server's data, password and log; made when it is missing. */
+  /** Folder of the server's data, password and log; created if missing. */
   readonly directory: string;
-  /** Further server settings, such as `max_connections`. */
+  /** Additional server settings, such as `max_connections`. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly binaries?: PostgresBinaries;
-  /** How long a start may take, recovery after a crash included (default 60 s). */
+  /** Timeout of a start, including crash recovery (default 60 s). */
   readonly startTimeoutMs?: number;
 }
 
-/** A server that runs and that we use. */
+/** A running server that this process uses. */
 export interface RunningPostgres {
   /** `postgres://…` with the password, for 127.0.0.1 only. */
   readonly url: string;
   readonly pid: number;
   readonly port: number;
-  /** True when the server was already running, left by a process that was killed or shared with one that lives. */
+  /** Whether the server was already running, left by a killed process or shared with a running one. */
   readonly attached: boolean;
-  /** false: it has ended, and has not been started again. Where that cannot be told it runs. */
+  /** false: it has ended and was not restarted. If that cannot be determined, true. */
   isRunning(): boolean;
   /** Stops the server, or leaves it to the other processes that still use it. */
   stop(): Promise<void>;
 }
 
 const userName = 'toolkeeper';
-/** How long a stop waits for another process that starts or stops the server. */
+/** Timeout for the lock if another process is starting or stopping the server. */
 const stopTimeoutMs = 60_000;
-/** Failures that go away by themselves: another program took the port; a killed server's children are still ending. */
-const passing = /Address already in use|could not bind|pre-existing shared memory block/i;
+/** Transient start failures: another program took the port, or children of a killed server are still ending. */
+const transient = /Address already in use|could not bind|pre-existing shared memory block/i;
 
-/** A real PostgreSQL server out of an npm package, in a folder of ours, for one machine. */
+/** A PostgreSQL server from an npm package, with its data in a local folder, shared by the processes of one machine. */
 export class EmbeddedPostgres {
   private readonly files: ClusterFiles;
   private readonly binaries: PostgresBinaries;
@@ -63,7 +63,7 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * Attaches to the folder's server where it runs, else starts it, after making its data where there is none.
+   * Attaches to the folder's server if it runs; otherwise starts it, after initdb if there is no data.
    * @throws EmbeddedPostgresError with the reason and the end of the server's log
    */
   start(): Promise<RunningPostgres> {
@@ -71,8 +71,8 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * Starts the folder's server anew after it died, on the port that those who use it know.
-   * @throws EmbeddedPostgresError as `start` does, and where its data is gone: nobody would expect an empty database
+   * Restarts the folder's server after it died, on the port that its clients know.
+   * @throws EmbeddedPostgresError as `start` does, and if the data is gone, rather than start with an empty database
    */
   async startAgain(port: number): Promise<RunningPostgres> {
     if (!existsSync(this.files.data)) throw new EmbeddedPostgresError('its data is gone');
@@ -106,7 +106,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Stops the folder's server, whoever uses it, and does nothing where none runs. */
+  /** Stops the folder's server even if other processes use it; does nothing if none runs. */
   async stopForAll(): Promise<void> {
     const postmaster = existsSync(this.files.data) ? this.files.postmaster() : undefined;
     if (postmaster) await this.end(postmaster.pid);
@@ -120,7 +120,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The folder's server where one runs; what a server that is gone left behind is taken away. */
+  /** The folder's running server, if any. Removes the stale pid file of a dead one. */
   private runningServer(): Postmaster | undefined {
     const postmaster = this.files.postmaster();
     if (postmaster && this.files.isServer(postmaster.pid)) return postmaster;
@@ -141,7 +141,7 @@ export class EmbeddedPostgres {
         return await this.ready(await pidOf(child), end, child);
       } catch (error) {
         const reason = logTail(this.files.log, logged) || messageOf(error);
-        if (!passing.test(reason) || Date.now() > end) {
+        if (!transient.test(reason) || Date.now() > end) {
           throw new EmbeddedPostgresError(`it does not start (${reason})`, { cause: error });
         }
         await delay(250);
@@ -149,7 +149,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** Made aside and renamed: what a killed initdb leaves behind is never taken for data. */
+  /** Creates the data in another folder and renames it, so that a killed initdb never leaves incomplete data. */
   private async makeData(program: ProgramOptions): Promise<void> {
     const seen = pathFor(program.user, program.directory);
     const unfinished = join(program.directory, 'data.unfinished');
@@ -178,7 +178,7 @@ export class EmbeddedPostgres {
     return ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   }
 
-  /** Waits until the server says that it takes connections. */
+  /** Waits until the server accepts connections. */
   private async ready(pid: number, end: number, child?: ChildProcess): Promise<Postmaster> {
     while (child ? hasNotEnded(child) : this.files.isServer(pid)) {
       const postmaster = this.files.postmaster();
@@ -210,7 +210,7 @@ export class EmbeddedPostgres {
   }
 
   private async end(pid: number): Promise<void> {
-    // SIGINT rolls open transactions back and writes a checkpoint; SIGQUIT leaves that to the next start.
+    // SIGINT rolls back open transactions and writes a checkpoint. SIGQUIT leaves recovery to the next start.
     const stopped = (await this.ended(pid, 'SIGINT', 15_000)) || (await this.ended(pid, 'SIGQUIT', 5_000));
     if (!stopped) throw new EmbeddedPostgresError(`process ${pid} does not stop`);
   }
@@ -219,7 +219,7 @@ export class EmbeddedPostgres {
     const identity = this.files.isServer(pid) ? identityOf(pid) : undefined;
     if (identity === undefined) return true;
     process.kill(pid, signal);
-    // Its command line is gone a moment before the process is.
+    // Waits for the identity: the command line disappears a moment before the process.
     for (const end = Date.now() + timeoutMs; Date.now() < end; await delay(10)) {
       if (!lives(identity)) return true;
     }
@@ -229,7 +229,7 @@ export class EmbeddedPostgres {
 
 const hasNotEnded = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
-/** @throws Error when the program could not be started at all */
+/** @throws Error if the program could not be started */
 async function pidOf(child: ChildProcess): Promise<number> {
   if (child.pid !== undefined) return child.pid;
   const [error] = (await once(child, 'error')) as [Error];

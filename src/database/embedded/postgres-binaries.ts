@@ -24,7 +24,7 @@ export class PostgresBinaries {
 
   /**
    * The folder with `bin`, `lib` and `share`, proven to run as `user`: the package itself, else a copy of it.
-   * @throws EmbeddedPostgresError when there is no package for this platform or nothing of it runs
+   * @throws EmbeddedPostgresError if there is no package for this platform or nothing of it runs
    */
   async usableBy(user: ServerUser): Promise<string> {
     const packageDir = this.options.packageDir ?? findPackage();
@@ -84,9 +84,9 @@ function findPackage(): string {
 const lockTimeoutMs = 30_000;
 
 /**
- * A copy of the package that every user can read, made once per version and kept for the next start.
- * @returns the copy's folder, laid out as the package
- * @throws Error when the place is somebody else's or cannot be written
+ * Copies the package to a folder that every user can read, once per version.
+ * @returns the copy's folder, with the layout of the package
+ * @throws Error if the folder belongs to another user or cannot be written
  */
 async function copyOnce(packageDir: string, root: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(packageDir, 'package.json'), 'utf8')) as {
@@ -123,8 +123,8 @@ async function filesOf(packageDir: string): Promise<string[]> {
 }
 
 /**
- * Cleaners of temporary folders remove single files; and in a folder that everybody may write to, only what is ours
- * and closed to others may be run.
+ * Whether a copy is complete and safe. Cleaners of temporary folders may have removed single files. In a world-writable
+ * folder only files that we own and others cannot write may be run.
  */
 async function isComplete(packageDir: string, copy: string, files: string[], uid: number): Promise<boolean> {
   const folder = await lstat(copy).catch(() => undefined);

@@ -29,7 +29,7 @@ it('pauses longer from failure to failure, and starts nothing after the stop', a
   };
   const keeper = await PostgresKeeper.start(postgres as EmbeddedPostgres, {
     logger: { error: say, log: say },
-    lookEveryMs: 5,
+    checkIntervalMs: 5,
   });
   expect(keeper.url).toBe('postgres://there');
   const diedAt = performance.now();

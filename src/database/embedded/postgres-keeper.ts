@@ -5,22 +5,22 @@ import type { EmbeddedPostgres, RunningPostgres } from './embedded-postgres.js';
 
 export interface KeeperOptions {
   readonly logger?: Pick<Logger, 'error' | 'log'>;
-  /** How often it looks whether the server lives (default 500 ms). */
-  readonly lookEveryMs?: number;
+  /** Interval of liveness checks (default 500 ms). */
+  readonly checkIntervalMs?: number;
 }
 
-const pauses: BackOff = { firstMs: 500, longestMs: 30_000 };
-/** A server that ran this long and then died was no failed start. */
+const pauses: BackOff = { firstMs: 500, maxMs: 30_000 };
+/** Uptime after which the death of a server does not count as a failed start. */
 const sustainedMs = 30_000;
 
 /**
- * Keeps the embedded server running: one that dies (killed for memory, say, or by hand) is started again where those
- * who use it expect it, at once and then after growing pauses. It may be no child of ours, so its end is not told: we look.
+ * Restarts the embedded server if it dies, for example if the kernel kills it for its memory. It restarts on the same
+ * port, at first immediately and then with a growing back-off. Polls, because the server may not be our child process.
  */
 export class PostgresKeeper {
   private readonly logger: Pick<Logger, 'error' | 'log'>;
   private readonly loop: IntervalLoop;
-  /** Absent while it does not run. */
+  /** Absent while the server is down. */
   private startedAt: number | undefined = performance.now();
   private failures = 0;
   private tryAt = 0;
@@ -28,24 +28,24 @@ export class PostgresKeeper {
   private constructor(
     private readonly postgres: EmbeddedPostgres,
     private server: RunningPostgres,
-    { logger = new Logger('Database'), lookEveryMs = 500 }: KeeperOptions,
+    { logger = new Logger('Database'), checkIntervalMs = 500 }: KeeperOptions,
   ) {
     this.logger = logger;
     this.loop = new IntervalLoop(
-      () => this.look(),
-      lookEveryMs,
+      () => this.check(),
+      checkIntervalMs,
       (error) => this.failed(error),
     );
   }
 
-  /** @throws EmbeddedPostgresError when it cannot be started the first time */
+  /** @throws EmbeddedPostgresError if the first start fails */
   static async start(postgres: EmbeddedPostgres, options: KeeperOptions = {}): Promise<PostgresKeeper> {
     const keeper = new PostgresKeeper(postgres, await postgres.start(), options);
     keeper.loop.start();
     return keeper;
   }
 
-  /** The same for as long as it is kept. */
+  /** Stays the same across restarts. */
   get url(): string {
     return this.server.url;
   }
@@ -60,7 +60,7 @@ export class PostgresKeeper {
     await this.server.stop();
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     const now = performance.now();
     if (this.server.isRunning() || now < this.tryAt) return;
     if (this.startedAt !== undefined) this.died(now - this.startedAt);

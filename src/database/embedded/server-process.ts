@@ -15,8 +15,8 @@ export interface ProgramOptions {
 const maxLogBytes = 10 * 1024 * 1024;
 
 /**
- * The cluster's folder as the program sees it. A user that we drop to may not reach it by name (somebody's 0700 home
- * above it), but always through a descriptor that it inherits.
+ * The cluster's folder as the program sees it. The server's user may be unable to reach it by name (below a 0700 home),
+ * but can always use an inherited descriptor.
  */
 export const pathFor = (user: ServerUser, directory: string): string =>
   user.uid === undefined ? directory : '/proc/self/fd/3';
@@ -69,12 +69,12 @@ export async function freePort(): Promise<number> {
   });
 }
 
-/** Spawn options that make a child run as another user; empty where it runs as ourselves. */
+/** Spawn options that make a child run as another user; empty if it runs as ourselves. */
 export type ServerUser = { readonly uid: number; readonly gid: number } | Readonly<Record<string, never>>;
 
 /**
- * PostgreSQL refuses to run as root: root's server runs as the owner of its data, and a new one as `postgres`, else
- * `nobody`. Everybody else's server runs as themselves.
+ * PostgreSQL refuses to run as root. As root, the server runs as the owner of its data, a new one as `postgres` or else
+ * `nobody`. As any other user, it runs as that user.
  */
 export function serverUserFor(
   dataDirectory: string,
@@ -96,7 +96,7 @@ export function serverUserFor(
   );
 }
 
-/** The embedded server cannot be had; the message says why and names the way out. */
+/** The embedded server is not available; the message says why and what to do. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
 

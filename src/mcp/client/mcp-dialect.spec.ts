@@ -6,15 +6,15 @@ type Answer = (reply: Reply, bytes: number) => void;
 /** A server without a process: the test gives its answers. */
 class Server {
   readonly asked: { readonly method: string; readonly params: object; readonly answered: Answer }[] = [];
-  readonly told: string[] = [];
-  readonly said: (Handshake | string)[] = [];
+  readonly notified: string[] = [];
+  readonly handshakes: (Handshake | string)[] = [];
   readonly dialect: Dialect = mcpDialect(['/srv/data dir']);
-  readonly hear = this.dialect.begin(
+  readonly handle = this.dialect.begin(
     {
-      ask: (method, params, answered) => void this.asked.push({ method, params, answered }),
-      tell: (method) => void this.told.push(method),
+      request: (method, params, answered) => void this.asked.push({ method, params, answered }),
+      notify: (method) => void this.notified.push(method),
     },
-    (said) => void this.said.push(said),
+    (handshake) => void this.handshakes.push(handshake),
   );
 
   answer(result: unknown, bytes = 100): this {
@@ -37,12 +37,12 @@ it('introduces itself and reads all pages before the server is ready', () => {
   const server = new Server();
   expect(server.asked).toMatchObject([{ method: 'initialize', params: { protocolVersion: '2025-11-25' } }]);
   server.begins({ serverInfo: { name: 'up', version: '2' }, instructions: 'Read me' });
-  expect(server.told).toEqual(['notifications/initialized']);
+  expect(server.notified).toEqual(['notifications/initialized']);
   server.answer({ tools: [tool('a')], nextCursor: 'more' });
-  expect(server.said).toEqual([]);
+  expect(server.handshakes).toEqual([]);
   expect(server.asked).toMatchObject([{ method: 'tools/list', params: { cursor: 'more' } }]);
   server.answer({ tools: [tool('b')] });
-  expect(server.said).toEqual([
+  expect(server.handshakes).toEqual([
     {
       name: 'up',
       version: '2',
@@ -66,8 +66,8 @@ it.each<[string, Reply, RegExp]>([
 ])('does not start a server that introduces itself with %s', (_what, reply, why) => {
   const server = new Server();
   server.asked.shift()?.answered(reply, 9);
-  expect(server.said).toEqual([expect.stringMatching(why)]);
-  expect(server.told).toEqual([]);
+  expect(server.handshakes).toEqual([expect.stringMatching(why)]);
+  expect(server.notified).toEqual([]);
 });
 
 const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
@@ -86,38 +86,41 @@ it.each<[string, unknown, number, RegExp]>([
   ['nothing', null, 9, /without a list of tools/],
 ])('does not start a server that lists %s', (_what, result, bytes, why) => {
   const server = new Server().begins().answer(result, bytes);
-  expect(server.said).toEqual([expect.stringMatching(why)]);
+  expect(server.handshakes).toEqual([expect.stringMatching(why)]);
 });
 
 it('does not read pages without end, nor many that are too much together', () => {
   const server = new Server().begins();
   for (let n = 0; n <= listLimits.pages; n++) server.answer({ tools: [], nextCursor: 'again' });
-  expect(server.said).toEqual([expect.stringMatching(/more than 64 pages/)]);
+  expect(server.handshakes).toEqual([expect.stringMatching(/more than 64 pages/)]);
   const large = new Server().begins();
   for (let n = 0; n < 3; n++) large.answer({ tools: [], nextCursor: 'again' }, 400_000);
-  expect(large.said).toEqual([expect.stringMatching(/over 1048576 bytes/)]);
+  expect(large.handshakes).toEqual([expect.stringMatching(/over 1048576 bytes/)]);
 });
 
 it('asks once more for what changed while it was asked, and pauses between', () => {
   const server = new Server().begins();
-  for (let n = 0; n < 100; n++) server.hear(changed);
+  for (let n = 0; n < 100; n++) server.handle(changed);
   expect(server.asked).toHaveLength(1);
   server.answer({ tools: [tool('a')] });
-  for (let n = 0; n < 100; n++) server.hear(changed);
+  for (let n = 0; n < 100; n++) server.handle(changed);
   expect(server.asked).toHaveLength(0);
   jest.advanceTimersByTime(1_000);
   expect(server.asked).toHaveLength(1);
   server.answer({ tools: [tool('b')] });
   jest.advanceTimersByTime(10_000);
   expect(server.asked).toHaveLength(0);
-  expect(server.said.map((said) => (said as Handshake).tools)).toEqual([[tool('a')], [tool('b')]]);
+  expect(server.handshakes.map((handshake) => (handshake as Handshake).tools)).toEqual([
+    [tool('a')],
+    [tool('b')],
+  ]);
 });
 
 it('asks a server that never stops saying so less and less often', () => {
   const server = new Server().begins().answer({ tools: [] });
   let lists = 0;
   for (let s = 0; s < 600; s++) {
-    server.hear(changed);
+    server.handle(changed);
     lists += server.asked.length;
     if (server.asked.length > 0) server.answer({ tools: [tool(`t${s}`)] });
     jest.advanceTimersByTime(1_000);
@@ -126,11 +129,11 @@ it('asks a server that never stops saying so less and less often', () => {
 });
 
 it('serves roots and pings, and refuses the rest', () => {
-  const { hear } = new Server();
-  expect(hear({ id: 1, method: 'roots/list' })).toEqual({
+  const { handle } = new Server();
+  expect(handle({ id: 1, method: 'roots/list' })).toEqual({
     result: { roots: [{ uri: 'file:///srv/data%20dir', name: 'data dir' }] },
   });
-  expect(hear({ id: 2, method: 'ping' })).toEqual({ result: {} });
-  expect(hear({ id: 3, method: 'sampling/createMessage' })).toMatchObject({ error: { code: -32601 } });
-  expect(hear({ method: 'notifications/whatever' })).toBeUndefined();
+  expect(handle({ id: 2, method: 'ping' })).toEqual({ result: {} });
+  expect(handle({ id: 3, method: 'sampling/createMessage' })).toMatchObject({ error: { code: -32601 } });
+  expect(handle({ method: 'notifications/whatever' })).toBeUndefined();
 });

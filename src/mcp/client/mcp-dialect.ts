@@ -8,20 +8,20 @@ import { readLog, readProgress, text } from '../../process-pool/own-dialect.js';
 import type {
   AddressedNotice,
   Dialect,
+  DialectSender,
   Handshake,
-  Hear,
+  MessageHandler,
   Reply,
-  Talk,
 } from '../../process-pool/pool.types.js';
 
 /** The revisions of MCP that begin with `initialize`, the newest first. */
 const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
-/** A server's list of tools is read no further than this. */
+/** Limits of a server's list of tools. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
-/** A server that says again and again that its tools changed is asked less and less often: reading a list takes time. */
-const listPauses = { firstMs: 250, longestMs: 60_000 };
+/** Back-off for servers that announce changes of their tools again and again: reading a list takes time. */
+const listPauses = { firstMs: 250, maxMs: 60_000 };
 const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const methodNotFound = -32601;
 
@@ -32,20 +32,19 @@ const refused: Readonly<Record<string, string>> = {
 };
 
 /**
- * MCP over lines, with this server as the client: `initialize`, then the tools are listed, and a process that does not
- * list them has not started.
- * @param roots absolute paths, told to a server that asks for them
+ * MCP over lines, with this server as the client: `initialize`, then `tools/list`. A process that does not list its
+ * tools has failed to start.
+ * @param roots absolute paths, sent to servers that request them
  */
 export function mcpDialect(roots: readonly string[]): Dialect {
   return {
     methods: { execute: 'tools/call', health: 'ping' },
-    begin(talk, said) {
-      const session = new McpSession(talk, said, roots);
-      return (message) => session.hear(message);
+    begin(sender, onHandshake) {
+      const session = new McpSession(sender, onHandshake, roots);
+      return (message) => session.handle(message);
     },
     readNotice: readMcpNotice,
     cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
-    // A cancelled request gets no answer.
     asksAfterCancel: true,
   };
 }
@@ -54,22 +53,22 @@ export function mcpDialect(roots: readonly string[]): Dialect {
 class McpSession {
   private about: Omit<Handshake, 'tools'> = {};
   private isListing = true;
-  /** It said that its tools changed since they were last asked for. */
+  /** Whether the server announced a change since its tools were last listed. */
   private isStale = false;
   private pause: NodeJS.Timeout | undefined;
-  /** Lists that were asked for as soon as the pause before them was over. */
+  /** Lists requested in a row, each directly after the pause before it. */
   private inARow = 0;
 
   constructor(
-    private readonly talk: Talk,
-    private readonly said: (handshake: Handshake | string) => void,
+    private readonly sender: DialectSender,
+    private readonly onHandshake: (handshake: Handshake | string) => void,
     private readonly roots: readonly string[],
   ) {
     const params = { protocolVersion: mcpRevisions[0], capabilities: { roots: {} }, clientInfo };
-    talk.ask('initialize', params, (reply) => this.initialized(reply));
+    sender.request('initialize', params, (reply) => this.initialized(reply));
   }
 
-  readonly hear: Hear = ({ method, id }) => {
+  readonly handle: MessageHandler = ({ method, id }) => {
     if (method === 'notifications/tools/list_changed') this.changed();
     if (id === undefined || typeof method !== 'string') return undefined;
     if (method === 'ping') return { result: {} };
@@ -80,9 +79,9 @@ class McpSession {
 
   private initialized(reply: Reply): void {
     const about = readIntroduction(reply);
-    if (typeof about === 'string') return this.said(about);
+    if (typeof about === 'string') return this.onHandshake(about);
     this.about = about;
-    this.talk.tell('notifications/initialized', {});
+    this.sender.notify('notifications/initialized', {});
     this.list();
   }
 
@@ -98,13 +97,13 @@ class McpSession {
   }
 
   private page(params: { readonly cursor?: string }, before: Listed): void {
-    this.talk.ask('tools/list', params, (reply, bytes) => {
+    this.sender.request('tools/list', params, (reply, bytes) => {
       const pages = before.pages + 1;
       const page = readPage(reply);
-      if (typeof page === 'string') return this.said(page);
+      if (typeof page === 'string') return this.onHandshake(page);
       const listed = { tools: [...before.tools, ...page.tools], pages, bytes: before.bytes + bytes };
       const wrong = overLimit(listed);
-      if (wrong !== undefined) return this.said(wrong);
+      if (wrong !== undefined) return this.onHandshake(wrong);
       if (page.nextCursor !== undefined) return this.page({ cursor: page.nextCursor }, listed);
       this.listed(listed.tools);
     });
@@ -120,7 +119,7 @@ class McpSession {
       },
       backOff(this.inARow + 1, listPauses),
     ).unref();
-    this.said({ ...this.about, tools });
+    this.onHandshake({ ...this.about, tools });
   }
 }
 
@@ -174,7 +173,7 @@ function overLimit({ tools, pages, bytes }: Listed): string | undefined {
   return pages > listLimits.pages ? `Its list of tools has more than ${listLimits.pages} pages` : undefined;
 }
 
-/** The token of a call's progress is the id of its execution. */
+/** Reads a notice. The progress token of a call is its execution id. */
 function readMcpNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {
   if (method !== 'notifications/progress' && method !== 'notifications/message') return 'unknown';
   if (!isObject(params)) return 'malformed';
@@ -185,8 +184,8 @@ function readMcpNotice(method: unknown, params: unknown): AddressedNotice | 'unk
   }
   const { level, logger, data } = params;
   const from = typeof logger === 'string' ? `${logger}: ` : '';
-  // Data that is no text is shown as an excerpt, and handed on whole beside it.
-  const said = typeof data === 'string' ? data : jsonExcerpt(data ?? null, 200);
-  const notice = readLog({ level, message: `${from}${said}`, ...(typeof data !== 'string' && { data }) });
+  // The message holds an excerpt of data that is not text; `data` holds all of it.
+  const shown = typeof data === 'string' ? data : jsonExcerpt(data ?? null, 200);
+  const notice = readLog({ level, message: `${from}${shown}`, ...(typeof data !== 'string' && { data }) });
   return notice ? { notice } : 'malformed';
 }

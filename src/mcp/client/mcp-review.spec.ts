@@ -58,8 +58,8 @@ describe('a definition', () => {
     ['a schema of another kind', { inputSchema: { type: 'string' } }, /inputSchema is no schema/],
     ['a large schema', { inputSchema: { type: 'object', title: 'x'.repeat(65_536) } }, /the cap is 65536/],
     ['a large output', { outputSchema: { title: 'x'.repeat(65_536) } }, /outputSchema is .* the cap is/],
-    ['a NUL', { description: 'nul\0' }, /NUL or half a character/],
-    ['half a character', { description: 'half\ud800' }, /NUL or half a character/],
+    ['a NUL', { description: 'nul\0' }, /NUL or an unpaired surrogate/],
+    ['an unpaired surrogate', { description: 'half\ud800' }, /NUL or an unpaired surrogate/],
   ])('is refused with %s', (_what, change, why) => {
     expect(one(change)).toMatchObject({ state: 'refused', why: expect.stringMatching(why) });
     expect(plainDefinitions(review([{ ...plain, ...change }]))).toEqual([]);
@@ -84,7 +84,7 @@ describe('a definition', () => {
   });
 });
 
-describe('a character that nobody sees', () => {
+describe('an invisible character', () => {
   it.each([
     ['zero width', 'Adds\u200bnumbers'],
     ['tags', 'Adds numbers \u{e0041}\u{e0042}'],
@@ -98,7 +98,7 @@ describe('a character that nobody sees', () => {
   ])('holds a definition back, wherever it stands: %s', (_what, text) => {
     const held = {
       state: 'held',
-      why: expect.stringMatching(/^it holds a character that nobody sees \(U\+/),
+      why: expect.stringMatching(/^it contains an invisible character \(U\+/),
     };
     expect(one({ description: text })).toMatchObject(held);
     expect(one({ title: text })).toMatchObject(held);

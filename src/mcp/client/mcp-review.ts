@@ -4,27 +4,27 @@ import type { JsonSchema } from '../../schemas/json-schema.js';
 
 export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
 /**
- * `callable`: listed as it was approved · `held`: not so, until an operator approves it · `refused`: it cannot be
- * approved · `gone`: approved and not listed any more.
+ * `callable`: listed exactly as approved · `held`: waits for an operator's approval · `refused`: cannot be approved ·
+ * `gone`: approved but no longer listed.
  */
 export type McpToolState = (typeof mcpToolStates)[number];
 
-/** One tool of a server: what was approved, what is listed, and what follows. */
+/** The comparison of one tool's approved and listed definitions. */
 export interface McpReview {
-  /** Name by which the server calls it; shortened if that is no name. */
+  /** The server's name for the tool; shortened and escaped if it is invalid. */
   readonly name: string;
   readonly state: McpToolState;
-  /** Why it is not callable. */
+  /** Why the tool is not callable. */
   readonly why?: string;
-  /** A fault of the tool, which can be called all the same. */
+  /** A defect that does not prevent calls. */
   readonly warning?: string;
   readonly approved?: McpDefinition;
   readonly listed?: McpDefinition;
 }
 
 /**
- * Compares what was approved with what the server lists.
- * @param listed undefined: not known yet; then what was approved holds
+ * Compares the approved definitions with those that the server lists.
+ * @param listed undefined if not known yet: all approved tools are callable then
  */
 export function reviewTools(
   approved: readonly McpDefinition[],
@@ -60,7 +60,7 @@ export function reviewTools(
   return [...reviews.values()];
 }
 
-/** The definitions that need nobody's look: what a registration approves. */
+/** The definitions without anything suspicious, which a registration approves automatically. */
 export const plainDefinitions = (reviews: readonly McpReview[]): McpDefinition[] =>
   reviews.flatMap(({ state, why, listed }) =>
     state === 'held' && why === unapproved && listed ? [listed] : [],
@@ -80,10 +80,10 @@ function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, li
   return { name, state: 'held', why, listed };
 }
 
-/** Characters that show on no screen: controls, zero widths, marks of direction, tags; not what joins emoji. */
+/** Invisible characters: controls, zero-width, bidirectional marks and tags, but not emoji joiners. */
 const hidden = /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/u;
 
-/** Looks for a character that a reader does not see, in the texts of a definition and the names in its schemas. */
+/** @returns a sentence naming the first invisible character in the definition's texts or member names */
 function hiddenIn(definition: McpDefinition): string | undefined {
   let found: string | undefined;
   JSON.stringify(definition, (name, value: unknown) => {
@@ -91,10 +91,10 @@ function hiddenIn(definition: McpDefinition): string | undefined {
     return value;
   });
   const code = found?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
-  return code && `it holds a character that nobody sees (U+${code})`;
+  return code && `it contains an invisible character (U+${code})`;
 }
 
-/** Names that a reader takes for each other. */
+/** Equal for names that are easily confused. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 function nameIn({ name }: Readonly<Record<string, unknown>>): string {
@@ -104,36 +104,36 @@ function nameIn({ name }: Readonly<Record<string, unknown>>): string {
 const between = '__';
 const refused = /[^A-Za-z0-9_.-]+/g;
 
-/** The name by which a server's tool is called; it holds nothing that platforms refuse. */
+/** The full name of a server's tool, without characters that LLM platforms reject. */
 export function mcpToolName(server: string, tool: string): string {
   const alias = tool.replace(refused, '_').slice(0, 119);
   return `${server}${between}${tool.search(refused) < 0 ? tool : `${alias}_${sha256(tool).slice(0, 8)}`}`;
 }
 
-/** @returns the server of a tool with this name; undefined where it can be none of a server's */
+/** @returns the server in a full tool name; undefined if the name cannot belong to a server */
 export function serverOf(name: string): string | undefined {
   const at = name.indexOf(between);
   return at > 0 ? name.slice(0, at) : undefined;
 }
 
-/** Whether the names of a server's tools say without doubt whose they are. */
+/** Whether the server's name can be parsed unambiguously from the full names of its tools. */
 export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
 
 type Tools = readonly Readonly<Record<string, unknown>>[];
 
-/** The tools that the processes of one server list now. */
+/** The current list of tools of one server's processes. */
 export class McpListing {
   /** Definitions as listed; absent until a process has started. */
   tools: Tools | undefined;
   /** SHA-256 of the list; absent until there is one. */
   hash: string | undefined;
 
-  /** @param tools what a process that has ended listed just now */
+  /** @param tools the list of a process that has just ended */
   constructor(tools?: Tools) {
     if (tools) this.take(tools);
   }
 
-  /** @returns whether it is another list than before */
+  /** @returns whether the list changed */
   take(tools: Tools): boolean {
     const hash = sha256(canonicalJson(tools));
     if (hash === this.hash) return false;
@@ -152,7 +152,7 @@ export interface McpAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-/** A tool as an MCP server lists it: the members that decide what callers read and how it is called. */
+/** A tool as an MCP server lists it, reduced to the members that affect callers. */
 export interface McpDefinition {
   readonly name: string;
   readonly title?: string;
@@ -162,17 +162,17 @@ export interface McpDefinition {
   readonly annotations?: McpAnnotations;
 }
 
-/** Printable ASCII. Letters of other alphabets look like these. */
+/** Printable ASCII only, because letters of other alphabets can look the same. */
 const namePattern = /^[ -~]{1,128}$/;
 const maxText = 16_384;
 /** The caps of a registered tool's schema (docs/tools/protocol.md). */
 const maxSchemaBytes = 65_536;
 const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHint'] as const;
 
-/** A definition by which a tool could be called, or a sentence that says why it is none. */
+/** A valid definition, or a sentence that says why it is invalid. */
 export type ReadDefinition = { readonly definition: McpDefinition } | { readonly wrong: string };
 
-/** @param listed as the server gave it, of bounded depth */
+/** @param listed as the server sent it; its nesting is bounded already */
 export function readDefinition(listed: JsonObject): ReadDefinition {
   const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
   if (typeof name !== 'string' || !namePattern.test(name))
@@ -198,27 +198,27 @@ export function readDefinition(listed: JsonObject): ReadDefinition {
     ...(outputSchema !== undefined && { outputSchema }),
     ...(isObject(annotations) && { annotations: annotationsIn(annotations) }),
   } as McpDefinition;
-  return isStorable(definition) ? { definition } : { wrong: 'it holds a NUL or half a character' };
+  return isStorable(definition) ? { definition } : { wrong: 'it contains a NUL or an unpaired surrogate' };
 }
 
-/** SHA-256 of the definition's canonical JSON. Stored definitions may hold nulls. */
+/** SHA-256 of the canonical JSON. Nulls are dropped because stored definitions may contain them. */
 export const definitionHash = (definition: McpDefinition): string =>
   sha256(canonicalJson(asCompared(definition)));
 
-/** Keywords for which null is a value in JSON Schema. */
+/** Drops null members, except under JSON Schema keywords for which null is a value. */
 const asCompared = <T extends object>(listed: T): T =>
   withoutNulls(listed, ['default', 'const', 'enum', 'examples']) as T;
 
 function annotationsIn(listed: Readonly<Record<string, unknown>>): McpAnnotations {
-  const said = hints.flatMap((hint) => (typeof listed[hint] === 'boolean' ? [[hint, listed[hint]]] : []));
+  const given = hints.flatMap((hint) => (typeof listed[hint] === 'boolean' ? [[hint, listed[hint]]] : []));
   const { title } = listed;
   return Object.fromEntries([
-    ...said,
+    ...given,
     ...(typeof title === 'string' ? [['title', title]] : []),
   ]) as McpAnnotations;
 }
 
-/** The database takes no NUL and no half of a surrogate pair; JSON writes both as escapes. */
+/** PostgreSQL accepts neither NUL nor unpaired surrogates, which JSON.stringify writes as escapes. */
 const isStorable = (value: unknown): boolean =>
   !/(^|[^\\])(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(JSON.stringify(value));
 

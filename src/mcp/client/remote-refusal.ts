@@ -11,7 +11,7 @@ export interface Refusal {
 
 const maxBytes = 65_536;
 const maxChars = 500;
-/** Headers that tell a caller what to do. */
+/** Headers of a refusal that are passed on to the caller. */
 const namedHeaders = ['retry-after', 'www-authenticate'];
 const internalError = -32603;
 const methodNotFound = -32601;

@@ -33,7 +33,7 @@ interface Message {
 
 type Response = Dispatcher.ResponseData;
 
-/** A pause between two streams of what the server says by itself. */
+/** Pause before reopening the stream of server-initiated messages. */
 const listenPauseMs = 1_000;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
@@ -51,7 +51,7 @@ export const remoteLauncher =
 class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess {
   readonly pid = undefined;
   readonly stdout = new PassThrough();
-  /** Says why the session ended. */
+  /** Called with the reason when the session ends. */
   readonly stderr = new PassThrough();
   readonly stdin = new Writable({
     decodeStrings: false,
@@ -65,7 +65,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   /** Requests without an answer, by id. */
   private readonly open = new Map<string, AbortController>();
   /** The notification on its way: what follows it must not overtake it. */
-  private told: Promise<void> = Promise.resolve();
+  private lastPosted: Promise<void> = Promise.resolve();
   private session: string | undefined;
   private revision: string | undefined;
   private listens = false;
@@ -94,8 +94,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const { id, method, params } = message;
     if (method === 'notifications/cancelled') this.open.get(params?.requestId ?? '')?.abort();
     const isNotification = id === undefined;
-    const posted = this.told.then(() => this.post(line, message));
-    if (isNotification) this.told = posted;
+    const posted = this.lastPosted.then(() => this.post(line, message));
+    if (isNotification) this.lastPosted = posted;
   }
 
   /** Never rejects. */
@@ -163,7 +163,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   /** A session whose `ping` fails is of no use. */
   private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
     if (isFailedPing(method, error)) throw new Error(`ping: ${error.message}`);
-    await this.say(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
+    await this.deliver(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
   }
 
   private async readAnswer(
@@ -179,7 +179,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       const error = method === 'ping' ? errorIn(text) : undefined;
       isAnswered ||= error !== undefined || text.includes(JSON.stringify(id));
       if (error) return this.refused(error, id, method, signal);
-      await this.say(text, signal);
+      await this.deliver(text, signal);
     };
     const wrong = await this.read(response, answer, signal);
     if (!isAnswered)
@@ -245,7 +245,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       for (;;) {
         const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
         if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
-        const wrong = await this.readEvents(response, (text) => this.say(text, signal), signal);
+        const wrong = await this.readEvents(response, (text) => this.deliver(text, signal), signal);
         if (wrong !== undefined) throw new Error(wrong);
         await delay(listenPauseMs, undefined, { signal });
       }
@@ -265,7 +265,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   /** No line ends within a JSON text but for white space. */
-  private async say(text: string, signal: AbortSignal): Promise<void> {
+  private async deliver(text: string, signal: AbortSignal): Promise<void> {
     if (!this.stdout.write(`${text.replace(/[\r\n]+/g, ' ')}\n`))
       await once(this.stdout, 'drain', { signal });
   }

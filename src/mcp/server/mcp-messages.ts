@@ -62,7 +62,7 @@ export function givenMembers(message: unknown): unknown {
 
 /** A request that could not be served, with the members of its problem as data. */
 export function problemAnswer(id: RpcId, problem: Problem, requestId: string): Answer {
-  // The message was a request: what is wrong stands in its parameters.
+  // The message is a valid request with invalid parameters.
   const code = problem.code === 'invalid_request' ? invalidParams : errorTable[problem.code].jsonRpc;
   return errorOf(id, code, problem.detail, problemBody(problem, requestId));
 }
@@ -80,7 +80,7 @@ function unreadableAnswer(exception: unknown, requestId: string): Answer {
   return errorOf(null, code, problem.detail, problemBody(problem, requestId));
 }
 
-/** Refusals that say nothing about the call itself: the client has to mend them, not the model. */
+/** Refusals that the client must handle, because the model cannot correct them. */
 const protocolErrors: ReadonlySet<ProblemCode> = new Set([
   'tool_not_found',
   'unauthorized',

@@ -11,7 +11,7 @@ import type { JsonSchema } from '../../schemas/json-schema.js';
 
 export type Sdk = typeof McpSdk;
 
-/** The stateless revision: each request stands for itself. */
+/** The stateless revision, without sessions. */
 export const modernRevision = '2026-07-28';
 
 /** The kind and the revision of a message; or why it is none. */
@@ -83,7 +83,7 @@ export function wrongHeader(
 
 /**
  * A header holds ASCII alone: other texts come in base64.
- * @returns undefined where there is none, or no base64 in what should be
+ * @returns undefined if there is none, or no base64 in what should be
  */
 export function plainHeader(header: string | string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header.trim() : undefined;
@@ -93,14 +93,14 @@ export function plainHeader(header: string | string[] | undefined): string | und
   return decoded.toString('base64') === encoded ? decoded.toString() : undefined;
 }
 
-/** A member of a tool's input that its clients repeat in a header, for what stands between to route by. */
+/** A member of a tool's input that clients repeat in a header, so that proxies can route by it. */
 interface RepeatedMember {
   readonly path: readonly string[];
   readonly header: string;
 }
 
 const prefix = 'Mcp-Param-';
-/** The schema of a member says with it which header repeats the member. */
+/** Schema keyword that names the header in which the member is repeated. */
 const annotation = 'x-mcp-header';
 
 /** Headers that repeat members of an input, from 2026-07-28 on: they are held against what is run. */
@@ -133,9 +133,12 @@ const isPlain = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 /** 42 and 42.0 are one number. */
-const isSame = (said: string | undefined, value: string | number | boolean): boolean =>
-  said === String(value) ||
-  (typeof value === 'number' && said !== undefined && /^-?[\d.]+$/.test(said) && Number(said) === value);
+const isSame = (header: string | undefined, value: string | number | boolean): boolean =>
+  header === String(value) ||
+  (typeof value === 'number' &&
+    header !== undefined &&
+    /^-?[\d.]+$/.test(header) &&
+    Number(header) === value);
 
 const memberOf = (of: unknown, name: string): unknown =>
   isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;

@@ -38,14 +38,14 @@ export class McpStreams {
   }
 
   /**
-   * The stream of changes; the first message to a subscription tells what of its wishes is offered.
+   * The stream of changes. Its first message lists which of the requested subscriptions are supported.
    * @throws Problem `rate_limited`, `shutting_down`
    */
   follow(subscription?: Subscription): SseStream<Notification> {
     const following = {
       ring: this.changes,
       place: this.changes.end,
-      // The latest of several changes says all there is to know.
+      // Only the latest of several changes matters.
       missedEvent: () => ({ event: 'missed', data: {} }),
       eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
     };
@@ -71,9 +71,9 @@ const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' }
 const mcpLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 /**
- * A notice of a tool as its client hears it.
+ * Converts a tool's notice to an MCP notification.
  * @param leastLevel the place of the least level of logs that the client wants
- * @returns undefined for what it does not want to hear
+ * @returns undefined for a notice below the client's level
  */
 export function noticeMessage(
   notice: ToolNotice,
@@ -87,13 +87,13 @@ export function noticeMessage(
   }
   const { level, message, data } = notice;
   if (mcpLevels.indexOf(levels[level]) < leastLevel) return undefined;
-  const told = data === undefined ? message : { message, data };
-  return notificationOf('notifications/message', { level: levels[level], data: told });
+  const content = data === undefined ? message : { message, data };
+  return notificationOf('notifications/message', { level: levels[level], data: content });
 }
 
 /**
- * The place of the least level that a client wants to hear, from 2026-07-28 on.
- * @param level one of MCP's; undefined: it wants to hear none
+ * The index of the minimum level that a client requests, from 2026-07-28 on.
+ * @param level an MCP level; undefined: no logs
  */
 export const wantedLevel = (level: unknown): number =>
   level === undefined ? Infinity : mcpLevels.findIndex((each) => each === level);

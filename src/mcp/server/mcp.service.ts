@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import type { Cancellation } from '../../common/cancellation.js';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
-import { toldProblem } from '../../rest/problem.filter.js';
+import { loggedProblem } from '../../rest/problem.filter.js';
 import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -51,7 +51,7 @@ type Params = Readonly<Record<string, unknown>>;
 /** A request of a client, with all that is needed to answer it. */
 interface Asked {
   readonly message: JSONRPCRequest;
-  /** 2026-07-28 or later: each request stands for itself. Before, a client introduces itself first. */
+  /** 2026-07-28 or later: stateless. Before that, a client sends `initialize` first. */
   readonly isModern: boolean;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -137,7 +137,7 @@ export class McpService {
       if (method === 'ping' || method === 'logging/setLevel') return this.done(asked, {});
       return errorOf(id, methodNotFound, `There is no method ${method}`);
     } catch (error) {
-      return problemAnswer(id, toldProblem(error, request.id), request.id);
+      return problemAnswer(id, loggedProblem(error, request.id), request.id);
     }
   }
 
@@ -203,10 +203,10 @@ export class McpService {
     const mayStream = acceptsStream(request);
     const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
-      const told = noticeMessage(notice, about['progressToken'], logs);
-      if (!told) return;
+      const notification = noticeMessage(notice, about['progressToken'], logs);
+      if (!notification) return;
       notices ??= new EventRing(waiting);
-      notices.append(told);
+      notices.append(notification);
       spoke.resolve(notices);
     };
     const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
@@ -237,14 +237,14 @@ export class McpService {
       const { outcome } = await this.tools.call(call);
       return this.done(asked, toolResultOf(outcome));
     } catch (error) {
-      const problem = toldProblem(error, request.id);
+      const problem = loggedProblem(error, request.id);
       return isForTheModel(problem)
         ? this.done(asked, refusedResult(problem, request.id))
         : problemAnswer(message.id, problem, request.id);
     }
   }
 
-  /** The answer with a result. From 2026-07-28 on a result says that it is complete, and whose it is. */
+  /** The answer with a result. From 2026-07-28 on it marks the result as complete and names the server. */
   private done({ message: { id }, isModern }: Asked, result: object): Answer {
     if (!isModern) return resultOf(id, result);
     const { _meta } = result as { _meta?: object };
@@ -275,7 +275,7 @@ function idOf(body: unknown): string | number | null {
 const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
 
-/** The key of a call that its client may cancel: only a session's id tells its calls from those of others. */
+/** The key of a cancellable call. It contains the session id, because request ids are unique only within a session. */
 function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
   const session = headers[sessionHeader];
   return typeof session === 'string' && session !== ''

@@ -73,7 +73,7 @@ export class OtelTracer extends Tracer {
   }
 }
 
-/** Milliseconds since 1970 for `performance.now()`, so that spans within one call fit each other to the microsecond. */
+/** Milliseconds since the epoch for `performance.now()`, so that spans within one call fit each other to the microsecond. */
 class SpanClock {
   private epoch = Date.now() - performance.now();
 
@@ -83,7 +83,7 @@ class SpanClock {
 
   at(time: number): number {
     const epoch = Date.now() - performance.now();
-    // The two clocks drift apart, or somebody sets one; less is the grain of `Date`.
+    // The clocks may drift or be set. Smaller differences are the resolution of `Date`.
     if (Math.abs(epoch - this.epoch) > 2) this.epoch = epoch;
     return this.epoch + time;
   }
@@ -112,13 +112,13 @@ class RunningSpan implements OpenSpan {
   }
 }
 
-/** @returns undefined where nothing, or nothing that can be read, was sent: the trace then begins here */
+/** @returns undefined if nothing, or nothing that can be read, was sent: the trace then begins here */
 function remoteContext(traceparent: string | undefined): Context | undefined {
   const remote = traceparent === undefined ? null : parseTraceParent(traceparent);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;
 }
 
-/** Members by which our errors and Node's are told apart. */
+/** Members that distinguish our errors from Node's. */
 const wordsOf = ['code', 'type', 'reason', 'name'] as const;
 
 /** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`; never its message, which may hold contents. */

@@ -56,7 +56,7 @@ const samplers: Record<TracingConfig['sampler'], (ratio: number) => Sampler> = {
   parentbased_traceidratio: (ratio) => byParent(new TraceIdRatioBasedSampler(ratio)),
 };
 
-/** OpenTelemetry loses spans without a word; an operator should hear of it once, not for every batch. */
+/** OpenTelemetry drops spans silently. Logs that once, not for every batch. */
 class LoggedExporter implements SpanExporter {
   private lost = 0;
 

@@ -14,13 +14,13 @@ export interface Span {
   fail(type: string): void;
 }
 
-/** A span that its maker ends; spans begun meanwhile do not stand below it. */
+/** A span ended by its creator. Spans started meanwhile are not its children. */
 export interface OpenSpan extends Span {
   end(): void;
 }
 
 /**
- * The steps of a call, as spans of a trace. Attributes say sizes, names and results, never contents.
+ * Creates spans for the steps of a call. Attributes contain sizes, names and results, never payloads.
  * Inject it by this class; where tracing is off it is `noTracer`, which only runs the work.
  */
 export abstract class Tracer {
@@ -29,7 +29,7 @@ export abstract class Tracer {
 
   /**
    * Runs work in a span below the one around it, and makes it the one around what the work does.
-   * @throws what the work throws; the span says so
+   * @throws what `work` throws, which the span records
    */
   abstract span<T>(
     name: string,
@@ -42,7 +42,7 @@ export abstract class Tracer {
   abstract open(name: string, attributes: SpanAttributes): OpenSpan;
 
   /**
-   * Adds a span of something that is over; an attribute `error.type` says that it failed.
+   * Adds a span for completed work; the attribute `error.type` marks a failure.
    * @param from, to of `performance.now()`
    */
   abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;

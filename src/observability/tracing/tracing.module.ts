@@ -17,12 +17,12 @@ export class TracingModule implements OnApplicationShutdown {
 
   /** Spans that wait are sent as far as there is time: a receiver that hangs must not hold up the end. */
   async onApplicationShutdown(): Promise<void> {
-    const withinMs = Math.min(longestFlushMs, this.config.server.drainTimeoutMs);
+    const withinMs = Math.min(maxFlushMs, this.config.server.drainTimeoutMs);
     await endsWithin(withinMs, this.tracer.close()).catch(() => undefined);
   }
 }
 
-const longestFlushMs = 3_000;
+const maxFlushMs = 3_000;
 
 async function start({ tracing }: Pick<AppConfig, 'tracing'>): Promise<Tracer> {
   if (!tracing.on) return noTracer;

@@ -34,7 +34,7 @@ interface Found {
 @Injectable()
 export class PlaybookIndex implements PlaybookSource {
   readonly kind = 'catalogue';
-  readonly longestMs = 2_000;
+  readonly maxMs = 2_000;
   private loading: Promise<PlaybookSnapshot> | undefined;
   private changes = 0;
   /** The last reading: the database's revision, and the number of known changes when it began. */

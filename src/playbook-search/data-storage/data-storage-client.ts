@@ -14,14 +14,14 @@ import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
 import { isObject } from '../../common/json.js';
 
-/** Origin of an answer: the service, or memory because the service gave none. */
+/** Origin of an answer: the service, or the cache because the service failed. */
 export type AnswerOrigin = 'fetched' | 'stale';
 
-/** Receives what happens between us and the Data Storage service. */
+/** Observes the requests to the Data Storage service. */
 export interface DataStorageObserver {
-  /** Every try, after its end. */
+  /** Called after each attempt. */
   tried(report: TryReport): void;
-  /** Every question that was answered. */
+  /** Called for each answered request. */
   answered(origin: AnswerOrigin): void;
   circuitChanged(change: CircuitChange): void;
 }
@@ -40,22 +40,22 @@ export interface ContextRequest {
 
 interface UpstreamAnswer<T> {
   readonly answer: T;
-  /** 0: it may answer no other question. Absent: it may, as long as the tool's results are cached. */
+  /** How long the tool's result may be cached; 0: not at all; absent: as configured for the tool. */
   readonly ttlMs?: number;
-  /** The service could not be asked again: this is what it said before. */
+  /** Whether the service failed and this is its earlier answer. */
   readonly stale: boolean;
 }
 
 /**
- * The Data Storage service: every question is bounded in time, asked again where that may help,
- * and answered from memory while the service fails. Equal calls are joined before, by the tools' result cache.
+ * A client of the Data Storage service. Requests have a deadline, are retried if that may help, and are answered from a
+ * cache while the service fails. The tools' result cache has deduplicated equal calls already.
  */
 export class DataStorageClient implements OnApplicationShutdown {
   private readonly base: URL;
   private readonly http: HttpClient;
   private readonly circuit: CircuitBreaker;
   private readonly calls: UpstreamCalls;
-  /** The last answer to each question, for when the service gives none. */
+  /** The last answer to each request, for use while the service fails. */
   private readonly answers: LRUCache<string, object>;
 
   constructor(
@@ -82,8 +82,8 @@ export class DataStorageClient implements OnApplicationShutdown {
     });
   }
 
-  /** The longest that a question takes, in milliseconds. */
-  get longestMs(): number {
+  /** Deadline of a request, in milliseconds. */
+  get maxMs(): number {
     return this.settings.deadlineMs;
   }
 
@@ -92,7 +92,7 @@ export class DataStorageClient implements OnApplicationShutdown {
   }
 
   /**
-   * @param signal aborts when this one does not wait any more
+   * @param signal aborts when the caller no longer waits
    * @throws UpstreamFailure, or the signal's reason
    */
   searchPlaybooks(search: PlaybookSearch, signal: AbortSignal): Promise<UpstreamAnswer<PlaybookAnswer>> {
@@ -100,7 +100,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     return this.answer({ method: 'GET', path, read: (body) => playbookAnswer(body, search) }, signal);
   }
 
-  /** Asks for the history of an incident. Errors as in `searchPlaybooks`. */
+  /** Requests the history of an incident. Throws as `searchPlaybooks` does. */
   enrichContext(request: ContextRequest, signal: AbortSignal): Promise<UpstreamAnswer<HistoricalContext>> {
     const body = JSON.stringify({
       alert_fingerprint: request.alertFingerprint,
@@ -113,7 +113,7 @@ export class DataStorageClient implements OnApplicationShutdown {
     );
   }
 
-  /** Cuts off what is under way. */
+  /** Aborts pending requests. */
   onApplicationShutdown(): Promise<void> {
     return this.http.close();
   }
@@ -122,19 +122,18 @@ export class DataStorageClient implements OnApplicationShutdown {
     question: Question<T>,
     signal: AbortSignal,
   ): Promise<UpstreamAnswer<T>> {
-    // All that is asked, labels included, and nothing else.
     const key = `${question.method} ${question.path} ${question.body ?? ''}`;
     try {
       const answer = await abortable(this.fetch(key, question, signal), signal);
       this.observer.answered('fetched');
       return { answer, stale: false };
     } catch (error) {
-      const kept = this.answers.get(key);
+      const cached = this.answers.get(key);
       const rejected = error instanceof UpstreamFailure && error.kind === 'rejected';
-      // Better an old answer than none, except to a question that the service does not want any more.
-      if (!kept || rejected) throw error;
+      // A stale answer is better than none, but not for a request that the service rejected.
+      if (!cached || rejected) throw error;
       this.observer.answered('stale');
-      return { answer: kept as T, ttlMs: 0, stale: true };
+      return { answer: cached as T, ttlMs: 0, stale: true };
     }
   }
 
@@ -144,12 +143,12 @@ export class DataStorageClient implements OnApplicationShutdown {
     return answer;
   }
 
-  /** Each try is a span, and the service is told which, so that its own spans stand below it. */
+  /** Sends one attempt in its own span, with a traceparent header so that the service's spans become its children. */
   private try(request: HttpRequest, limitMs: number): Promise<unknown> {
     const { hostname, port, protocol, pathname } = this.base;
     const attributes = {
       'http.request.method': request.method,
-      // The query string holds what is looked for.
+      // Without the query string, which contains the search terms.
       'url.path': request.path.split('?')[0] ?? '',
       'server.address': hostname,
       'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
@@ -170,10 +169,10 @@ export class DataStorageClient implements OnApplicationShutdown {
   }
 }
 
-/** The memory of an entry beside its answer and its key. */
+/** Estimated overhead of a cache entry. */
 const entryBytes = 256;
 
-/** Labels go by their short keys, sorted, so that equal searches are equal text. */
+/** Uses short label keys in sorted order, so that equal searches have equal text. */
 function searchParameters({ query, similarityThreshold, limit, labels }: PlaybookSearch): URLSearchParams {
   const parameters = new URLSearchParams({
     query,
@@ -188,7 +187,7 @@ function searchParameters({ query, similarityThreshold, limit, labels }: Playboo
 const maxNameLength = 256;
 const maxDescriptionLength = 10_000;
 
-/** The service's knowledge of earlier incidents of an alert; full names, as the LLM reads them. */
+/** Earlier incidents of an alert. Member names are not abbreviated, because an LLM reads them. */
 export interface HistoricalContext {
   readonly similar_incidents: readonly unknown[];
   readonly patterns: object;
@@ -196,8 +195,8 @@ export interface HistoricalContext {
 }
 
 /**
- * The body of an answer: four fields a playbook and no other, whatever else the service says; nothing below the
- * threshold and no more than was asked for.
+ * Parses the answer to a search. Returns only four fields per playbook, none below the threshold and at most `limit`
+ * playbooks.
  * @throws UpstreamFailure `invalid_answer`
  */
 export function playbookAnswer(
@@ -216,7 +215,7 @@ export function playbookAnswer(
 }
 
 /**
- * The body of the context's enrichment; what is absent is empty.
+ * Parses the answer to a context request. Absent members are empty.
  * @throws UpstreamFailure `invalid_answer`
  */
 export function historicalContext(body: unknown): HistoricalContext {
@@ -238,8 +237,8 @@ function hitOf(value: unknown, index: number): PlaybookHitView {
   return { playbook_id, version, description, confidence: Math.round(confidence * 100) / 100 };
 }
 
-const isText = (value: unknown, longest: number): value is string =>
-  typeof value === 'string' && value.trim() !== '' && value.length <= longest;
+const isText = (value: unknown, maxLength: number): value is string =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= maxLength;
 
 function fieldsOf(value: unknown, what: string): Record<string, unknown> {
   if (!isObject(value)) throw invalid(`${what} is no object`);
@@ -247,4 +246,4 @@ function fieldsOf(value: unknown, what: string): Record<string, unknown> {
 }
 
 const invalid = (what: string): UpstreamFailure =>
-  new UpstreamFailure('invalid_answer', `the answer is not of the agreed shape: ${what}`);
+  new UpstreamFailure('invalid_answer', `the answer has an unexpected format: ${what}`);

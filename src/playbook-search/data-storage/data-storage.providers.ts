@@ -76,8 +76,8 @@ export const dataStorageProviders = (settings: NonNullable<AppConfig['dataStorag
 
 const sourceOf = (client: DataStorageClient): PlaybookSource => ({
   kind: 'data_storage',
-  longestMs: client.longestMs,
-  // The service does not say when its catalogue changes: time alone makes its answers old.
+  maxMs: client.maxMs,
+  // The service does not announce changes, so its answers expire only by time.
   revision: '',
   search: (search, signal) => client.searchPlaybooks(search, signal),
 });

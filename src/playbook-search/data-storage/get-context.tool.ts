@@ -11,7 +11,7 @@ interface Input {
 
 /** Tells what happened at earlier incidents of an alert. Offered only if a Data Storage service is configured. */
 export const getContext = (
-  client: Pick<DataStorageClient, 'enrichContext' | 'longestMs'>,
+  client: Pick<DataStorageClient, 'enrichContext' | 'maxMs'>,
   cacheTtlMs: number,
 ): Tool =>
   defineTool<Input>({
@@ -47,7 +47,7 @@ export const getContext = (
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['incidents'],
-    timeoutMs: client.longestMs,
+    timeoutMs: client.maxMs,
     cacheTtlMs,
     upstream: 'Historical context',
     // Its answers are about errors.

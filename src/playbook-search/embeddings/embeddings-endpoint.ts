@@ -12,7 +12,7 @@ import {
 } from '../../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 
-/** A query is waited for by an investigation, documents by nobody. */
+/** Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
 export type EmbeddingKind = 'query' | 'document';
 
 interface EndpointRetries extends RetrySettings {
@@ -25,12 +25,12 @@ const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
   document: { timeoutMs: 30_000, retries: 3, pauseMs: 200, deadlineMs: 120_000 },
 };
 
-/** Texts of one request: what text-embeddings-inference takes at most, unless it is told otherwise. */
+/** Maximum texts per request, the default limit of text-embeddings-inference. */
 const batch = 32;
 const maxAnswerBytes = 33_554_432;
 const never = new AbortController().signal;
 
-/** Any OpenAI-compatible `/embeddings`: turns texts into vectors whose cosine says how near their meanings are. */
+/** A client of OpenAI-compatible `/embeddings`, which returns vectors whose cosine measures similarity of meaning. */
 export class EmbeddingsEndpoint {
   /** Endpoint and model in one word, without credentials: vectors are stored under it and never compared across ids. */
   readonly id: string;
@@ -61,7 +61,7 @@ export class EmbeddingsEndpoint {
   /**
    * @param texts none of them blank
    * @returns one vector of length 1 for each text, in their order
-   * @throws UpstreamFailure when the endpoint gives none; the signal's reason when it aborts
+   * @throws UpstreamFailure if the endpoint gives none; the signal's reason when it aborts
    */
   async embed(
     texts: readonly string[],

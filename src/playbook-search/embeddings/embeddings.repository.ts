@@ -21,7 +21,7 @@ const pageSize = 1_000;
 export class EmbeddingsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The stored vectors of these playbooks, in pages, whatever text they were made from. */
+  /** The stored vectors of these playbooks, in pages, including outdated ones. */
   async *vectors(
     modelId: string,
     playbooks: readonly Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>[],

@@ -32,7 +32,7 @@ const gatherMs = 250;
 const retryMs = 5_000;
 /** Playbooks that are embedded and stored in one go. */
 const slice = 8;
-/** @param cut the cosine from which a playbook is worth showing; what lies far below it says nothing */
+/** @param cut cosine from which a playbook is relevant; far lower values carry no information */
 export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
 /** A playbook that search shows, and what is embedded of it. */
@@ -262,7 +262,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     this.changes++;
   }
 
-  /** A trouble is said once, until another one comes or it is over. */
+  /** Logs a problem once, until it changes or ends. */
   private note(kind: EmbeddingKind, error?: unknown): void {
     const before = this.trouble[kind];
     const trouble = error === undefined ? undefined : troubleOf(error);

@@ -73,7 +73,7 @@ class BlendedRanking implements PlaybookRanking {
     return { playbooks, degraded };
   }
 
-  /** Those whose confidence is above 0, and reaches the threshold unless they are to be explained. */
+  /** Playbooks with a confidence above 0 that reach the threshold, or all of these if they are explained. */
   private scored(
     { threshold, explain = false }: RankRequest,
     lexical: readonly RankedPlaybook[],

@@ -12,7 +12,7 @@ import {
   shownConfidence,
 } from '../playbook-ranker.js';
 
-/** Words of asking, which say nothing about an incident. */
+/** Question words, which carry no information about an incident. */
 const wordsOfAsking = 'help issue issues problem problems show find fix happening happened seeing see'.split(
   ' ',
 );

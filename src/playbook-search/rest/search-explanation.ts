@@ -3,7 +3,7 @@ import { type AskedLabels, clashOf } from '../label-filter.js';
 import type { HiddenPlaybook, SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { type RankedPlaybook, type RankExplanation, shownConfidence } from '../playbook-ranker.js';
 
-/** One search, with what is needed to say why. */
+/** A search with the data needed to explain it. */
 export interface SearchTrail {
   readonly playbooks: Iterable<SearchablePlaybook>;
   readonly hidden: readonly HiddenPlaybook[];
@@ -93,6 +93,6 @@ function scores({ confidence, explanation }: RankedPlaybook): Omit<RankExplanati
   };
 }
 
-/** Four decimals tell two playbooks apart. */
+/** Four decimals distinguish playbooks with similar scores. */
 const rounded = (score: number | null | undefined): number | null =>
   score === null || score === undefined ? null : Math.round(score * 10_000) / 10_000;

@@ -33,7 +33,7 @@ interface DocumentItem {
 
 /**
  * The playbooks of an import: one, a list, or `{"playbooks": [...]}`.
- * @throws Problem `invalid_request` when it is empty or holds too many
+ * @throws Problem `invalid_request` if it is empty or holds too many
  */
 export function itemsOf(document: unknown): DocumentItem[] {
   const items = listed(document);
@@ -145,7 +145,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     }
   }
 
-  /** @throws Problem with one line that says why it is no playbook */
+  /** @throws Problem with a one-line reason if it is not a playbook */
   private async readFile(path: string): Promise<CreatePlaybookBody> {
     try {
       return await this.validated(JSON.parse(yamlToJson(yamlText(await readFile(path)))));
@@ -204,7 +204,7 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
 
 /**
  * Reads YAML in a thread of its own, which ends with it: nothing else waits for it, however it is nested.
- * @throws Problem `invalid_request` when it cannot be read, or not in time
+ * @throws Problem `invalid_request` if it cannot be read, or not in time
  */
 async function readYaml(bytes: Buffer): Promise<unknown> {
   const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {

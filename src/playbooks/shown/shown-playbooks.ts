@@ -6,7 +6,7 @@ import { WriteBehind } from '../../common/write-behind.js';
 import type { ShownPlaybookView } from '../playbook-views.dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
-/** The longest part of a key that the table's index can hold, whatever its letters. */
+/** Maximum length of a key part that fits into the table's index in any script. */
 const maxPartLength = 256;
 /** Time that a showing waits for others, in milliseconds. */
 const gatherMs = 250;

@@ -8,7 +8,7 @@ import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
-/** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
+/** Maximum characters of a tool's text. The journal is limited in bytes, so records must be too. */
 const maxText = 4_096;
 
 /** Bytes of JSON that are kept of an input, and as many of what it was answered with. */
@@ -19,7 +19,7 @@ const usualProject = 'default';
 /** Waiting that is not worth a word. */
 const unnoticedMs = 1;
 
-/** @param startedAt milliseconds since 1970 */
+/** @param startedAt milliseconds since the epoch */
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test } = call;
   // Sorting the keys changes no byte count: one serialisation serves hash and size.
@@ -110,7 +110,7 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   };
 }
 
-/** @param at milliseconds since 1970 */
+/** @param at milliseconds since the epoch */
 export function eventOf(
   { ticket, test = false, input, context }: ToolCall,
   end: ExecutionEnd,

@@ -8,7 +8,7 @@ import { isValueFault } from '../../database/transient-error.js';
 import { rollUp } from './rollups/rollup.sql.js';
 
 /**
- * The journal's record of an execution before its tool hears of it; `startedAt` in milliseconds since 1970. An absent
+ * The journal's record of an execution before its tool hears of it; `startedAt` in milliseconds since the epoch. An absent
  * member is the column's null, 0 or false.
  */
 export type ExecutionStart = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'> &
@@ -66,7 +66,7 @@ export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<Too
   };
 }
 
-/** The gateway died while it ran: nobody knows how it ended, and it is no fault of the tool. */
+/** The gateway died while it ran. The result is unknown and not a fault of the tool. */
 const interrupted: ExecutionEnd = {
   status: 'error',
   executionTimeMs: 0,
@@ -92,7 +92,7 @@ export const metricOf = (
 const maxInteger = 2_147_483_647;
 const wholeNumber = (value: number): number => Math.min(Math.max(Math.round(value), 0), maxInteger) || 0;
 const optionalText = (text: string | null): string | null => (text === null ? null : sanitisedText(text));
-/** Milliseconds since 1970: written and read ten times as fast as an ISO text. */
+/** Milliseconds since the epoch: written and read ten times as fast as an ISO text. */
 function storableTime(date: Date): number {
   const time = date.getTime();
   if (Number.isNaN(time)) throw new RangeError('Invalid time value');

@@ -20,7 +20,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     private readonly events: CallEvents,
   ) {}
 
-  /** @throws Refusal `recorder_full` when the record cannot be promised */
+  /** @throws Refusal `recorder_full` if the record cannot be promised */
   async intercept(
     context: ExecutionContext,
     next: CallHandler<ToolOutcome>,

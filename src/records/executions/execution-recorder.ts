@@ -53,7 +53,7 @@ export class ExecutionRecorder {
     return this.journal.replayed;
   }
 
-  /** @throws Refusal `recorder_full` when the record of one more call cannot be promised */
+  /** @throws Refusal `recorder_full` if the record of one more call cannot be promised */
   assertRoom(): void {
     if (this.isFull()) throw this.full();
   }
@@ -154,8 +154,8 @@ const unread = (end: ExecutionEnd): ExecutionEnd => ({
   metadata: { ...end.metadata, resultUnread: true },
 });
 
-/** How long a record may wait for the database before somebody should look, in milliseconds. */
-const longestWaitMs = 30_000;
+/** Time that a record may wait for the database before a warning, in milliseconds. */
+const maxWaitMs = 30_000;
 /** How long a failure counts that may be over, or hits what is synced later alone. */
 const failureCountsMs = 30_000;
 
@@ -169,7 +169,7 @@ export function gradeRecorder(
   if (unable) return { status: 'down', message: `${unable}: calls are refused (recorder_full)` };
   const troubles = [
     now - lastWriteFailureAt < failureCountsMs && 'the journal could not be written a moment ago',
-    oldestMs > longestWaitMs && `records wait for the database for ${Math.round(oldestMs / 1_000)} s`,
+    oldestMs > maxWaitMs && `records wait for the database for ${Math.round(oldestMs / 1_000)} s`,
     damagedLines > 0 && `${damagedLines} lines of the journal could not be read`,
   ].filter((trouble) => trouble !== false);
   return troubles.length > 0 ? { status: 'degraded', message: troubles.join('; ') } : { status: 'up' };

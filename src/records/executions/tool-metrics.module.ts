@@ -60,7 +60,7 @@ const recorderMetrics = [
   }),
 ];
 
-/** @throws Error when another gateway has the journal */
+/** @throws Error if another gateway has the journal */
 async function openRecorder(
   db: DataSource,
   config: AppConfig,

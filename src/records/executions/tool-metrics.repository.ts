@@ -31,7 +31,7 @@ export interface FaultSample {
 
 interface LastUse {
   readonly toolName: string;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly lastUsed: number | null;
 }
 
@@ -47,10 +47,10 @@ export interface FailureGroup {
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
 /** Executions longer than this may be missing from a window that they end in. */
-const longestExecution = '10 minutes';
+const maxExecutionTime = '10 minutes';
 
 /** Between the making of an execution's id and its start; generous. */
-const longestAdmissionMs = 60_000;
+const maxAdmissionMs = 60_000;
 
 /** The durable records of executions. Bounds in time are inclusive; lists begin with the newest. */
 @Injectable()
@@ -68,7 +68,7 @@ export class ToolMetricsRepository {
     await insertBatch(this.db, metrics, directSlot);
   }
 
-  /** The last 24 hours unless told otherwise; a period without calls has the short form. */
+  /** By default the last 24 hours; a period without calls has the short form. */
   async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStatsView> {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
@@ -164,9 +164,9 @@ export class ToolMetricsRepository {
   }
 
   /**
-   * Says that an execution answered wrongly although it came to its end, or takes that back.
+   * Marks a successful execution as semantically failed, or removes the mark.
    * @param reason short; null: none
-   * @returns false when there is no such execution
+   * @returns false if there is no such execution
    */
   async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
     if (!isUuid(id)) return false;
@@ -176,7 +176,7 @@ export class ToolMetricsRepository {
     return (row?.found ?? 0) > 0;
   }
 
-  /** Days (UTC) that ended so many days ago, as a whole. @returns how many executions were deleted */
+  /** Deletes whole days (UTC) that ended `olderThanDays` ago. @returns the number of deleted executions */
   async cleanupOldMetrics(olderThanDays = 30): Promise<number> {
     return new MetricPartitions(this.db).dropBefore(new Date(Date.now() - olderThanDays * dayMs));
   }
@@ -186,13 +186,13 @@ export class ToolMetricsRepository {
    * ones.
    */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
-    return this.select<FaultSample>(sql.selectFaultSamples(), [since, longestExecution]);
+    return this.select<FaultSample>(sql.selectFaultSamples(), [since, maxExecutionTime]);
   }
 
-  /** Those of one tool, the newest of them. */
+  /** The newest executions of one tool. */
   async getFaultSamplesOf(tool: string, since: Date, limit: number): Promise<FaultSample[]> {
     const newest = sql.selectFaultSamples('AND tool_name = $3 ORDER BY recorded_at DESC LIMIT $4');
-    return this.select<FaultSample>(newest, [since, longestExecution, sanitisedText(tool), limit]);
+    return this.select<FaultSample>(newest, [since, maxExecutionTime, sanitisedText(tool), limit]);
   }
 
   /** Errors and timeouts, trials excluded. */
@@ -216,9 +216,9 @@ export class ToolMetricsRepository {
   }
 }
 
-/** Our own ids tell where to look; those of other makers are searched for everywhere. */
+/** Our own ids contain the time, which selects the partition; foreign ids are searched in all partitions. */
 function recordedBetween(id: string): [Date | string, Date | string] {
   const made = timeOfId(id);
   if (made === undefined) return ['-infinity', 'infinity'];
-  return [new Date(made - longestAdmissionMs), new Date(made + longestAdmissionMs)];
+  return [new Date(made - maxAdmissionMs), new Date(made + maxAdmissionMs)];
 }

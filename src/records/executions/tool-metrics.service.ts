@@ -126,7 +126,7 @@ export class ToolMetricsService {
     if (!((await mark()) || (await this.flush().then(mark)))) throw noSuchExecution(id);
   }
 
-  /** The duplicates of the last 24 hours unless told otherwise. */
+  /** Duplicate calls, by default of the last 24 hours. */
   async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<DuplicatesView>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
@@ -165,7 +165,7 @@ export class ToolMetricsService {
     return new Date(Date.now() - this.captureTtlMs);
   }
 
-  /** Nothing that ended before waits for the database any more, unless that is away. */
+  /** Waits until all executions that ended before are committed, unless the database is unavailable. */
   private async flush(): Promise<void> {
     await this.recorder.flush().catch(() => undefined);
   }

@@ -21,7 +21,7 @@ interface Asked extends PromiseWithResolvers<void> {
   readonly request: DrainRequest;
 }
 
-const retry = { firstMs: 100, longestMs: 5_000 };
+const retry = { firstMs: 100, maxMs: 5_000 };
 
 /** Drains the journal for as long as it lasts, backing off while the database is away. */
 export class DrainLoop {
@@ -107,7 +107,7 @@ export interface DrainSink extends RecordSink {
 
 export type StartDrain = (orders: DrainOrders, tell: (news: DrainNews) => void) => RunningDrain;
 
-const restart = { firstMs: 1_000, longestMs: 1_000 };
+const restart = { firstMs: 1_000, maxMs: 1_000 };
 /** On Linux the priority of the calling thread alone: calls come first, their records follow. */
 const politeness = 5;
 

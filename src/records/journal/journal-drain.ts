@@ -38,7 +38,7 @@ export type DrainNews =
   | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 
 /** Chunks of a segment that are read for one batch at most: records may be large. */
-const mostChunks = 8;
+const maxChunks = 8;
 
 interface Segment {
   readonly number: number;
@@ -46,7 +46,7 @@ interface Segment {
   /** Starts and ends read here that are not committed yet: the segment must stay until they are. */
   held: number;
   finished: boolean;
-  /** Segments that say what became of starts here, where that is no record: without them it would be guessed. */
+  /** Segments with the outcomes of starts in this segment that have no record. Without them these would be guessed. */
   readonly explainedIn: Segment[];
 }
 
@@ -55,7 +55,7 @@ interface OpenStart {
   readonly segment: Segment;
 }
 
-/** A record on its way, and where its parts stand. */
+/** A pending record and the positions of its parts. */
 interface Pending {
   readonly record: JournalRecord;
   readonly segments: readonly Segment[];
@@ -112,8 +112,8 @@ export class JournalDrain {
 
   /** @returns whether the end of what is written has been reached */
   private fill(): boolean {
-    for (let chunks = 0; this.pending.length < this.settings.batchSize && chunks < mostChunks; chunks += 1) {
-      // Listed before the segment is read to its end: what is followed by another grows no more.
+    for (let chunks = 0; this.pending.length < this.settings.batchSize && chunks < maxChunks; chunks += 1) {
+      // Listed before reading the segment to its end: a segment with a successor does not grow any more.
       const newest = segmentsIn(this.settings.folder);
       this.current ??= this.openAfter(0, newest);
       if (!this.current) return true;
@@ -243,9 +243,9 @@ export class JournalDrain {
   }
 }
 
-/** A start whose segment is read again without the one that says what became of it would pass for interrupted. */
-function explain(started: Segment, said: Segment): void {
-  if (started === said) return;
-  said.held += 1;
-  started.explainedIn.push(said);
+/** A start that is read again without the segment of its outcome would be recorded as interrupted. */
+function explain(started: Segment, explaining: Segment): void {
+  if (started === explaining) return;
+  explaining.held += 1;
+  started.explainedIn.push(explaining);
 }

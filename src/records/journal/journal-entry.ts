@@ -24,7 +24,7 @@ export interface JournalRecord {
 export interface WrittenEntry {
   /** Records that were complete with this entry since the journal was opened. */
   readonly place: number;
-  /** When it was written, milliseconds since 1970. */
+  /** When it was written, milliseconds since the epoch. */
   readonly at: number;
   readonly entry: JournalEntry;
 }
@@ -36,7 +36,7 @@ const headLength = checksumLength + 1;
 
 /**
  * A line of the journal: `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON: [place, at, entry]>` and a line feed.
- * Damage costs the lines it hits, no more.
+ * Damage affects only the damaged lines.
  * @param entry as JSON
  */
 export function encodeLine(place: number, at: number, entry: string): string {
@@ -44,7 +44,7 @@ export function encodeLine(place: number, at: number, entry: string): string {
   return `${crc32(json).toString(16).padStart(checksumLength, '0')} ${json}\n`;
 }
 
-/** @param line without its line feed. @returns undefined where it is damaged */
+/** @param line without its line feed. @returns undefined if it is damaged */
 export function decodeLine(line: Buffer): WrittenEntry | undefined {
   const json = line.subarray(headLength);
   if (crc32(json) !== checksumOf(line)) return undefined;
@@ -72,7 +72,7 @@ export function splitLines(buffer: Buffer): { readonly lines: Buffer[]; readonly
   return { lines, rest: buffer.subarray(from) };
 }
 
-/** A checksum tells damage; it does not tell what another program wrote. */
+/** The checksum detects damage, but not entries written by another program. */
 function isWritten(value: unknown): value is [place: number, at: number, entry: JournalEntry] {
   if (!Array.isArray(value)) return false;
   const [place, at, entry] = value as unknown[];

@@ -34,7 +34,7 @@ export interface Appended {
 interface Batch extends PromiseWithResolvers<boolean> {
   /** Kept until written, also while the disk is full. */
   readonly kept: Appended[];
-  /** Given up when the write fails: the answer says so. */
+  /** Appended entries, rejected if the write fails. */
   readonly tried: Appended[];
 }
 
@@ -56,7 +56,7 @@ export class JournalWriter {
   private batch: Batch | undefined;
   /** The entries of a failed write that must not be lost. */
   private leftover: Appended[] = [];
-  /** Segments that are written no more and not synced yet. */
+  /** Finished segments that are not synced yet. */
   private full: number[] = [];
   private syncing: Promise<void> | undefined;
   private dirty = false;
@@ -92,7 +92,7 @@ export class JournalWriter {
     this.markWritten();
   }
 
-  /** Whether what is only tried would be written, as far as the last try told. */
+  /** Whether an entry would be accepted, according to the last write. */
   get takesMore(): boolean {
     return !this.closed && !this.tight && !(this.unsynced && this.settings.durability === 'power');
   }
@@ -104,7 +104,7 @@ export class JournalWriter {
     return batch.promise;
   }
 
-  /** The entry is written as soon as it can be. @returns false when that is not yet */
+  /** The entry is written as soon as it can be. @returns false if that is not yet */
   append(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.kept.push(entry);
@@ -112,7 +112,7 @@ export class JournalWriter {
   }
 
   /**
-   * Finds out whether a journal that took no more does so by now, by an entry that means nothing: nobody else may try.
+   * Checks whether a full journal accepts entries again, by writing an empty one while all others are refused.
    */
   async tryAgain(): Promise<void> {
     if (!this.takesMore && !this.closed) await this.tryAppend({ json: '{"id":"-"}', completes: false });

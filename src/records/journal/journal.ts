@@ -22,7 +22,7 @@ export interface JournalSettings {
   readonly drain: StartDrain;
 }
 
-/** News that the owner must hear of; `error` says why. */
+/** Events that the owner must handle; `error` is the reason. */
 export type JournalNews =
   | Exclude<DrainNews, { event: 'settled' | 'removed' }>
   /** `records` newly committed to the database. */
@@ -41,11 +41,11 @@ export interface JournalState {
   readonly oldestMs: number;
   /** On the disk. */
   readonly bytes: number;
-  /** Whether one more entry would be taken, as far as the last try told. */
+  /** Whether an entry would be accepted, according to the last write. */
   readonly takesMore: boolean;
   /** Lines that could not be read since the start. */
   readonly damagedLines: number;
-  /** Milliseconds since 1970; 0: none since the start. */
+  /** Milliseconds since the epoch; 0: none since the start. */
   readonly lastWriteFailureAt: number;
 }
 
@@ -92,7 +92,7 @@ export class Journal<Start extends object, End extends object> {
     }
   }
 
-  /** @param release of the folder's lock; `open` is for everybody else */
+  /** @param release releases the folder's lock. Use `open` instead of this constructor. */
   protected constructor(
     settings: JournalSettings,
     private readonly tell: JournalListener,
@@ -111,7 +111,7 @@ export class Journal<Start extends object, End extends object> {
       replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
     this.drain = settings.drain(
       { folder, batchSize, replayThrough, written: mark.memory, intervalMs },
-      (news) => this.hear(news),
+      (news) => this.onDrainNews(news),
     );
   }
 
@@ -128,14 +128,14 @@ export class Journal<Start extends object, End extends object> {
     return this.writer.bytes;
   }
 
-  /** Finds out whether a journal that took no more does so by now. */
+  /** Checks whether a full journal accepts entries again. */
   tryAgain(): Promise<void> {
     return this.writer.tryAgain();
   }
 
   /**
    * @returns whether the entry is written; it never will be if not
-   * @throws TypeError when it is no JSON
+   * @throws TypeError if it is no JSON
    */
   tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
@@ -145,8 +145,8 @@ export class Journal<Start extends object, End extends object> {
   }
 
   /**
-   * The entry is written as soon as it can be. @returns false when that is not yet
-   * @throws TypeError when it is no JSON
+   * The entry is written as soon as it can be. @returns false if that is not yet
+   * @throws TypeError if it is no JSON
    */
   append(entry: JournalEntry<Start, End>): Promise<boolean> {
     const completes = entry.end !== undefined;
@@ -169,7 +169,7 @@ export class Journal<Start extends object, End extends object> {
     await this.drain.call('flush');
   }
 
-  /** Drains what it can within the time, and says loudly when something is left. */
+  /** Drains as much as possible within the time and logs an error if something is left. */
   async close(withinMs: number): Promise<void> {
     try {
       if (!(await this.writer.close())) throw new Error('The journal cannot be written');
@@ -201,7 +201,7 @@ export class Journal<Start extends object, End extends object> {
     this.completed += 1;
   }
 
-  private hear(news: DrainNews): void {
+  private onDrainNews(news: DrainNews): void {
     if (news.event === 'settled') return this.settle(news);
     if (news.event === 'removed') return this.writer.removed(news.segment);
     if (news.event === 'damaged') this.damagedLines += news.lines;
@@ -211,7 +211,7 @@ export class Journal<Start extends object, End extends object> {
   }
 
   private settle({ place, at }: Settled): void {
-    // A drain that was started again says once more what the one before it had committed.
+    // A restarted drain reports again what its predecessor committed.
     if (place <= this.settled) return;
     this.tell({ event: 'committed', records: place - this.settled });
     this.settled = place;

@@ -13,7 +13,7 @@ export interface SinkSettings {
   readonly queryTimeoutMs: number;
 }
 
-/** Those of the database that everything else works on. */
+/** The tables that the rest of the server reads. */
 export function sinkSettings(
   { options }: DataSource,
   { database }: Pick<AppConfig, 'database'>,

@@ -3,7 +3,7 @@ import type { SpanFinding } from '../../semantic-errors/find-semantic-error.js';
 export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
 export type SpanKind = (typeof spanKinds)[number];
 
-/** Which part of a model call a span is, where that has two: see the table `spans`. */
+/** The part of a model call that a span covers, if the call has two spans (see the table `spans`). */
 export type CallPart = 'whole' | 'outer' | 'inner';
 
 /** A tool that a model asked for. */
@@ -13,7 +13,7 @@ export interface ToolCalled {
   readonly hash: string | null;
 }
 
-/** A message of the role tool that tells of a failure. */
+/** A message with the role `tool` that reports a failure. */
 export interface ToolMessageError {
   readonly tool_name?: string;
   readonly tool_call_id?: string;
@@ -22,7 +22,7 @@ export interface ToolMessageError {
 
 /**
  * A span as the store has it: in the journal as JSON, in the table `spans` by these columns. Absent values are null;
- * times in microseconds since 1970, costs in US dollars.
+ * times in microseconds since the epoch, costs in US dollars.
  */
 export interface SpanRow {
   readonly project: string;

@@ -10,11 +10,11 @@ export type BatchAnalysis = Omit<Analysis, 'issue_count'>;
  * Reads what a model said: JSON, with or without a Markdown fence around it. Spans that it was not asked about are
  * dropped, and every quotation is looked up in its span.
  */
-export function readAnswer(said: string, spans: readonly AnalysedSpan[]): BatchAnalysis {
-  const answer = jsonIn(said);
+export function readAnswer(answerText: string, spans: readonly AnalysedSpan[]): BatchAnalysis {
+  const answer = jsonIn(answerText);
   if (!answer) {
     const empty = { span_analyses: [], correlations: [], recommendations: [] };
-    return { overall_assessment: said, ...empty, _raw_response: said };
+    return { overall_assessment: answerText, ...empty, _raw_response: answerText };
   }
   const asked = new Map(spans.map((span) => [span.span_id, span]));
   return {
@@ -25,7 +25,7 @@ export function readAnswer(said: string, spans: readonly AnalysedSpan[]): BatchA
   };
 }
 
-/** One answer of several: counts are those of the issues that are left, whatever the model counted. */
+/** Merges answers. Counts are recomputed from the remaining issues, not taken from the model. */
 export function merged(answers: readonly BatchAnalysis[], known: ReadonlySet<string>): Analysis {
   const many = answers.length > 1;
   const spans = answers.flatMap(({ span_analyses: found }) => found);
@@ -34,7 +34,9 @@ export function merged(answers: readonly BatchAnalysis[], known: ReadonlySet<str
   const correlations = answers.flatMap((answer) => answer.correlations);
   return {
     overall_assessment: answers
-      .map(({ overall_assessment: said }, index) => (many ? `[Batch ${index + 1}] ${said}` : said))
+      .map(({ overall_assessment: answerText }, index) =>
+        many ? `[Batch ${index + 1}] ${answerText}` : answerText,
+      )
       .join('\n'),
     issue_count: {
       high: issues.filter(({ severity }) => severity === 'high').length,
@@ -50,10 +52,10 @@ export function merged(answers: readonly BatchAnalysis[], known: ReadonlySet<str
 
 const fence = /```(?:json)?\s*([\s\S]*?)```/i;
 
-function jsonIn(said: string): JsonObject | undefined {
-  const fenced = fence.exec(said)?.[1];
-  const braces = said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1);
-  for (const text of [said, fenced, braces]) {
+function jsonIn(answerText: string): JsonObject | undefined {
+  const fenced = fence.exec(answerText)?.[1];
+  const braces = answerText.slice(answerText.indexOf('{'), answerText.lastIndexOf('}') + 1);
+  for (const text of [answerText, fenced, braces]) {
     const value = parsed(text ?? '');
     if (isObject(value)) return value;
   }

@@ -120,7 +120,7 @@ function shown({ input, output, ...span }: AnalysedSpan): object {
   return { ...members, input: cutInput, output: cut(output, spanChars - cutInput.length) };
 }
 
-/** Room for the words that say how much was cut. */
+/** Space for the note about the omitted length. */
 const markChars = 40;
 
 /** The beginning, two thirds, and the end of a text. */

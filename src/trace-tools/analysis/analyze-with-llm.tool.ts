@@ -9,9 +9,9 @@ import { ids, misuse, someSpans, traceTool } from '../trace-tool.js';
 import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis-answer.js';
 import type { SpanAnalyst } from './span-analyst.js';
 
-const mostSpans = 15;
+const maxSpans = 15;
 /** An id that occurs in several traces is each of those spans. */
-const mostOfOneId = 5;
+const maxPerId = 5;
 const timeoutMs = 120_000;
 
 interface Wanted {
@@ -21,7 +21,7 @@ interface Wanted {
 }
 
 interface AnalysisSources {
-  /** Undefined where no language model is configured. */
+  /** Undefined if no language model is configured. */
   readonly analyst: SpanAnalyst | undefined;
   readonly reads: TraceReads;
   /** Takes note of what was found. */
@@ -35,7 +35,7 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
     description:
       'Let a language model judge spans: silent failures under status success, warnings buried in long answers, gradual degradation, wrong tool calls. Use after fetch_spans_summary, on the spans that look odd.',
     properties: {
-      spanIds: ids(`At most ${mostSpans} spans`),
+      spanIds: ids(`At most ${maxSpans} spans`),
       focus: { type: 'string', enum: focuses, default: 'all', description: 'What is looked for first' },
       context: { type: 'string', maxLength: 4_000, description: 'What else is known about the run' },
     },
@@ -44,9 +44,9 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
     openWorld: true,
     upstream: 'The store of spans or the language model',
     answer: async ({ span_ids: asked, focus, context }, project, run) => {
-      const wanted = someSpans(asked, mostSpans, 'analyzed');
+      const wanted = someSpans(asked, maxSpans, 'analyzed');
       if (!analyst) throw new ToolFailure('upstream_unavailable', noLlm);
-      const page = { limit: wanted.length * mostOfOneId, offset: 0 };
+      const page = { limit: wanted.length * maxPerId, offset: 0 };
       const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(analysed);
       const missing = wanted.filter((id) => !spans.some((span) => span.span_id === id));
       if (spans.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);

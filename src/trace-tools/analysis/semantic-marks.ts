@@ -2,12 +2,12 @@ import { Injectable, Logger } from '@nestjs/common';
 import { ExecutionRecorder } from '../../records/executions/execution-recorder.js';
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
-import type { ToldFailure } from '../../records/spans/ingest/failures.js';
+import type { ReportedFailure } from '../../records/spans/ingest/failures.js';
 import type { AnalysedSpan, Analysis } from './analysis-answer.js';
 
-const longestReason = 500;
+const maxReasonLength = 500;
 /** Failures that wait to be looked at: more than these are not kept. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /**
  * Marks executions as semantic failures by what spans tell of them: of tools that say `mark` alone, and only where the span
@@ -16,7 +16,7 @@ const mostWaiting = 10_000;
 @Injectable()
 export class SemanticMarks {
   private readonly logger = new Logger(SemanticMarks.name);
-  private readonly waiting = new Map<string, ToldFailure>();
+  private readonly waiting = new Map<string, ReportedFailure>();
   private isMarking = false;
 
   constructor(
@@ -25,10 +25,10 @@ export class SemanticMarks {
     private readonly recorder: ExecutionRecorder,
   ) {}
 
-  /** Marks what spans say themselves, one execution after the other, while nobody waits for it. */
-  tell(failures: readonly ToldFailure[]): void {
+  /** Marks failures reported by spans in the background, one execution at a time. */
+  add(failures: readonly ReportedFailure[]): void {
     for (const failure of failures) {
-      if (this.waiting.size >= mostWaiting) break;
+      if (this.waiting.size >= maxWaiting) break;
       this.waiting.set(`${failure.executionId} ${failure.keyId}`, failure);
     }
     if (failures.length > 0 && !this.isMarking) void this.markWaiting();
@@ -39,14 +39,14 @@ export class SemanticMarks {
     await this.recorder.catchUp();
     for (const { span_id: id, issues } of analyses) {
       const severe = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
-      const told = spans.find((span) => span.span_id === id && span.execution_id !== null);
-      if (!severe || !told?.execution_id || !told.key_id) continue;
+      const span = spans.find((span) => span.span_id === id && span.execution_id !== null);
+      if (!severe || !span?.execution_id || !span.key_id) continue;
       const reason = `${severe.explanation}: ${severe.data_snippet}`;
-      await this.mark({ executionId: told.execution_id, keyId: told.key_id, reason });
+      await this.mark({ executionId: span.execution_id, keyId: span.key_id, reason });
     }
   }
 
-  /** Those that the database does not take now are tried again with the next ones. */
+  /** Stores the waiting marks; those that fail are retried with the next ones. */
   private async markWaiting(): Promise<void> {
     this.isMarking = true;
     try {
@@ -66,11 +66,11 @@ export class SemanticMarks {
     }
   }
 
-  private async mark({ executionId: id, keyId, reason }: ToldFailure): Promise<void> {
+  private async mark({ executionId: id, keyId, reason }: ReportedFailure): Promise<void> {
     const execution = await this.metrics.getExecution(id);
     if (!execution || execution.semanticFailure !== null || execution.status !== 'success') return;
     const { semanticErrors } = this.registry.find(execution.toolName)?.definition ?? {};
     if (semanticErrors !== 'mark' || execution.metadata.keyId !== keyId) return;
-    await this.metrics.markSemanticFailure(id, reason.slice(0, longestReason));
+    await this.metrics.markSemanticFailure(id, reason.slice(0, maxReasonLength));
   }
 }

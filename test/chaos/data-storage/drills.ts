@@ -45,14 +45,14 @@ export async function meetFault(
   };
   await Promise.all(Array.from({ length: Math.min(lanes, count) }, lane));
   const arrivals = await rig.arrivals();
-  const mostMs = times.deadlineMs + rig.graceMs();
+  const maxMs = times.deadlineMs + rig.graceMs();
   const problems = endings.flatMap(({ query, kind, tries, tookMs }) => {
     const arrived = arrivals.get(query) ?? 0;
     const wrong = [
       kind !== fault.kind && kind !== fault.orKind && `ended as ${kind}`,
       tries > fault.tries && `${tries} tries`,
       arrived > fault.tries && `${arrived} requests arrived`,
-      tookMs > mostMs && `took ${tookMs.toFixed(0)} ms of ${mostMs.toFixed(0)}`,
+      tookMs > maxMs && `took ${tookMs.toFixed(0)} ms of ${maxMs.toFixed(0)}`,
     ];
     return wrong.filter((each) => each !== false).map((each) => `${query}: ${each}`);
   });

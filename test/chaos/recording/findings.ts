@@ -1,7 +1,7 @@
 import type { Finding } from './drills.js';
 
 /** The database is back, or the next gateway ready: so long may the backlog take on a quiet machine. */
-const mostDrainSecondsWhenQuiet = 10;
+const maxDrainSecondsWhenQuiet = 10;
 
 export function lineOf({ drill, rounds, verdict, drainSeconds, figures }: Finding): string {
   const { calls, acknowledged, refused, interrupted, lost, doubled, wrong, phantom } = verdict;
@@ -16,14 +16,14 @@ export function lineOf({ drill, rounds, verdict, drainSeconds, figures }: Findin
 /** Nothing lost, doubled or changed, the backlog gone in time, and calls answered while something was away. */
 export function isClean(
   { verdict, drainSeconds, figures }: Finding,
-  mostDrainSeconds = mostDrainSecondsWhenQuiet,
+  maxDrainSeconds = maxDrainSecondsWhenQuiet,
 ): boolean {
   const { acknowledged, lost, doubled, wrong, phantom } = verdict;
   const faults = lost + doubled + wrong + phantom;
   return (
     acknowledged > 0 &&
     faults === 0 &&
-    drainSeconds < mostDrainSeconds &&
+    drainSeconds < maxDrainSeconds &&
     (figures['fewestAnsweredMeanwhile'] ?? 1) > 0
   );
 }

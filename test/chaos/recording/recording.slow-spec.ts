@@ -13,7 +13,7 @@ import { isClean, lineOf } from './findings.js';
 /** The same each time: what is new is for `npm run chaos -- recording` to find. */
 const seed = Number(process.env['CHAOS_SEED'] ?? 20_779);
 /** The drain backs off for up to 5 s, and the machine has other things to do. */
-const mostDrainSeconds = 60;
+const maxDrainSeconds = 60;
 
 /** real: the built server, its tools, its PostgreSQL, TCP, the disk; nothing is mocked. */
 describe(`the short form of the recording's chaos, seed ${seed}`, () => {
@@ -39,5 +39,5 @@ describe(`the short form of the recording's chaos, seed ${seed}`, () => {
 });
 
 function expectClean(finding: Finding): void {
-  expect(isClean(finding, mostDrainSeconds) ? 'clean' : lineOf(finding)).toBe('clean');
+  expect(isClean(finding, maxDrainSeconds) ? 'clean' : lineOf(finding)).toBe('clean');
 }

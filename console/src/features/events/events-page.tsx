@@ -17,7 +17,7 @@ const route = getRouteApi('/shell/events');
 
 type Search = ReturnType<typeof eventsSearch>;
 
-/** A person reads no more at once; the others come by a button. */
+/** Rows rendered at first; a button loads more. */
 const pageSize = 200;
 
 const tones: Readonly<Record<string, Tone>> = {
@@ -30,7 +30,6 @@ const tones: Readonly<Record<string, Tone>> = {
   'circuit.closed': 'good',
   gap: 'warn',
 };
-/** The types in words. */
 const typeNames: Readonly<Record<Happening['type'], string>> = {
   'tool.crashed': 'crashed',
   'tool.degraded': 'degraded',
@@ -76,13 +75,13 @@ const columns: readonly Column<Happening>[] = [
     name: 'What happened',
     cell: ({ type, message }) =>
       type === 'circuit.half_opened'
-        ? `A few calls try it again. It was opened because: ${message}`
+        ? `A few trial calls are allowed. It was opened because: ${message}`
         : message,
   },
   { name: 'By', cut: true, cell: ({ data }) => member(data, 'by') },
 ];
 
-/** Events of tools as they happen, and those before. */
+/** Past and live events of tools. */
 export function EventsPage(): ReactNode {
   const search = route.useSearch();
   const { query, happenings } = useEventLog();
@@ -109,8 +108,8 @@ export function EventsPage(): ReactNode {
           <Loaded query={query}>{() => <Events rows={wanted} isFiltered={happenings.length > 0} />}</Loaded>
         </Card>
         <Muted>
-          As the server that answered you remembers them: the latest 1,000 since its start. Each replica tells
-          what happens to its own processes and circuits.
+          The latest 1,000 events since the start of the server that answered. Each replica reports the events
+          of its own processes and circuits.
         </Muted>
       </Stack>
     </Page>
@@ -144,17 +143,17 @@ const isWanted =
   (event: Happening): boolean =>
     (since === undefined || event.timestamp >= since) &&
     (until === undefined || event.timestamp <= until) &&
-    // Missing events may have been of any tool.
+    // A gap passes all filters, because the missing events may belong to any tool.
     (event.type === 'gap' ||
       ((type === undefined || event.type === type) &&
         (tool === undefined || event.tool.toLowerCase().includes(tool.toLowerCase()))));
 
-const said: Readonly<Record<Connection, string>> = {
+const connectionTexts: Readonly<Record<Connection, string>> = {
   live: 'following',
   connecting: 'connecting …',
-  paused: 'paused while nobody looks',
-  lost: 'not connected: what happens now comes when the server answers',
-  off: 'not following: your key may not',
+  paused: 'paused while the page is hidden',
+  lost: 'disconnected: new events appear when the server answers again',
+  off: 'not following: your API key lacks the permission',
 };
 
 function Following({ count, isPaused }: { readonly count: number; readonly isPaused: boolean }): ReactNode {
@@ -163,7 +162,7 @@ function Following({ count, isPaused }: { readonly count: number; readonly isPau
     <Row>
       <Muted>{counted(count, 'event')}</Muted>
       <span role="status">
-        <Muted>{isPaused && connection === 'live' ? 'stands still' : said[connection]}</Muted>
+        <Muted>{isPaused && connection === 'live' ? 'paused' : connectionTexts[connection]}</Muted>
       </span>
     </Row>
   );
@@ -178,9 +177,9 @@ function Events({ rows, isFiltered }: EventsProps): ReactNode {
   const [shown, setShown] = useState(pageSize);
   if (rows.length === 0) {
     return (
-      <Empty title={isFiltered ? 'No event fits these filters' : 'Nothing has happened yet'}>
+      <Empty title={isFiltered ? 'No events match these filters' : 'No events yet'}>
         {!isFiltered && (
-          <p>No tool has crashed, changed its grade or been cut off since the server was started.</p>
+          <p>No tool has crashed, changed its grade or opened its circuit since the server started.</p>
         )}
       </Empty>
     );

@@ -6,13 +6,13 @@ import { counted } from '../../lib/format.js';
 import { useTopic } from '../../lib/live.js';
 import { emptyRing, type LogRing, withLines } from '../../lib/log-ring.js';
 
-/** An event of a tool, or what is said about the list itself where something is missing in it. */
+/** An event of a tool, or a gap in the list of events. */
 export type Happening = Omit<EventView, 'type'> & { readonly type: EventView['type'] | 'gap' };
 
-/** As many as the server keeps. */
+/** Number of events that the server keeps. */
 const most = 1_000;
-/** After a gap comes all that the server keeps: what is said of the gap has room beside it. */
-const mostHeard = 2 * most;
+/** Twice the server's number, because all of its events are appended after a gap. */
+const maxEvents = 2 * most;
 
 interface EventLog {
   readonly query: UseQueryResult<readonly EventView[]>;
@@ -27,9 +27,9 @@ export function useEventLog(): EventLog {
     queryKey: ['happenings'],
     queryFn: async ({ signal }) => (await ask(getEvents({ query: { limit: most }, signal }))).data,
   });
-  const [heard, setHeard] = useState<LogRing<Happening>>(emptyRing);
-  useTopic('events', (event) => setHeard((old) => withLines(old, [happeningIn(event)], mostHeard)));
-  const happenings = useMemo(() => inOrder([...(query.data ?? []), ...heard.lines]), [query.data, heard]);
+  const [live, setLive] = useState<LogRing<Happening>>(emptyRing);
+  useTopic('events', (event) => setLive((old) => withLines(old, [happeningIn(event)], maxEvents)));
+  const happenings = useMemo(() => inOrder([...(query.data ?? []), ...live.lines]), [query.data, live]);
   return { query, happenings };
 }
 

@@ -13,7 +13,7 @@ interface ExecutionListProps {
   readonly rows: readonly ExecutionView[];
   readonly hasMore: boolean;
   readonly isBusy: boolean;
-  /** Those that were asked for last did not come. */
+  /** Whether the last page failed to load. */
   readonly error: Error | null;
   readonly onMore: () => void;
   readonly selected: string | undefined;
@@ -34,7 +34,7 @@ const classes: Readonly<Record<string, string | undefined>> = {
   'In / out': `${css.sizes} ${shared.number}`,
 };
 
-/** As many executions as were loaded; only those in sight are drawn. */
+/** The loaded executions; only visible rows are rendered. */
 export function ExecutionList(props: ExecutionListProps): ReactNode {
   const { rows, hasMore, isBusy, error, onMore, selected, onSelect } = props;
   const frame = useRef<HTMLDivElement>(null);

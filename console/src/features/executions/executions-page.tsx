@@ -105,7 +105,7 @@ export function ExecutionsPage(): ReactNode {
 
 const NoExecutions = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
   isFiltered ? (
-    <Empty title="No execution fits these filters" />
+    <Empty title="No executions match these filters" />
   ) : (
     <Empty title="No tool was called yet">
       <p>

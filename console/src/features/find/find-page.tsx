@@ -44,7 +44,7 @@ async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
 const spansOf = (kind: FoundIdView['kind'], id: string): string =>
   `/api/v1/spans?${kind}_ids=${encodeURIComponent(id)}`;
 
-/** Leads to whatever has an id: an execution, an investigation, the executions of a run, request, session or user, or spans. */
+/** Finds an id: an execution, an investigation, spans, or the executions of a run, request, session or user. */
 export function FindPage(): ReactNode {
   const { id = '' } = route.useSearch();
   const query = useQuery({

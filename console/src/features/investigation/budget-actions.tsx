@@ -70,7 +70,7 @@ function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
   );
 }
 
-/** As typed, by tool; `*` stands for all tools without a limit of their own. */
+/** Limits as typed, by tool; `*` applies to tools without a limit of their own. */
 type Typed = Readonly<Record<string, string>>;
 const everyTool = '*';
 
@@ -120,7 +120,7 @@ function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
   );
 }
 
-/** @returns undefined where nothing was typed */
+/** @returns undefined if nothing was typed */
 function changesIn(typed: Typed): RaiseBudgetBody | undefined {
   const given = Object.entries(typed).filter(([, text]) => text.trim() !== '');
   if (given.length === 0) return undefined;

@@ -24,7 +24,7 @@ const columns: readonly Column<ToolBudgetView>[] = [
   { name: 'Left', cell: (budget) => <Left budget={budget} /> },
 ];
 
-/** The bar says what the number beside it says, to the eye. */
+/** A visual form of the number beside it, hidden from screen readers. */
 function Left({ budget: { limit, used, remaining } }: { readonly budget: ToolBudgetView }): ReactNode {
   if (remaining === null) return <Muted>as many as it likes</Muted>;
   const share = limit === 0 ? 1 : Math.min(1, used / limit);

@@ -4,7 +4,7 @@ interface BudgetSums {
   readonly calls: number;
   /** Tools that this investigation may not call any more. */
   readonly spent: readonly string[];
-  /** The tool that is nearest to its limit; undefined where none has one. */
+  /** The tool that is nearest to its limit; undefined if none has one. */
   readonly nearest: ToolBudgetView | undefined;
 }
 

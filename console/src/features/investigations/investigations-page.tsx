@@ -103,7 +103,7 @@ function Investigations({ all, search: { q, spent } }: InvestigationsProps): Rea
   }
   if (rows.length === 0) {
     return (
-      <Empty title={`None of ${counted(all.length, 'investigation')} fits these filters`}>
+      <Empty title={`None of ${counted(all.length, 'investigation')} matches these filters`}>
         {q !== undefined && (
           <p>
             <Link to="/find" search={{ id: q }}>

@@ -70,13 +70,13 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
 
 interface AttentionProps {
   readonly dashboard: DashboardView;
-  /** Nothing was called yet: that all is well says nothing. */
+  /** Whether there were no calls yet, so that "all healthy" would be misleading. */
   readonly isFresh: boolean;
 }
 
-/** The tools that are not well, the worst first. */
+/** Tools that need attention, worst first. */
 function Attention({ dashboard, isFresh }: AttentionProps): ReactNode {
-  // A tool without a grade is nothing to worry about.
+  // Tools without a grade need no attention.
   const attention = dashboard.toolsNeedingAttention
     .filter(({ status }) => worst.includes(status))
     .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || a.successRate - b.successRate);
@@ -103,7 +103,7 @@ function Attention({ dashboard, isFresh }: AttentionProps): ReactNode {
   );
 }
 
-/** The tools that cannot start, by name, with what hinders them: nobody calls them any more, so no grade tells of it. */
+/** Tools that cannot start, with the reason. Without calls they have no grade that would show it. */
 function useBroken(): ReadonlyMap<string, string> {
   const { data = [] } = useQuery(customToolsQuery);
   const broken = data.filter(({ status }) => status === 'error');

@@ -1,7 +1,7 @@
 import type { HealthReasonView } from '../../lib/api.js';
 import { counted, duration, percent } from '../../lib/format.js';
 
-/** A rule of the grading with its figure and limit, as a person would say it: "success 85 % (limit 95 %)". */
+/** A grading rule with its value and threshold: "success 85 % (limit 95 %)". */
 export function reasonText({ rule, figure, threshold }: HealthReasonView): string {
   switch (rule) {
     case 'success_rate':

@@ -3,7 +3,7 @@ import { nextVersion } from '../../lib/next-version.js';
 
 export type Draft = Partial<CreatePlaybookBody>;
 
-/** The next version with everything that its author wrote, but for what was said of this one. */
+/** A draft of the next version with the author's fields, without the status and figures of this version. */
 export function draftOf(playbook: PlaybookView): Draft {
   const { playbook_id, version, name, description, signals, aliases, labels, content } = playbook;
   const optional = {

@@ -22,14 +22,14 @@ interface PlaybookEditorProps {
   readonly title: string;
   readonly about: string;
   readonly initial: Draft;
-  /** Its id is given and cannot change. */
+  /** Whether the playbook exists already, so that its id cannot change. */
   readonly isKnown: boolean;
-  /** The search that should find it. */
+  /** The search that the playbook should match. */
   readonly search: PlaybookSearch;
   readonly onSaved: (stored: PlaybookCreatedView) => void;
 }
 
-/** A new version as it is written; what is saved is its text as JSON. */
+/** An editor for a new version of a playbook. The draft is kept as JSON text. */
 export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   const { title, about, initial, isKnown, search, onSaved } = props;
   const written = useDraft(`playbook ${initial.playbook_id ?? ''}`, JSON.stringify(initial, null, 2));
@@ -45,7 +45,7 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   if (!permitted)
     return (
       <Page name={title}>
-        <Empty title="Your key may not write playbooks" />
+        <Empty title="Your API key lacks the scope playbooks:write" />
       </Page>
     );
   const actions = (
@@ -88,7 +88,7 @@ function useSaving(text: string, onSaved: (stored: PlaybookCreatedView) => void)
   return useMutation({
     mutationFn: () => sendExactly<PlaybookCreatedView>(actOf(text)),
     onSuccess: async (stored) => {
-      // The screen that comes next shows where the new version stands, not where the old one stood.
+      // Refetch before leaving, so that the next screen ranks the new version and not the old one.
       await client.invalidateQueries({ queryKey: ['playbooks'] });
       onSaved(stored);
     },

@@ -19,7 +19,7 @@ const forms: Readonly<Record<Form, TextForm<Content>>> = {
 };
 const formOf = (content: Content): Form => (typeof content === 'object' ? 'json' : 'text');
 
-/** The procedure: text as its executor reads it, or an object. A broken object is no procedure, and the server says so. */
+/** The procedure: text for its executor, or an object. Malformed JSON is rejected by the server. */
 export function ProcedureField({ draft, onChange, problems }: PlaybookFieldsProps): ReactNode {
   const { content } = draft;
   const [chosen, setChosen] = useState(formOf(content));

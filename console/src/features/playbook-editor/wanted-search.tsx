@@ -17,7 +17,7 @@ interface WantedSearchProps extends Pick<PlaybookFieldsProps, 'draft' | 'onChang
 }
 
 /** A signal or another name has no more letters. */
-const longestPhrase = 200;
+const maxPhraseLength = 200;
 
 const lists = { signals: 'Add to signals', aliases: 'Add to also called' } as const;
 
@@ -41,7 +41,7 @@ export function WantedSearch({ search, draft, onChange }: WantedSearchProps): Re
             ['Words it lacks', missing.length > 0 && <Tags key="missing" words={missing} />],
           ]}
         />
-        {q.length <= longestPhrase && (
+        {q.length <= maxPhraseLength && (
           <Row>
             {(['signals', 'aliases'] as const).map((list) => (
               <Button

@@ -66,8 +66,8 @@ const WhenItFits = ({ playbook }: { readonly playbook: PlaybookView }): ReactNod
 );
 
 function labelsOf({ labels }: PlaybookView): string[] {
-  const said = Object.entries(labels).map(([name, values]) => `${name}: ${[values].flat().join(', ')}`);
-  return said.length === 0 ? ['any situation'] : said;
+  const texts = Object.entries(labels).map(([name, values]) => `${name}: ${[values].flat().join(', ')}`);
+  return texts.length === 0 ? ['any situation'] : texts;
 }
 
 const Origin = ({ playbook }: { readonly playbook: PlaybookView }): ReactNode => (

@@ -40,7 +40,7 @@ const columns: readonly Column<ListedPlaybookView>[] = [
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
-/** The latest version of every playbook, whatever its status. */
+/** The latest version of every playbook, with any status. */
 export function PlaybookList(): ReactNode {
   const navigate = useNavigate();
   const list = useInfiniteQuery({

@@ -135,7 +135,7 @@ const keptOutBy: Column<Candidate> = {
   name: 'Kept out by',
   cell: ({ removed_by: by }) => by !== null && <Badge state={removalNames[by]} tone="warn" />,
 };
-/** Beside a peek, which says the rest. */
+/** Columns beside the details panel. */
 const shortColumns: readonly Column<Candidate>[] = [playbook, confidence, keptOutBy];
 const keptOutColumns: readonly Column<Candidate>[] = [
   ...shortColumns,
@@ -161,7 +161,7 @@ const CandidateLink = ({ id }: { readonly id: string }): ReactNode => (
   </Link>
 );
 
-/** Playbooks that share no word with the query: there is nothing more to say of each. */
+/** Playbooks that share no word with the query, listed without details. */
 const Strangers = ({ ids }: { readonly ids: readonly string[] }): ReactNode => (
   <Card title={`Nothing in common with the query: ${number(ids.length)}`}>
     <Row>
@@ -178,7 +178,7 @@ interface UnlistedProps {
   readonly onAsk: (id: string | undefined) => void;
 }
 
-/** An answer explains so many; each of the others can be asked for. */
+/** A note that further playbooks are not explained, with a field to request the explanation of one. */
 const Unlisted = ({ count, id, onAsk }: UnlistedProps): ReactNode => (
   <Note>
     <Row>

@@ -12,7 +12,7 @@ import { FilesEditor } from './files-editor.js';
 
 const route = getRouteApi('/shell/tools/new');
 
-/** The templates that the server brings, and the one that was chosen. */
+/** A template picker and an editor for the files of the selected template. */
 export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolView) => void }): ReactNode {
   const { template: wanted, file } = route.useSearch();
   const change = useChange<ReturnType<typeof registerSearch>>();
@@ -21,7 +21,7 @@ export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolV
     <Loaded query={templates}>
       {(data) => {
         const template = data.find(({ name }) => name === wanted) ?? data[0];
-        if (!template) return <Empty title="This server brings no templates" />;
+        if (!template) return <Empty title="This server has no templates" />;
         return (
           <Stack>
             <Modes

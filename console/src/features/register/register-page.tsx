@@ -11,7 +11,7 @@ const route = getRouteApi('/shell/tools/new');
 
 const names = { path: 'a program', template: 'a template', mcp: 'an MCP server', json: 'tool.json' } as const;
 
-/** Makes a tool of a template, of a program, of an MCP server, or of what a tool.json says. */
+/** Registers a tool from a template, a program, an MCP server or a tool.json. */
 export function RegisterPage(): ReactNode {
   const { from = 'path' } = route.useSearch();
   const navigate = route.useNavigate();

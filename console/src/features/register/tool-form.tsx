@@ -55,10 +55,10 @@ export function ToolForm({ tool, onChange, problems, isServer, isKnown }: ToolFo
         />
       )}
       <CommandField tool={tool} onChange={onChange} wrong={wrong('command', 'args')} isServer={isServer} />
-      {fields.map(({ name, ...said }) => (
+      {fields.map(({ name, ...field }) => (
         <TextField
           key={name}
-          {...said}
+          {...field}
           value={tool[name] ?? ''}
           wrong={wrong(name)}
           onText={(value) => onChange({ [name]: value || undefined })}

@@ -9,11 +9,11 @@ export interface Attempt {
   readonly body: string | Blob;
 }
 
-/** A call of what is tried. */
+/** A call of the tool in a dry run. */
 export interface TrialCall {
-  /** JSON text: it goes out as it is written. */
+  /** JSON text, sent unchanged. */
   readonly input: string;
-  /** Of an MCP server: which of its tools. */
+  /** Name of the tool, for an MCP server. */
   readonly tool?: string | undefined;
 }
 

@@ -33,7 +33,7 @@ export function ReplayPage(): ReactNode {
       <NeedsScope
         scope="tools:admin"
         title="A replay shows and runs what somebody else has sent"
-        why="It is for whoever may change the tool: the scope is tools:admin."
+        why="Replaying requires the scope tools:admin."
       >
         <Loaded query={execution}>{(data) => <WithPayload execution={data} />}</Loaded>
       </NeedsScope>

@@ -22,7 +22,7 @@ export const AboutTab = (): ReactNode => (
 );
 
 const databases = {
-  embedded: 'PostgreSQL that the server brings along, in its data directory',
+  embedded: 'Embedded PostgreSQL in the data directory',
   own: 'PostgreSQL of yours (DATABASE_URL)',
 } as const;
 

@@ -1,6 +1,6 @@
 import { localTime, utcTime } from '../../lib/local-time.js';
 
-/** A key's name and limits, as the server has them; null: none. */
+/** A key's name and limits as the API returns them; null: unlimited. */
 interface Limits {
   readonly name: string;
   readonly tools: string[] | null;
@@ -9,16 +9,16 @@ interface Limits {
   readonly expiresAt: string | null;
 }
 
-/** The same as a person types them. */
+/** The name and limits as text of the form's inputs. */
 export interface KeyFields {
   readonly name: string;
   /** Separated by commas or white space; empty: all. */
   readonly tools: string;
   readonly projects: string;
-  /** Digits; empty: any number. */
+  /** Digits; empty: unlimited. */
   readonly calls: string;
   readonly per: 'second' | 'minute';
-  /** Of an input of the type datetime-local; empty: never. */
+  /** Value of a datetime-local input; empty: never. */
   readonly expires: string;
 }
 
@@ -53,7 +53,7 @@ export const limitsIn = ({ name, tools, projects, calls, per, expires }: KeyFiel
   expiresAt: expires === '' ? null : utcTime(expires),
 });
 
-/** The changes of a key alone: a limit that stays is not sent, for one that is over would be refused. */
+/** Only the changed fields: sending back an expiry in the past would be rejected. */
 export function changesOf(key: Limits, fields: KeyFields): Partial<Limits> {
   const before = new Map(Object.entries(limitsIn(fieldsOf(key))));
   const isNew = ([name, value]: [string, unknown]): boolean =>

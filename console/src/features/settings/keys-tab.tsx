@@ -22,17 +22,17 @@ const route = getRouteApi('/shell/settings/keys');
 
 type Search = ReturnType<typeof keysSearch>;
 
-/** Keys that let agents, pipelines and dashboards in: for callers with the scope `admin`. */
+/** Lists API keys and creates new ones. Requires the scope `admin`. */
 export function KeysTab(): ReactNode {
   const { userId, scopes, anonymous } = useSession();
   return (
     <NeedsScope
       scope="admin"
-      title="Keys are for whoever has the scope admin"
+      title="API keys require the scope admin"
       why={
         anonymous || scopes.includes('admin')
-          ? 'A key lets somebody in: who makes them is asked for one of their own first, such as the operator’s.'
-          : `You are signed in as ${userId}, by a key that has other scopes.`
+          ? 'Sign in with an API key before you create others, for example with the operator’s key.'
+          : `You are signed in as ${userId}, with an API key that lacks this scope.`
       }
     >
       <Keys />
@@ -40,7 +40,7 @@ export function KeysTab(): ReactNode {
   );
 }
 
-/** So many columns have room beside a key that is looked at. */
+/** Number of columns that fit beside the details of a key. */
 const besidePeek = 3;
 
 const columns: readonly Column<KeyView>[] = [
@@ -66,7 +66,7 @@ const columns: readonly Column<KeyView>[] = [
   },
 ];
 
-/** "100 calls a minute, 2 tools": which ones stands beside the list. */
+/** A summary such as "100 calls a minute, 2 tools". The details list the names. */
 const limitsText = ({ tools, projects, rate }: KeyView): string =>
   [
     rate && `${number(rate.calls)} calls a ${rate.per}`,
@@ -115,9 +115,7 @@ function Keys(): ReactNode {
           </Loaded>
         </Panel>
       </Beside>
-      <Muted>
-        The operator’s own key (ADMIN_API_KEY, or admin.key in the data directory) is not among them.
-      </Muted>
+      <Muted>The operator’s own key (ADMIN_API_KEY, or admin.key in the data directory) is not listed.</Muted>
       {search.make && <MakeKey onClose={() => change({ make: undefined })} />}
     </Stack>
   );
@@ -133,12 +131,12 @@ interface KeyTableProps {
 function KeyTable({ all, rows, selected, onSelect }: KeyTableProps): ReactNode {
   if (all.length === 0) {
     return (
-      <Empty title="No key was made yet">
-        <p>Make one for each agent, pipeline or dashboard, with the scopes that it needs and no more.</p>
+      <Empty title="No API keys yet">
+        <p>Create one for each agent, pipeline or dashboard, with only the scopes that it needs.</p>
       </Empty>
     );
   }
-  if (rows.length === 0) return <Empty title="No key fits these filters" />;
+  if (rows.length === 0) return <Empty title="No API keys match these filters" />;
   return (
     <Table
       label="Keys"

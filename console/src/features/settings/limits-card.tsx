@@ -6,18 +6,18 @@ import { type Column, Table } from '../../ui/table.js';
 
 type Limit = readonly [variable: string, value: number];
 
-/** Each cap in plain words, and how its figure is said. */
-const known: Readonly<Record<string, readonly [about: string, said: (value: number) => string]>> = {
+/** The limits' labels and the formats of their values. */
+const known: Readonly<Record<string, readonly [about: string, format: (value: number) => string]>> = {
   INVESTIGATION_CALLS_PER_TOOL: [
     'Calls of one tool in an investigation',
     (value) => (value === 0 ? 'no limit' : number(value)),
   ],
-  CUSTOM_TOOLS_DEFAULT_TIMEOUT: ['Time of a call, where its tool says nothing', duration],
+  CUSTOM_TOOLS_DEFAULT_TIMEOUT: ['Default timeout of a call', duration],
   TOOL_INPUT_MAX_BYTES: ['Input of a call', bytes],
   CUSTOM_TOOLS_MAX_OUTPUT_BYTES: ['Answer of a tool', bytes],
   CUSTOM_TOOLS_MAX_QUEUE: ['Calls that wait for one tool', number],
   CUSTOM_TOOLS_MAX_PROCESSES: ['Processes of all tools together', number],
-  BUNDLE_MAX_BYTES: ['Files that a tool brings along', (value) => (value === 0 ? 'none' : bytes(value))],
+  BUNDLE_MAX_BYTES: ['Uploaded files of a tool', (value) => (value === 0 ? 'none' : bytes(value))],
   METRICS_RETENTION_DAYS: ['Executions are kept', (value) => counted(value, 'day')],
   SPANS_RETENTION_DAYS: ['Spans are kept', (value) => counted(value, 'day')],
 };

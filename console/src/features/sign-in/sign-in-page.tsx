@@ -8,7 +8,7 @@ const route = getRouteApi('/sign-in');
 export function SignInPage(): ReactNode {
   const { to } = route.useSearch();
   const navigate = useNavigate();
-  // Only addresses of this console are led to: a link from elsewhere must not choose where a signed-in person lands.
+  // Only paths of this console are allowed, to prevent open redirects.
   const target = to?.startsWith('/console/') === true ? to : '/console/';
   return (
     <main className={css.page}>

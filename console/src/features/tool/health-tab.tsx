@@ -58,7 +58,7 @@ const ruleNames: Readonly<Record<HealthReasonView['rule'], string>> = {
   avg_latency: 'Average time',
 };
 
-function said({ rule, figure, threshold }: HealthReasonView): readonly [figure: string, limit: string] {
+function describe({ rule, figure, threshold }: HealthReasonView): readonly [figure: string, limit: string] {
   if (rule === 'success_rate') return [percent(figure), `at least ${percent(threshold)}`];
   if (rule === 'avg_latency') return [duration(figure), `at most ${duration(threshold)}`];
   return [number(figure), `at least ${number(threshold)}`];
@@ -72,7 +72,7 @@ interface RuleRow {
   readonly since: string | null;
 }
 
-/** The rules that lowered the grade, then the figures of those that did not, then what is not graded: too few calls tell nothing. */
+/** Rules that lowered the grade first, then those that did not, then those not graded because of too few calls. */
 function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
   const plain = (rule: string, figure: string): RuleRow => ({
     ...{ rule, figure, limit: 'not graded', grade: null, since: null },
@@ -85,7 +85,7 @@ function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
         : [{ rule: ruleNames[rule], figure, limit: 'kept', grade: 'healthy', since: null }];
   return [
     ...why.map((reason) => {
-      const [figure, limit] = said(reason);
+      const [figure, limit] = describe(reason);
       return { rule: ruleNames[reason.rule], figure, limit, grade: status, since: reason.since };
     }),
     ...(report.totalCalls === 0

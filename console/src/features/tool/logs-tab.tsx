@@ -20,7 +20,7 @@ export const LogsTab = (): ReactNode => (
   <NeedsScope
     scope="tools:admin"
     title="What a tool writes may hold secrets"
-    why="Its log is for whoever may change it: the scope is tools:admin."
+    why="The log requires the scope tools:admin."
   >
     <Logs />
   </NeedsScope>

@@ -130,7 +130,7 @@ const descriptionOf = ({ approved, listed }: McpToolView): string => {
   return typeof description === 'string' ? marked(description) : '';
 };
 
-/** Shows characters that nobody sees by their code; not what joins emoji. */
+/** Shows invisible characters by their code, except emoji joiners. */
 const marked = (text: string): string =>
   text.replace(
     /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/gu,

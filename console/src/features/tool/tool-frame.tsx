@@ -99,7 +99,7 @@ const Server = ({ of: tool }: { readonly of: string }): ReactNode => (
   </Link>
 );
 
-/** A tool whose calls do not pass says so on each of its screens. */
+/** A notice on every screen of a tool whose circuit is not closed. */
 const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: CircuitView }): ReactNode => (
   <Note tone={state === 'open' ? 'bad' : 'warn'}>
     <Row>
@@ -111,7 +111,7 @@ const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: Circ
   </Note>
 );
 
-/** The tools that somebody may have meant who asked for one that is not there. */
+/** Suggestions for an unknown tool name. */
 function Meant({ name }: { readonly name: string }): ReactNode {
   const { data: tools = [] } = useQuery(toolsQuery);
   const names = nearest(

@@ -129,7 +129,7 @@ export function ToolsPage(): ReactNode {
             {(data) => {
               const rows = wantedRows(toolRows(data, custom, health?.tools ?? {}, circuits), search);
               return rows.length === 0 ? (
-                <Empty title={data.length === 0 ? 'No tool is registered' : 'No tool fits these filters'} />
+                <Empty title={data.length === 0 ? 'No tools registered' : 'No tools match these filters'} />
               ) : (
                 <Table
                   label="Tools"

@@ -47,7 +47,7 @@ export class LatencyHistogram {
     return 0;
   }
 
-  /** Executions that took at least so many milliseconds. */
+  /** Number of executions that took at least `thresholdMs`. */
   countFrom(thresholdMs: number): number {
     let count = 0;
     for (let bucket = bucketCount - 1; bucket >= 0 && (middles[bucket] ?? 0) >= thresholdMs; bucket -= 1) {

@@ -1,4 +1,4 @@
-/** The value with so many decimal places, an exact tie rounded to the even digit. */
+/** Rounds to a number of decimal places, with exact ties to the even digit. */
 export function rounded(value: number, digits: number): number {
   const scaled = value * 10 ** digits;
   const whole = Math.round(scaled);

@@ -20,7 +20,7 @@ export interface ToolFigures {
   readonly semanticFailureCount: number;
   /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
   readonly callerErrors: number;
-  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since 1970. */
+  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since the epoch. */
   readonly firstMs: number;
 }
 
@@ -173,7 +173,7 @@ export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string |
 /** Each divides a day, or is some. */
 const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
 const fewPoints = 120;
-const mostPoints = 1_500;
+const maxPoints = 1_500;
 
 /**
  * The buckets that cover a period; without a width one that makes some hundred points at most.
@@ -188,10 +188,10 @@ export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery
   const width = bucketMs ?? fitting ?? dayMs;
   const from = Math.floor(first / width) * width;
   const to = (Math.floor(last / width) + 1) * width;
-  if ((to - from) / width > mostPoints)
+  if ((to - from) / width > maxPoints)
     throw invalidRequest({
       pointer: '/bucketMs',
-      detail: `must be longer: there may be ${mostPoints} of them in the period`,
+      detail: `must be longer: there may be ${maxPoints} of them in the period`,
     });
   return { from: new Date(from), to: new Date(to), bucketMs: width };
 }

@@ -47,7 +47,7 @@ export const selectToolNames = `
   WHERE seconds = 86400
   ORDER BY 1`;
 
-/** Milliseconds since 1970: the driver takes 20 times as long to read a date. */
+/** Milliseconds since the epoch: the driver takes 20 times as long to read a date. */
 const inMs = (time: string): string => `(extract(epoch FROM ${time}) * 1000)::float8`;
 
 /** A day's start: null for a tool whose newest day is another. Tools that were only tried are not there. */

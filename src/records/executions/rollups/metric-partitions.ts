@@ -25,7 +25,7 @@ export class MetricPartitions {
     this.partitions = new DayPartitions(db, ['tool_metrics', 'tool_metric_rollups']);
   }
 
-  /** Makes the partitions of today and so many days after it. @returns how many days were new */
+  /** Creates the partitions of today and the following days. @returns the number of new partitions */
   async makeAhead(days: number): Promise<number> {
     let made = 0;
     for (let ahead = 0; ahead <= days; ahead += 1) {

@@ -4,7 +4,7 @@ export const spans = [60, 3_600, 86_400] as const;
 /** The spans as rows of VALUES. */
 export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 
-/** Entries are appended; only where they cross another so many bytes are those of one bucket put together. */
+/** Bytes of appended entries after which the entries of each bucket are merged. */
 const compactedEvery = 1_024;
 
 /** The start of the span that a time lies in. */
@@ -98,7 +98,7 @@ export const rollUp = (executions: string, writer: string): string => `
   ORDER BY 1, 2, 3, 4, 5, 6
   ${addToCell}`;
 
-/** Milliseconds since 1970; the end is excluded. */
+/** Milliseconds since the epoch; the end is excluded. */
 export interface Span {
   readonly from: number;
   readonly to: number;

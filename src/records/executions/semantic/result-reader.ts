@@ -56,7 +56,7 @@ interface Found {
 }
 
 /** Findings that wait for their records: those of a long time without a database are not all kept. */
-const mostFindings = 50_000;
+const maxFindings = 50_000;
 
 /** Reads results in the drain's thread, and gives its findings to the records of their executions. */
 export class ResultReader {
@@ -72,7 +72,7 @@ export class ResultReader {
     this.backlog.done(text.length);
     const answer = withoutEnvelope(text);
     const finding = findSemanticError(answer);
-    if (!finding || this.found.size >= mostFindings) return;
+    if (!finding || this.found.size >= maxFindings) return;
     this.found.set(executionId, { finding, marked: mark && isSelfReported(answer, finding) });
   }
 
@@ -101,7 +101,7 @@ export class ResultReader {
   }
 }
 
-const longestParsed = 8_192;
+const maxParsedLength = 8_192;
 const envelope =
   /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(?:"[^"]{0,80}"|\d{1,20})\s*,\s*"result"\s*:\s*/;
 
@@ -109,7 +109,7 @@ const envelope =
 function withoutEnvelope(text: string): string {
   if (!text.includes('"jsonrpc"')) return text;
   try {
-    const message = text.length <= longestParsed ? (JSON.parse(text) as { result?: unknown }) : {};
+    const message = text.length <= maxParsedLength ? (JSON.parse(text) as { result?: unknown }) : {};
     if ('result' in message) return JSON.stringify(message.result) ?? '';
   } catch {
     // Read as it is.

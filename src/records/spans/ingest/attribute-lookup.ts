@@ -13,22 +13,22 @@ const names = new Map<Field, readonly (readonly string[])[]>(
 
 const flatList = '.*';
 /** Longer lists are cut: a sender that writes them flat has an attribute for each member. */
-const longestList = 512;
+const maxListLength = 512;
 /** Names that are looked through for flat lists; and the length of a name, of which each dot makes an object. */
-const mostNames = 1_024;
-const longestName = 512;
+const maxNames = 1_024;
+const maxNameLength = 512;
 
-/** Finds what a span says about a field, whichever dialect says it; JSON in text is read once. */
+/** Looks up a field of a span in all dialects. JSON in text is parsed once. */
 export class AttributeLookup {
   private readonly read = new Map<string, unknown>();
 
-  /** @param next stands in for what these attributes do not say; several spans may share it, and what it has read */
+  /** @param next fallback for missing attributes; spans may share it and its parsed values */
   constructor(
     private readonly attributes: Attributes,
     private readonly next?: AttributeLookup,
   ) {}
 
-  /** @returns the first value that says something; undefined: none does */
+  /** @returns the first non-empty value; undefined if there is none */
   find(field: Field): unknown {
     for (const path of names.get(field) ?? []) {
       const value = this.at(path);
@@ -75,11 +75,11 @@ function flatListIn(attributes: Attributes, prefix: string): unknown {
   const list: Record<string, unknown>[] = [];
   let looked = 0;
   for (const name in attributes) {
-    if (++looked > mostNames) break;
-    if (!name.startsWith(prefix) || name.length > longestName) continue;
+    if (++looked > maxNames) break;
+    if (!name.startsWith(prefix) || name.length > maxNameLength) continue;
     const [place, ...path] = name.slice(prefix.length).split('.');
     const index = Number(place);
-    if (!Number.isInteger(index) || index < 0 || index >= longestList || path.length === 0) continue;
+    if (!Number.isInteger(index) || index < 0 || index >= maxListLength || path.length === 0) continue;
     put((list[index] ??= {}), path, attributes[name]);
   }
   const members = list.filter((member) => member !== undefined);

@@ -27,7 +27,7 @@ const none: Failures = {
 const ownLabel = 'analyze_with_llm';
 const most = { toolErrors: 5, name: 256, message: 500 };
 
-/** The errors that a span's texts tell of. */
+/** The errors reported in a span's texts. */
 export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
   if (label === ownLabel) return none;
   const finding = findInSpan(
@@ -48,9 +48,9 @@ export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, lab
   };
 }
 
-/** An answer that only looks odd is no error of the call. @param searched some text of the span tells of an error */
+/** Ignores answers that only look unusual. @param searched whether a text of the span reports an error */
 function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: boolean): ToolMessageError[] {
-  const unknown = unknownTool.exec(text.slice(0, longestReport))?.[1];
+  const unknown = unknownTool.exec(text.slice(0, maxReportLength))?.[1];
   const isSevere = searched && findSemanticError(text)?.severity === 'high';
   if (unknown === undefined && !isSevere) return [];
   const name = toolName ?? unknown;
@@ -63,22 +63,22 @@ function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: bool
   ];
 }
 
-/** A model asks for a tool that there is not: nobody else names it, and the answer may say no more than that. */
+/** A model requested a tool that does not exist, which may be visible only in the answer. */
 const unknownTool = /\b(?:unknown|no such) (?:tool|function)(?: named)?:?\s+["'`]?([\w.-]{1,128})/i;
 /** Longer answers have such words for their subject. */
-const longestReport = 300;
+const maxReportLength = 300;
 
 /** A span's word that the execution which it names answered with the report of a failure. */
-export interface ToldFailure {
+export interface ReportedFailure {
   readonly executionId: string;
   /** The API key that sent the span. */
   readonly keyId: string;
-  /** The piece of the answer that says so, without secrets. */
+  /** The excerpt of the answer that shows it, redacted. */
   readonly reason: string;
 }
 
-/** Nearly every span names no execution, or tells of nothing severe: only of the others the text is read once more. */
-export function toldFailure(row: SpanRow): ToldFailure | undefined {
+/** Most spans return early; only severe findings with an execution id re-read the text. */
+export function reportedFailure(row: SpanRow): ReportedFailure | undefined {
   const { executionId, keyId, kind, semanticSeverity: severity, semanticSnippet: reason } = row;
   if (executionId === null || keyId === null || reason === null) return undefined;
   if (kind !== 'tool' || severity !== 'high') return undefined;

@@ -1,6 +1,6 @@
 import type { AttributeLookup, Attributes } from './attribute-lookup.js';
 
-/** A span as its sender has it, before anything is derived; times in microseconds since 1970. */
+/** A span as its sender has it, before anything is derived; times in microseconds since the epoch. */
 export interface IncomingSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -13,7 +13,7 @@ export interface IncomingSpan {
   readonly attributes: Attributes;
   /** Number of attributes that were left out because a span has too many. */
   readonly leftOut?: number;
-  /** Stands in for what its attributes do not say: its events', then its resource's. */
+  /** Fallback attributes: those of its events, then those of its resource. */
   readonly further?: AttributeLookup;
   /** OTLP's status; undefined: unset. */
   readonly status?: 'ok' | 'error' | undefined;
@@ -29,10 +29,10 @@ export class RejectedSpan extends Error {
 export class TooLarge extends Error {}
 
 /** Attributes of a resource, of a span, or of all events of a span, that are read at most. */
-export const mostAttributes = 1_024;
+export const maxAttributes = 1_024;
 /** Events of a span that are read at most. */
-export const mostEvents = 1_024;
-const mostSpans = 100_000;
+export const maxEvents = 1_024;
+const maxSpans = 100_000;
 
 /** Reads one span of a batch. @throws RejectedSpan for what is none */
 export type ReadSpan = () => IncomingSpan;
@@ -45,8 +45,8 @@ export class IncomingBatch {
 
   /** @throws TooLarge at the first span that is too many */
   add(read: ReadSpan): void {
-    if (this.spans.length >= mostSpans)
-      throw new TooLarge(`A batch may hold ${mostSpans} spans: send smaller ones`);
+    if (this.spans.length >= maxSpans)
+      throw new TooLarge(`A batch may hold ${maxSpans} spans: send smaller ones`);
     this.spans.push(read);
   }
 

@@ -34,7 +34,7 @@ const limit = settings.spans.maxBodyBytes;
 @Injectable()
 export class BatchRates extends CallRates {}
 
-const longestProject = 256;
+const maxProjectLength = 256;
 
 /** Takes batches of spans over HTTP. */
 @ApiTags('traces')
@@ -125,8 +125,8 @@ export class IngestController {
 /** @throws Problem `forbidden`, or for a name that no index would hold */
 function projectIn(request: FastifyRequest): string {
   const project = projectOf(request);
-  if (project.length <= longestProject) return project;
-  throw new Problem('invalid_request', `x-project-id may have ${longestProject} characters`);
+  if (project.length <= maxProjectLength) return project;
+  throw new Problem('invalid_request', `x-project-id may have ${maxProjectLength} characters`);
 }
 
 /** @throws Problem for an encoding that is not taken */
@@ -146,7 +146,7 @@ export const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolea
 const rpcCodes: Readonly<Record<number, number>> = { 401: 16, 403: 7, 404: 5, 429: 8, 500: 13, 503: 14 };
 const invalidArgument = 3;
 
-/** google.rpc.Status, as OTLP wants errors told. */
+/** google.rpc.Status, the error format of OTLP. */
 export function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
   const { code: name, detail, details } = asProblem(exception);
   const code = rpcCodes[details.status ?? errorTable[name].http] ?? invalidArgument;

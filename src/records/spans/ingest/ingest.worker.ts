@@ -21,7 +21,7 @@ export type IngestRequest =
 export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
 
 const { journal: settings, sink, intake: limits } = workerData as IngestOrders;
-/** How often the owner hears how the journal keeps up, while something waits in it. */
+/** Interval of reports on the journal's progress while entries wait. */
 const tellEveryMs = 250;
 
 interface Opened {
@@ -45,11 +45,11 @@ async function open(): Promise<Opened> {
   const journal = await Journal.open<SpanRow, object>({ ...settings, drain }, (news) =>
     tellOwner<IngestNews>({ news }),
   );
-  let told = 0;
+  let reportedDepth = 0;
   setInterval(() => {
     const { state } = journal;
-    if (told > 0 || state.depth > 0) tellOwner<IngestNews>({ state });
-    told = state.depth;
+    if (reportedDepth > 0 || state.depth > 0) tellOwner<IngestNews>({ state });
+    reportedDepth = state.depth;
   }, tellEveryMs);
   return { journal, intake: new SpanIntake(journal, limits) };
 }

@@ -95,7 +95,7 @@ export interface Usage {
 /** Models that cost more for input which the provider keeps (for five minutes); other models charge it as any input. */
 const dearWrites = { names: /^(claude-|gpt-5\.6)/, factor: 1.25 };
 
-/** @returns US dollars; null where the model's price is not known, or no tokens are */
+/** @returns US dollars; null if the model's price is not known, or no tokens are */
 export function costOf(model: string | null, usage: Usage): number | null {
   const { inputTokens, outputTokens } = usage;
   const name = model === null ? undefined : pricedName(model);

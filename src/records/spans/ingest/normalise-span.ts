@@ -16,7 +16,7 @@ import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 export interface IngestScope {
   readonly project: string;
   readonly keyId: string | null;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly now: number;
   readonly retentionDays: number;
 }
@@ -77,7 +77,7 @@ function refuse(
     throw new RejectedSpan(`it started more than ${retentionDays} days ago (SPANS_RETENTION_DAYS)`);
 }
 
-/** The beginning of the first day (UTC) that is kept, milliseconds since 1970. */
+/** The beginning of the first day (UTC) that is kept, milliseconds since the epoch. */
 export const oldestKept = (now: number, retentionDays: number): number =>
   Math.floor((now - retentionDays * dayMs) / dayMs) * dayMs;
 
@@ -87,7 +87,7 @@ const named = (text: string | null | undefined): string | null =>
 const executionId = (text: string | null): string | null =>
   text !== null && isUuid(text) ? text.toLowerCase() : null;
 
-/** Attributes that tell a status in words, or by an HTTP status. */
+/** Attributes with a status as text or as an HTTP status. */
 const statusNames = ['status', 'status_code', 'otel.status_code', 'langfuse.observation.level'];
 
 const tellsOfError = (status: unknown): boolean =>
@@ -137,7 +137,7 @@ function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   const fromCache = (cachedTokens ?? 0) + (cacheWriteTokens ?? 0);
   const input = count(found.find('input tokens'));
   const usage = {
-    // Anthropic's own usage tells the input beside them; all others include them.
+    // Anthropic's usage counts cached tokens separately; all others include them in the input.
     inputTokens: input !== null && fromCache > input ? input + fromCache : input,
     outputTokens: count(found.find('output tokens')),
     cachedTokens,

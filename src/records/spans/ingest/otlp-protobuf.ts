@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
-import { IncomingBatch, mostAttributes, mostEvents, RejectedSpan, TooLarge } from './incoming-span.js';
+import { IncomingBatch, maxAttributes, maxEvents, RejectedSpan, TooLarge } from './incoming-span.js';
 import { deepest, incomingSpan, type Resource, resourceOf, tooDeep } from './otlp-span.js';
 
 type Reader = protobuf.Reader;
@@ -19,10 +19,10 @@ interface Left {
   readonly tooMany: () => Error;
 }
 
-const mostFields = 1_048_576;
-const leftFor = (tooMany: () => Error): Left => ({ fields: mostFields, members: 65_536, tooMany });
-const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${mostFields} fields`));
-const longestId = 16;
+const maxFields = 1_048_576;
+const leftFor = (tooMany: () => Error): Left => ({ fields: maxFields, members: 65_536, tooMany });
+const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${maxFields} fields`));
+const maxIdLength = 16;
 
 /**
  * The spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf.
@@ -30,7 +30,7 @@ const longestId = 16;
  */
 export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   const batch = new IncomingBatch();
-  const around = leftFor(() => new TooLarge(`A batch may have ${mostFields} fields around its spans`));
+  const around = leftFor(() => new TooLarge(`A batch may have ${maxFields} fields around its spans`));
   const reader = protobuf.Reader.create(body);
   let passedOver = false;
   const fields = (end: number, read: Readonly<Record<number, () => void>>): void =>
@@ -112,7 +112,7 @@ const text: Read = (reader) => reader.string();
 /** Empty for what is too long to be an id. */
 const hex: Read = (reader) => {
   const bytes = reader.bytes();
-  return bytes.length > longestId ? '' : Buffer.from(bytes).toString('hex');
+  return bytes.length > maxIdLength ? '' : Buffer.from(bytes).toString('hex');
 };
 /** A number of 64 bits as protobufjs reads it. */
 const bits = (value: number | { readonly low: number; readonly high: number }): bigint =>
@@ -137,7 +137,7 @@ function value(reader: Reader, left: Left, depth: number): unknown {
   return { stringValue: tooDeep };
 }
 
-const attributes = ['attributes', message(keyValue), mostAttributes] as const;
+const attributes = ['attributes', message(keyValue), maxAttributes] as const;
 const resourceFields: Message = { 1: attributes };
 const eventFields: Message = { 1: ['timeUnixNano', time], 2: ['name', text], 3: attributes };
 const statusFields: Message = { 2: ['message', text], 3: ['code', (reader) => reader.int32()] };
@@ -149,6 +149,6 @@ const spanFields: Message = {
   7: ['startTimeUnixNano', time],
   8: ['endTimeUnixNano', time],
   9: attributes,
-  11: ['events', message(eventFields), mostEvents],
+  11: ['events', message(eventFields), maxEvents],
   15: ['status', message(statusFields)],
 };

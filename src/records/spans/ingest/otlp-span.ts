@@ -2,8 +2,8 @@ import { AttributeLookup, type Attributes, memberOf } from './attribute-lookup.j
 import {
   type IncomingBatch,
   type IncomingSpan,
-  mostAttributes,
-  mostEvents,
+  maxAttributes,
+  maxEvents,
   RejectedSpan,
 } from './incoming-span.js';
 
@@ -25,8 +25,8 @@ export const tooDeep = `[nested deeper than ${deepest} levels]`;
 const storedEvents = 32;
 const keptOfResource = /^(service|deployment|toolkeeper)\./;
 /** Limits in characters: for one value that each span of the resource gets, and for all values stored with each span. */
-const longestValue = 256;
-const longestKept = 1_024;
+const maxValueLength = 256;
+const maxKeptLength = 1_024;
 const zeros = /^0*$/;
 
 /**
@@ -36,9 +36,9 @@ const zeros = /^0*$/;
 export function resourceOf(resource: unknown, batch: IncomingBatch): Resource {
   const { attributes, leftOut } = attributesIn(resource);
   if (leftOut > 0)
-    batch.remark(`${leftOut} attributes of a resource were left out: it may have ${mostAttributes}`);
-  const short = Object.entries(attributes).filter(([name, value]) => sizeOf(name, value) <= longestValue);
-  let left = longestKept;
+    batch.remark(`${leftOut} attributes of a resource were left out: it may have ${maxAttributes}`);
+  const short = Object.entries(attributes).filter(([name, value]) => sizeOf(name, value) <= maxValueLength);
+  let left = maxKeptLength;
   const kept = short.filter(
     ([name, value]) => keptOfResource.test(name) && (left -= sizeOf(name, value)) >= 0,
   );
@@ -54,8 +54,8 @@ export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
   const { attributes, leftOut } = attributesIn(span);
   const events = eventsIn(span);
   const stored = events.slice(0, storedEvents);
-  // The first event that says something decides: of equal names the last one stays.
-  const ofEvents = events.toReversed().flatMap(({ attributes: said }) => Object.entries(said));
+  // Reversed, so that the first event wins: of equal names the last one is kept.
+  const ofEvents = events.toReversed().flatMap(({ attributes: own }) => Object.entries(own));
   const status = memberOf(span, 'status');
   return {
     traceId: idOf(textAt(span, 'traceId'), 32),
@@ -75,9 +75,9 @@ export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
 function eventsIn(
   span: object,
 ): { readonly name: string; readonly time_us: number; readonly attributes: Attributes }[] {
-  let left = mostAttributes;
+  let left = maxAttributes;
   return listAt(span, 'events')
-    .slice(0, mostEvents)
+    .slice(0, maxEvents)
     .map((event) => {
       const { attributes } = attributesIn(event, left);
       left -= Object.keys(attributes).length;
@@ -90,7 +90,7 @@ function eventsIn(
 }
 
 /** A null among them stands for one that was passed over. */
-function attributesIn(owner: unknown, most = mostAttributes): ReadAttributes {
+function attributesIn(owner: unknown, most = maxAttributes): ReadAttributes {
   const list = listAt(owner, 'attributes');
   const read = list.slice(0, most).filter((pair) => pair !== null);
   return { attributes: pairs(read, 0), leftOut: list.length - read.length };
@@ -99,12 +99,12 @@ function attributesIn(owner: unknown, most = mostAttributes): ReadAttributes {
 /** Reads a status code given by number or name. @throws RejectedSpan for a code that OTLP does not have */
 function statusIn(code: unknown): IncomingSpan['status'] {
   if (code === undefined || code === null || code === '') return undefined;
-  const said = JSON.stringify(code).slice(0, 40);
-  const name = said.toUpperCase().replace(/^"?(STATUS_CODE_)?([^"]*)"?$/, '$2');
+  const text = JSON.stringify(code).slice(0, 40);
+  const name = text.toUpperCase().replace(/^"?(STATUS_CODE_)?([^"]*)"?$/, '$2');
   if (['0', 'UNSET'].includes(name)) return undefined;
   if (['1', 'OK'].includes(name)) return 'ok';
   if (['2', 'ERROR'].includes(name)) return 'error';
-  throw new RejectedSpan(`its status code must be unset, ok or error, not ${said}`);
+  throw new RejectedSpan(`its status code must be unset, ok or error, not ${text}`);
 }
 
 /** @returns empty for what is no id */

@@ -7,12 +7,12 @@ import { TypedEvents } from '../../../common/typed-events.js';
 import { WorkerCalls } from '../../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
 import { upToDate } from '../../journal/journalled-table.js';
-import type { ToldFailure } from './failures.js';
+import type { ReportedFailure } from './failures.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';
 
 /** A batch that was taken. */
-export type Taken = Omit<Extract<Intake, { taken: number }>, 'told'>;
+export type Taken = Omit<Extract<Intake, { taken: number }>, 'failures'>;
 
 /** A batch of spans that is in the journal. */
 interface KeptBatch {
@@ -20,15 +20,15 @@ interface KeptBatch {
   /** Number of spans that were taken. */
   readonly spans: number;
   /** The word of these spans about executions. */
-  readonly told: readonly ToldFailure[];
+  readonly failures: readonly ReportedFailure[];
 }
 
 /** Bytes of bodies that wait for the thread at most: they stand in memory. */
-const mostWaitingBytes = 67_108_864;
+const maxWaitingBytes = 67_108_864;
 const retryAfterMs = 5_000;
 const catchUpMs = 2_000;
 const closeMs = 5_000;
-const restart = { firstMs: 500, longestMs: 5_000 };
+const restart = { firstMs: 500, maxMs: 5_000 };
 /** Twice what the largest batch takes. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 const idle: JournalState = {
@@ -55,7 +55,7 @@ export class SpanIngest {
 
   constructor(
     private readonly orders: IngestOrders,
-    private readonly hear: (news: JournalNews) => void,
+    private readonly onNews: (news: JournalNews) => void,
   ) {}
 
   /** How the journal keeps up, a quarter of a second ago at most. */
@@ -64,29 +64,29 @@ export class SpanIngest {
     return state.depth === 0 ? state : { ...state, oldestMs: state.oldestMs + Date.now() - at };
   }
 
-  /** Begins to bring to the database what an earlier gateway left. @throws Error when the journal cannot be opened */
+  /** Begins to bring to the database what an earlier gateway left. @throws Error if the journal cannot be opened */
   async open(): Promise<void> {
     if (existsSync(this.orders.journal.journalDir)) await this.calls().call({ ask: 'open' });
   }
 
   /**
    * Resolves when every good span of the batch is in the journal.
-   * @throws Refusal `payload_too_large` or `invalid_request`; `spans_full` when none was taken and it should come again
+   * @throws Refusal `payload_too_large` or `invalid_request`; `spans_full` if none was taken and it should come again
    */
   async take(batch: SpanBatch): Promise<Taken> {
     const { length } = batch.body;
-    if (this.waitingBytes + length > mostWaitingBytes)
-      throw refusal(`${mostWaitingBytes} bytes of spans wait to be read already`);
+    if (this.waitingBytes + length > maxWaitingBytes)
+      throw refusal(`${maxWaitingBytes} bytes of spans wait to be read already`);
     this.waitingBytes += length;
     try {
       const intake = await this.calls().call({ ask: 'take', batch });
       if (!intake || !('taken' in intake)) throw refusalOf(intake);
-      const { told = [], ...taken } = intake;
-      this.batches.emit({ project: batch.project, spans: taken.taken, told });
+      const { failures = [], ...taken } = intake;
+      this.batches.emit({ project: batch.project, spans: taken.taken, failures });
       return taken;
     } catch (error) {
       if (error instanceof Refusal) throw error;
-      this.hear({ event: 'write_failed', error: messageOf(error) });
+      this.onNews({ event: 'write_failed', error: messageOf(error) });
       throw refusal('The journal of spans cannot be opened or written for now: the log says why');
     } finally {
       this.waitingBytes -= length;
@@ -121,16 +121,16 @@ export class SpanIngest {
       workerData: this.orders,
       resourceLimits,
       restart,
-      onNews: (said: IngestNews) => this.heard(said),
+      onNews: (message: IngestNews) => this.received(message),
       onDeath: ({ message }, restartInMs = 0) =>
-        this.hear({ event: 'drain_ended', error: message, restartInMs }),
+        this.onNews({ event: 'drain_ended', error: message, restartInMs }),
     });
     return this.worker;
   }
 
-  private heard(said: IngestNews): void {
-    if ('state' in said) this.last = { state: said.state, at: Date.now() };
-    else this.hear(said.news);
+  private received(message: IngestNews): void {
+    if ('state' in message) this.last = { state: message.state, at: Date.now() };
+    else this.onNews(message.news);
   }
 }
 

@@ -8,19 +8,19 @@ import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './inc
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
 import { spansInJson, spansOfVllora } from './json-bodies.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
-import { type ToldFailure, toldFailure } from './failures.js';
+import { type ReportedFailure, reportedFailure } from './failures.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
-const mostStructures = 1_000_000;
+const maxStructures = 1_000_000;
 /** Bytes of an inflated body: smaller ones are read at once, larger ones in slices and one at a time. */
 const smallBytes = 1_048_576;
 /** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */
 const turnMs = 20;
-const longestMs = 10_000;
+const maxMs = 10_000;
 /** Characters of attributes that a turn writes to the journal, or a span more. */
 const turnChars = 1_048_576;
-/** Failures that are told of a batch: its owner's thread takes them as one message. */
-const mostTold = 1_000;
+/** Maximum failures reported per batch, because they are sent to the main thread as one message. */
+const maxReported = 1_000;
 
 /** A request's body as it came in. */
 export interface SpanBatch {
@@ -37,7 +37,7 @@ export type Intake =
       readonly taken: number;
       readonly rejected: number;
       /** Why one of the rejected was. */ readonly reason?: string;
-      /** The word of those that were taken about executions. */ readonly told?: readonly ToldFailure[];
+      /** Failures of executions reported by the accepted spans. */ readonly failures?: readonly ReportedFailure[];
     }
   | Refused;
 
@@ -87,9 +87,9 @@ export class SpanIntake {
   }
 
   /** @returns undefined for a body that is larger */
-  private decoded(batch: SpanBatch, mostBytes: number): IncomingBatch | Refused | undefined {
+  private decoded(batch: SpanBatch, maxBytes: number): IncomingBatch | Refused | undefined {
     try {
-      const body = inflated(batch, mostBytes);
+      const body = inflated(batch, maxBytes);
       return body && decoders[batch.format](body);
     } catch (error) {
       if (error instanceof TooLarge) return { refused: 'too_large', detail: error.message };
@@ -104,10 +104,10 @@ export class SpanIntake {
     const scope: IngestScope = { project, keyId, now: Date.now(), retentionDays };
     const spans = incoming.spans.reverse();
     const all = spans.length;
-    const told: ToldFailure[] = [];
+    const failures: ReportedFailure[] = [];
     let [taken, spentMs] = [0, 0];
     let reason: string | undefined;
-    while (spans.length > 0 && spentMs < longestMs) {
+    while (spans.length > 0 && spentMs < maxMs) {
       const began = performance.now();
       const turn = normalised(spans, all, scope, began + turnMs);
       const written = this.append(turn.rows);
@@ -115,17 +115,18 @@ export class SpanIntake {
       if (!(await written)) return unwritable;
       taken += turn.rows.length;
       reason ??= turn.reason;
-      if (told.length < mostTold) told.push(...turn.rows.flatMap((row) => toldFailure(row) ?? []));
+      if (failures.length < maxReported)
+        failures.push(...turn.rows.flatMap((row) => reportedFailure(row) ?? []));
       await nextTurn();
     }
     if (spans.length > 0)
-      reason ??= `The last ${spans.length} spans: the batch took more than ${longestMs / 1_000} s to read`;
+      reason ??= `The last ${spans.length} spans: the batch took more than ${maxMs / 1_000} s to read`;
     const why = reason ?? incoming.note;
     return {
       taken,
       rejected: all - taken,
       ...(why !== undefined && { reason: why }),
-      ...(told.length > 0 && { told: told.slice(0, mostTold) }),
+      ...(failures.length > 0 && { failures: failures.slice(0, maxReported) }),
     };
   }
 
@@ -192,8 +193,8 @@ function jsonIn(body: Uint8Array): unknown {
     const byte = body[at];
     if (byte === openBrace || byte === openBracket) structures += 1;
   }
-  if (structures > mostStructures)
-    throw new TooLarge(`The body holds more than ${mostStructures} objects and lists: send smaller batches`);
+  if (structures > maxStructures)
+    throw new TooLarge(`The body holds more than ${maxStructures} objects and lists: send smaller batches`);
   return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString());
 }
 

@@ -89,9 +89,9 @@ const byName = "the span's name";
 
 export function classify(operation: string, attributes: AttributeLookup): Classified {
   for (const [attribute, names] of Object.entries<Names>(kindNames)) {
-    const said = attribute === byName ? operation : attributes.get(attribute);
-    if (typeof said !== 'string') continue;
-    const name = attribute === 'openinference.span.kind' ? said.toLowerCase() : said;
+    const value = attribute === byName ? operation : attributes.get(attribute);
+    if (typeof value !== 'string') continue;
+    const name = attribute === 'openinference.span.kind' ? value.toLowerCase() : value;
     const found = Object.hasOwn(names, name) ? names[name] : undefined;
     if (found) return classified(found);
   }

@@ -14,20 +14,20 @@ interface SpansCame {
 
 interface Followed {
   readonly ring: EventRing<SpansCame>;
-  /** Taken and not told yet. */
+  /** Accepted but not announced yet. */
   waiting: number;
 }
 
 const everyMs = 500;
 /** One who lost its connection learns that something came, not each time that it did. */
 const limits = { maxEntries: 100, maxBytes: 65_536 };
-const mostProjects = 1_000;
+const maxProjects = 1_000;
 
-/** Tells pages that follow a project that spans came in: twice a second at most, and nothing where nobody follows. */
+/** Notifies pages that follow a project of new spans, at most twice a second. */
 @Injectable()
 export class SpanNews {
   private readonly followed = new LRUCache<string, Followed>({
-    max: mostProjects,
+    max: maxProjects,
     dispose: ({ ring }) => ring.close(),
   });
 

@@ -27,7 +27,7 @@ export interface SpanTexts {
   readonly toolCalls: readonly AskedTool[];
 }
 
-const longestText = 1_048_576;
+const maxTextLength = 1_048_576;
 const most = { outputs: 8, toolMessages: 16, toolCalls: 64, messages: 4_096, parts: 256 };
 const nothing: SpanTexts = { outputs: [], toolMessages: [], toolCalls: [] };
 
@@ -135,11 +135,11 @@ export function resultsIn(message: unknown, names: ReadonlyMap<string, string> =
   return results.map((part) => {
     const toolCallId = idOf(part) ?? idOf(message);
     const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
-    const said = ['result', 'response', 'output', 'content'].map((name) => memberOf(part, name));
+    const candidates = ['result', 'response', 'output', 'content'].map((name) => memberOf(part, name));
     return {
       ...(toolName !== undefined && { toolName }),
       ...(toolCallId !== undefined && { toolCallId }),
-      text: textOf(said.find((value) => value !== undefined) ?? ''),
+      text: textOf(candidates.find((value) => value !== undefined) ?? ''),
     };
   });
 }
@@ -147,8 +147,8 @@ export function resultsIn(message: unknown, names: ReadonlyMap<string, string> =
 /** The words of a model, without the calls that it asked for. */
 function answerText(answer: unknown): string {
   if (typeof answer === 'string') return answer;
-  const said = ['content', 'parts', 'text'].map((name) => memberOf(answer, name));
-  const content = said.find((value) => value !== undefined && value !== null);
+  const candidates = ['content', 'parts', 'text'].map((name) => memberOf(answer, name));
+  const content = candidates.find((value) => value !== undefined && value !== null);
   if (content !== undefined) return textOf(content);
   return callsIn(answer).length > 0 || textMember(answer, 'role') !== undefined ? '' : textOf(answer);
 }
@@ -169,10 +169,10 @@ function textOf(value: unknown): string {
       ? undefined
       : (memberOf(value, 'value') ?? memberOf(value, 'text'));
   if (typeof inner === 'string') return inner;
-  return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, longestText);
+  return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, maxTextLength);
 }
 
-/** A span's input and output as text; empty where it carried none. */
+/** A span's input and output as text; empty if it carried none. */
 export interface SpanContents {
   readonly input: string;
   readonly output: string;

@@ -1,9 +1,9 @@
-import { mostAttributes } from './incoming-span.js';
+import { maxAttributes } from './incoming-span.js';
 
 /** Longest JSON of one attribute, and of all attributes of a span, in characters. */
-const longestAttribute = 262_144;
-const longestSpan = 1_048_576;
-const longestName = 512;
+const maxAttributeLength = 262_144;
+const maxSpanLength = 1_048_576;
+const maxNameLength = 512;
 const deepest = 32;
 
 const tooDeep = `[nested deeper than ${deepest} levels]`;
@@ -30,13 +30,13 @@ export function storableAttributes(attributes: Readonly<Record<string, unknown>>
   let left = leftOut;
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    const json = cut(JSON.stringify(clean(value, 1)), longestAttribute);
-    if (members.length >= mostAttributes || length + json.length > longestSpan) {
+    const json = cut(JSON.stringify(clean(value, 1)), maxAttributeLength);
+    if (members.length >= maxAttributes || length + json.length > maxSpanLength) {
       left += 1;
       continue;
     }
     length += json.length;
-    members.push(`${JSON.stringify(cleanName(name, longestName))}:${json}`);
+    members.push(`${JSON.stringify(cleanName(name, maxNameLength))}:${json}`);
   }
   if (left > 0) members.push(`"toolkeeper.cut":"${left} attributes more than a span may have"`);
   return `{${members.join(',')}}`;
@@ -62,6 +62,6 @@ function clean(value: unknown, depth: number): unknown {
   if (depth > deepest) return tooDeep;
   if (Array.isArray(value)) return value.map((member) => clean(member, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [cleanName(name, longestName), clean(member, depth + 1)]),
+    Object.entries(value).map(([name, member]) => [cleanName(name, maxNameLength), clean(member, depth + 1)]),
   );
 }

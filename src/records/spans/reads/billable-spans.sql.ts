@@ -1,10 +1,10 @@
-/** How far above a span another one is looked for that tells of the same model call. */
-const mostLevels = 64;
+/** Number of ancestors that are searched for a span of the same model call. */
+const maxLevels = 64;
 
 const tells = (span: string): string =>
   `(${span}.input_tokens IS NOT NULL OR ${span}.output_tokens IS NOT NULL)`;
 
-/** A span tells of a model call: it is one, or it carries what one used. */
+/** Whether a span describes a model call or carries its usage. */
 const carries = (span: string): string =>
   `(${span}.call_part IS NOT NULL OR ${span}.cost IS NOT NULL OR ${tells(span)})`;
 
@@ -41,7 +41,7 @@ export function billableSpans(condition: string, within?: 'run_id' | 'thread_id'
       SELECT child.trace_id, top, child.span_id, child.run_id, child.thread_id, top_is_outer, top_calls, top_costs, top_tells, top_model, level + 1
       FROM below JOIN chosen AS child ON child.trace_id = below.trace_id AND child.parent_span_id = below.span_id
         ${inside}
-      WHERE level < ${mostLevels}
+      WHERE level < ${maxLevels}
     ), pairs AS (
       SELECT below.trace_id, top, below.span_id, top_model, model, top_is_outer AND call_part IS DISTINCT FROM 'outer' AS is_pair,
              top_calls AND call_part IS NOT NULL AS both_call, top_costs AND cost IS NOT NULL AS both_cost,

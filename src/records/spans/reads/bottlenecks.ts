@@ -1,6 +1,6 @@
 import type { BottleneckView } from './trace-views.dto.js';
 
-/** A span on the clock; times in microseconds since 1970. */
+/** A span on the clock; times in microseconds since the epoch. */
 export interface TimedSpan {
   readonly trace_id: string;
   readonly span_id: string;

@@ -18,14 +18,14 @@ export interface GroupFilter {
   readonly maxCost?: number;
 }
 
-/** Which groups are meant. */
+/** A filter of groups. */
 export interface GroupFilters {
   readonly spans: SpanFilter;
   readonly groups?: GroupFilter;
 }
 
 /** The most entries of a list that a group shows, such as its traces. */
-const mostListed = 100;
+const maxListed = 100;
 
 const keyOf = (grouping: Grouping): string => {
   if (grouping.by !== 'time') return `${grouping.by}_id`;
@@ -97,12 +97,12 @@ export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =
   statement((values) => {
     const within = withinOf(grouping);
     const distinct = (column: string): string =>
-      `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${mostListed}], '{}')`;
+      `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${maxListed}], '{}')`;
     return `
     WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}
     SELECT ${keyOf(grouping)} AS key,
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
-           coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${mostListed}], '{}') AS root_span_ids,
+           coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${maxListed}], '{}') AS root_span_ids,
            ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
            ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools,
            count(*) FILTER (WHERE is_call)::int AS llm_calls, ${groupCost}::float8 AS cost,

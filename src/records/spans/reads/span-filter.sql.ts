@@ -6,7 +6,7 @@ export const anyId = { not: null } as const;
 /** An id as it is, null for spans that have none, or `anyId`. */
 export type WantedId = string | null | typeof anyId;
 
-/** Which spans are meant; whatever is given must hold. */
+/** A filter of spans; all given members must match. */
 export interface SpanFilter {
   readonly project: string;
   readonly traceIds?: readonly WantedId[];
@@ -17,7 +17,7 @@ export interface SpanFilter {
   readonly operationNames?: readonly WantedId[];
   readonly labels?: readonly WantedId[];
   readonly models?: readonly WantedId[];
-  /** Microseconds since 1970 of the span's start; both included. */
+  /** Microseconds since the epoch of the span's start; both included. */
   readonly startUs?: number;
   readonly endUs?: number;
   /** Earliest end, included. */
@@ -30,7 +30,7 @@ export interface SpanFilter {
   /** Whether the status is `error`. */
   readonly hasErrors?: boolean;
   readonly kinds?: readonly string[];
-  /** Text in the operation, the error, the model, the tool or the label, whatever its case. */
+  /** Case-insensitive text in the operation, error, model, tool or label. */
   readonly text?: string;
 }
 
@@ -86,7 +86,7 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   compare('start_us >=', startUs);
   compare('start_us <=', endUs);
   compare('finish_us >=', filter.finishFromUs);
-  // The days are said as well: the planner then knows which ones it need not open.
+  // The days are redundant but let the planner prune partitions.
   if (startUs !== undefined) compare('start_day >=', dayOf(startUs));
   if (endUs !== undefined) compare('start_day <=', dayOf(endUs));
   compare(`${durationMs} >=`, filter.minDurationMs);
@@ -99,7 +99,7 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   return conditions.join(' AND ');
 }
 
-/** Whole milliseconds, as durations are told everywhere. */
+/** Whole milliseconds, as for all durations. */
 const durationMs = 'round((finish_us - start_us) / 1000.0)::bigint';
 
 const searched = `concat_ws(' ', operation, error_message, model, tool_name, label)`;

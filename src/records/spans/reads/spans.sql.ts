@@ -4,8 +4,8 @@ import type { FoundIdView } from './trace-views.dto.js';
 export interface SpanPage extends Page {
   /** Order by start; default: the oldest first. */
   readonly newestFirst?: boolean | undefined;
-  /** Maximum bytes of attributes: those of later spans are left out, and a mark says so. Absent: 16 MiB. */
-  readonly mostBytes?: number;
+  /** Maximum bytes of attributes; later spans have theirs omitted and are marked. Default: 16 MiB. */
+  readonly maxBytes?: number;
 }
 
 const usualBytes = 16_777_216;
@@ -30,7 +30,7 @@ export const selectSpans = (filter: SpanFilter, page: SpanPage, contents: boolea
       ORDER BY ${order}
       LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
     )
-    SELECT ${shown}${contents ? `, ${attributesWithin(values.add(page.mostBytes ?? usualBytes), order)}` : ''}
+    SELECT ${shown}${contents ? `, ${attributesWithin(values.add(page.maxBytes ?? usualBytes), order)}` : ''}
     FROM ${contents ? `(SELECT *, ${carried} FROM page) AS page` : 'page'}
     ORDER BY ${order}`;
   });

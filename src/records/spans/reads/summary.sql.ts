@@ -2,9 +2,9 @@ import { billableSpans } from './billable-spans.sql.js';
 import { conditionOf, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
 
 /** The most entries of a list in a summary, and of a map. */
-const mostListed = 20;
-const mostKeys = 50;
-const longestMessage = 300;
+const maxListed = 20;
+const maxKeys = 50;
+const maxMessageLength = 300;
 
 /** Percentiles are of the nearest rank: each is a duration that was there. */
 const percentiles = (column: string, condition: string): string =>
@@ -114,7 +114,7 @@ const sections: Readonly<Record<string, Section>> = {
     item: { name: 'operation', count: 'spans' },
     from: `sums WHERE part = ${byOperation}`,
     order: 'spans DESC, operation COLLATE "C"',
-    most: mostKeys,
+    most: maxKeys,
   },
   models_used: {
     item: { name: 'call_model' },
@@ -176,7 +176,7 @@ const sections: Readonly<Record<string, Section>> = {
   error_spans: {
     item: {
       ...ofSpan,
-      error_message: `left(error_message, ${longestMessage})`,
+      error_message: `left(error_message, ${maxMessageLength})`,
     },
     from: `counted WHERE status = 'error'`,
     order: 'start_us, span_id, trace_id',
@@ -226,7 +226,7 @@ const sections: Readonly<Record<string, Section>> = {
   },
 };
 
-function textOf(name: string, { item, from, order, most = mostListed }: Section): string {
+function textOf(name: string, { item, from, order, most = maxListed }: Section): string {
   const members = Object.entries(item).map(([member, value]) => `'${member}', ${value}`);
   return `(
     SELECT '${name}', row_number() OVER (ORDER BY ${order})::int, count(*) OVER ()::int, jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))

@@ -51,7 +51,7 @@ export interface SpansSummary {
 /** Lists that are there only when they have entries. */
 const optional = ['model_breakdown', 'tool_usage', 'repeated_failures', 'tool_call_errors'] as const;
 const lists = ['error_spans', 'semantic_error_spans', 'repeated_calls', 'error_groups'] as const;
-/** Lists of the first few of all spans: how many there are says nothing. */
+/** Lists that are cut to the first few spans, so that their length means nothing. */
 const rankings = ['slowest_spans', 'expensive_spans'] as const;
 
 export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {

@@ -11,11 +11,11 @@ const periodMs: Readonly<Record<Period, number>> = {
   last_month: 30 * 24 * hourMs,
 };
 
-/** The beginning of a period that ends now, in microseconds. */
+/** The start of a period that ends now, in microseconds. */
 const startOf = (period: Period | undefined): number | undefined =>
   period && (Date.now() - periodMs[period]) * 1_000;
 
-/** The times of a query, the last day unless told otherwise. */
+/** The time range of a query, by default the last day. */
 export function rangeOf({ period, start_time: start, end_time: end }: StatsQuery): {
   readonly startUs: number;
   readonly endUs: number;
@@ -24,19 +24,19 @@ export function rangeOf({ period, start_time: start, end_time: end }: StatsQuery
   return { startUs: start ?? startOf(period) ?? endUs - 24 * hourMs * 1_000, endUs };
 }
 
-/** A query as REST has it, or a tool's words for it. */
-type Said<T> = {
+/** A query from REST or from a tool's input. */
+type Given<T> = {
   readonly [K in keyof T]?: (T[K] extends string[] | undefined ? readonly string[] : T[K]) | undefined;
 };
 
-/** Ids of a list as a caller writes them: `null` stands for none and `!null` for any, whatever their case. */
+/** Parses a list of ids: `null` stands for no id and `!null` for any, in any case. */
 export const wantedIds = (words: readonly string[] | undefined): WantedId[] | undefined =>
   words?.map((word) => {
     if (/^null$/i.test(word)) return null;
     return /^!null$/i.test(word) ? anyId : word;
   });
 
-const idsIn = (query: Said<ListSpansQuery>) => ({
+const idsIn = (query: Given<ListSpansQuery>) => ({
   spanIds: wantedIds(query.span_ids),
   traceIds: wantedIds(query.trace_ids),
   parentSpanIds: wantedIds(query.parent_span_ids),
@@ -48,7 +48,7 @@ const idsIn = (query: Said<ListSpansQuery>) => ({
 });
 
 /** Limits of a span, or of a group as a whole. */
-const limitsIn = (query: Said<ListSpansQuery | ListRunsQuery>) => ({
+const limitsIn = (query: Given<ListSpansQuery | ListRunsQuery>) => ({
   minDurationMs: query.min_duration_ms,
   maxDurationMs: query.max_duration_ms,
   minCost: query.min_cost,
@@ -57,7 +57,7 @@ const limitsIn = (query: Said<ListSpansQuery | ListRunsQuery>) => ({
 });
 
 /** @param query as `GET /spans` has it */
-export const spansOf = (project: string, query: Said<ListSpansQuery>): SpanFilter =>
+export const spansOf = (project: string, query: Given<ListSpansQuery>): SpanFilter =>
   given({
     project,
     ...idsIn(query),
@@ -68,7 +68,7 @@ export const spansOf = (project: string, query: Said<ListSpansQuery>): SpanFilte
   });
 
 /** @param query as `GET /runs` has it: of spans, and of what they belong to */
-export function groupsOf(project: string, query: Said<ListRunsQuery>): GroupFilters {
+export function groupsOf(project: string, query: Given<ListRunsQuery>): GroupFilters {
   const { type_filter: type, status, model_name: model, ...rest } = query;
   const spans = given<SpanFilter>({
     project,
@@ -92,7 +92,7 @@ export const groupingOf = (by: Grouping['by'], bucketSeconds: number): Grouping 
 /**
  * The spans of one group, and the name of the group in an answer.
  * @param at of the group in the body, for the error
- * @throws Problem `invalid_request` when the group's key is missing
+ * @throws Problem `invalid_request` if the group's key is missing
  */
 export function oneGroup(
   project: string,

@@ -103,8 +103,8 @@ export class ListRunsQuery extends PeriodQuery {
   @Offset() readonly offset!: number;
 }
 
-const BucketSize = (said: { readonly default: number; readonly example?: number }): PropertyDecorator =>
-  OptionalInt(1, 31_536_000, { example: said.default, ...said, description: 'Seconds' });
+const BucketSize = (schema: { readonly default: number; readonly example?: number }): PropertyDecorator =>
+  OptionalInt(1, 31_536_000, { example: schema.default, ...schema, description: 'Seconds' });
 
 export class ListGroupsQuery extends ListRunsQuery {
   @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })

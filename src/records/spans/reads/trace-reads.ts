@@ -19,13 +19,13 @@ import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
 import type * as views from './trace-views.dto.js';
 
 /** The most spans of which a skeleton is drawn. */
-const mostDrawn = 50_000;
+const maxDrawn = 50_000;
 /** The most spans of which a critical path is found. */
-const mostTimed = 20_000;
+const maxTimed = 20_000;
 /** How long one question may take: far more than it needs, and less than its caller waits. */
-const longestMs = 20_000;
+const maxMs = 20_000;
 /** How long it waits for its turn: as long as for a connection. */
-const longestWaitMs = 5_000;
+const maxWaitMs = 5_000;
 /** Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. */
 const inMemory = '64MB';
 
@@ -52,7 +52,7 @@ export class TraceReads {
   ): Promise<views.Listed<views.SpanView>> {
     const data = await this.select<views.SpanView>(sql.selectSpans(filter, page, contents));
     const { length } = data;
-    // A page that is not full tells the total itself.
+    // A partial page reveals the total without a count.
     const total = length > 0 && length < page.limit ? page.offset + length : await this.countSpans(filter);
     return { data, pagination: { offset: page.offset, limit: page.limit, total } };
   }
@@ -108,7 +108,7 @@ export class TraceReads {
     return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
   }
 
-  /** @returns where a span stands among those of the filter, by start, from 0; undefined where it is none of them */
+  /** @returns where a span stands among those of the filter, by start, from 0; undefined if it is none of them */
   async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
     const [row] = await this.select<{ place: number }>(sql.selectPlace(filter, spanId));
     return row?.place;
@@ -119,9 +119,9 @@ export class TraceReads {
     return this.select<views.FoundIdView>(sql.selectById(project, id));
   }
 
-  /** @returns JSON; undefined where there is no span */
+  /** @returns JSON; undefined if there is no span */
   async skeleton(filter: SpanFilter): Promise<string | undefined> {
-    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, mostDrawn), inMemory);
+    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, maxDrawn), inMemory);
     return row?.skeleton;
   }
 
@@ -132,7 +132,7 @@ export class TraceReads {
 
   /** @returns undefined for a run of which there is no span */
   async bottlenecks(filter: SpanFilter): Promise<Omit<views.BottlenecksView, 'run_id'> | undefined> {
-    const spans = await this.select<TimedSpan>(sql.selectTimedSpans(filter, mostTimed));
+    const spans = await this.select<TimedSpan>(sql.selectTimedSpans(filter, maxTimed));
     return spans.length > 0 ? bottlenecks(spans) : undefined;
   }
 
@@ -158,7 +158,7 @@ export class TraceReads {
   private select<Row>({ text, values }: Statement, memory?: string): Promise<Row[]> {
     return this.inTurn(() =>
       this.db.transaction(async (db) => {
-        await db.query(`SET LOCAL statement_timeout = ${longestMs}`);
+        await db.query(`SET LOCAL statement_timeout = ${maxMs}`);
         if (memory !== undefined) await db.query(`SET LOCAL work_mem = '${memory}'`);
         return db.query<Row[]>(text, [...values]);
       }),
@@ -171,7 +171,7 @@ export class TraceReads {
     const timer = setTimeout(() => {
       isLate = true;
       waiting.reject(new DatabaseUnavailable('As many questions about spans as may at a time take long'));
-    }, longestWaitMs);
+    }, maxWaitMs);
     const done = this.turns.execute(() => {
       clearTimeout(timer);
       return isLate ? waiting.promise : work();

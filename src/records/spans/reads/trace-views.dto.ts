@@ -34,7 +34,7 @@ export function ListOf<T>(item: Type<T>): Type<Listed<T>> {
   return ListView;
 }
 
-/** Times in microseconds since 1970, costs in US dollars. */
+/** Times in microseconds since the epoch, costs in US dollars. */
 export class SpanView {
   @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
   @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;

@@ -14,9 +14,9 @@ import * as queries from './trace-queries.dto.js';
 import { TraceReads } from './trace-reads.js';
 import * as views from './trace-views.dto.js';
 
-const mostBottlenecks = 20;
+const maxBottlenecks = 20;
 /** Maximum bytes of attributes in all groups of a batch. */
-const mostBatchBytes = 16_777_216;
+const maxBatchBytes = 16_777_216;
 const executionsStay = 'Spans that were sent; the executions of this server stay among its metrics.';
 /** Compresses in a thread of its own; a skeleton gets five times smaller. */
 const gzipped = promisify(gzip);
@@ -74,7 +74,7 @@ export class TracesController {
   async listBottlenecks(@CurrentProject() project: string, @Param() { id }: queries.RunParams) {
     const found = await this.reads.bottlenecks({ project, runIds: [id] });
     if (!found) throw unknown('run', id);
-    return { run_id: id, total_ms: found.total_ms, data: found.data.slice(0, mostBottlenecks) };
+    return { run_id: id, total_ms: found.total_ms, data: found.data.slice(0, maxBottlenecks) };
   }
 
   @Delete('runs/:id')
@@ -127,7 +127,7 @@ export class TracesController {
     const data: Record<string, views.SpansOfGroupView> = {};
     // One after the other: a page with a hundred groups takes one connection, not all of them.
     for (const { name, filter } of wanted) {
-      const page = { limit, offset: 0, mostBytes: Math.floor(mostBatchBytes / wanted.length) };
+      const page = { limit, offset: 0, maxBytes: Math.floor(maxBatchBytes / wanted.length) };
       const { data: spans, pagination } = await this.reads.spans(filter, page);
       data[name] = { spans, pagination };
     }

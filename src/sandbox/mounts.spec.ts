@@ -1,6 +1,6 @@
 import { bubblewrapCommand } from './bubblewrap.js';
 import { holding, launcherCommand } from './launcher-command.js';
-import { covers, placesOf } from './places.js';
+import { covers, mountsFor } from './mounts.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 
 const system = { read: ['/etc/ssl/certs'], run: ['/usr'], links: { '/bin': 'usr/bin' } };
@@ -9,11 +9,11 @@ const policy = (demands: SandboxDemands = {}) =>
   resolvePolicy(demands, { memoryMB: 512, processes: 64, temporaryMB: 64 });
 const writes = policy({ allowedPaths: ['/data'], canWriteFiles: true });
 
-describe('placesOf', () => {
+describe('mountsFor', () => {
   it('puts parents first, so that the own directory stays read-only in a writable one', () => {
     const files = { ...nothing, own: ['/data/tool'], allowed: ['/data'] };
-    const { places } = placesOf(writes, files, system, []);
-    expect(places).toEqual([
+    const { mounts } = mountsFor(writes, files, system, []);
+    expect(mounts).toEqual([
       { path: '/data', access: 'rw' },
       { path: '/data/tool', access: 'rx' },
       { path: '/etc/ssl/certs', access: 'ro' },
@@ -22,15 +22,15 @@ describe('placesOf', () => {
   });
 
   it('an own directory that is listed itself is writable', () => {
-    const { places } = placesOf(writes, { ...nothing, own: ['/data'], allowed: ['/data'] }, system, []);
-    expect(places).toContainEqual({ path: '/data', access: 'rw' });
+    const { mounts } = mountsFor(writes, { ...nothing, own: ['/data'], allowed: ['/data'] }, system, []);
+    expect(mounts).toContainEqual({ path: '/data', access: 'rw' });
   });
 
   it("hides the gateway's own directories and the services' sockets from who reads all", () => {
-    const { places } = placesOf(policy(), { ...nothing, allowed: ['/'] }, system, ['/srv/keeper']);
-    expect(places).toContainEqual({ path: '/srv/keeper', access: 'masked' });
-    expect(places).toContainEqual({ path: '/run', access: 'masked' });
-    const { places: narrow } = placesOf(policy(), { ...nothing, allowed: ['/srv/other'] }, system, [
+    const { mounts } = mountsFor(policy(), { ...nothing, allowed: ['/'] }, system, ['/srv/keeper']);
+    expect(mounts).toContainEqual({ path: '/srv/keeper', access: 'masked' });
+    expect(mounts).toContainEqual({ path: '/run', access: 'masked' });
+    const { mounts: narrow } = mountsFor(policy(), { ...nothing, allowed: ['/srv/other'] }, system, [
       '/srv/keeper',
     ]);
     expect(narrow.filter(({ access }) => access === 'masked')).toEqual([]);
@@ -38,7 +38,7 @@ describe('placesOf', () => {
 
   it('shows package.json files above the own directory, but takes none out of an allowed path', () => {
     const files = { ...nothing, own: ['/data/a/tool'], manifests: ['/data/a/package.json', '/package.json'] };
-    const shown = (allowed: string[]) => placesOf(writes, { ...files, allowed }, system, []).places;
+    const shown = (allowed: string[]) => mountsFor(writes, { ...files, allowed }, system, []).mounts;
     expect(shown([])).toContainEqual({ path: '/data/a/package.json', access: 'ro' });
     expect(shown(['/data']).filter(({ path }) => path.endsWith('package.json'))).toEqual([
       { path: '/package.json', access: 'ro' },
@@ -51,7 +51,7 @@ describe('placesOf', () => {
       own: ['/real/tool'],
       links: { '/shown/tool': '/real/tool', '/usr/bin/x': '/y' },
     };
-    const { links } = placesOf(policy(), files, system, []);
+    const { links } = mountsFor(policy(), files, system, []);
     expect([...links]).toEqual([
       ['/bin', 'usr/bin'],
       ['/shown/tool', '/real/tool'],
@@ -70,12 +70,12 @@ it.each([
 });
 
 describe('command lines', () => {
-  const places = placesOf(writes, { ...nothing, own: ['/tmp/tool'], allowed: ['/data'] }, system, []);
+  const mounts = mountsFor(writes, { ...nothing, own: ['/tmp/tool'], allowed: ['/data'] }, system, []);
 
   it('bubblewrap: the own directory below /tmp stands on top of the private one', () => {
     const line = bubblewrapCommand({
       program: 'bwrap',
-      places,
+      mounts,
       network: false,
       temporaryBytes: 1024,
       cwd: '/tmp/tool',
@@ -90,10 +90,10 @@ describe('command lines', () => {
   });
 
   it('bubblewrap: the network is shared only when granted, and a host root keeps its rights', () => {
-    const root = placesOf(policy(), { ...nothing, allowed: ['/'] }, system, []);
+    const root = mountsFor(policy(), { ...nothing, allowed: ['/'] }, system, []);
     const line = bubblewrapCommand({
       program: 'bwrap',
-      places: root,
+      mounts: root,
       network: true,
       temporaryBytes: 1,
       cwd: '/',
@@ -118,7 +118,7 @@ describe('command lines', () => {
     ];
     const line = bubblewrapCommand({
       program: 'bwrap',
-      places: { places: granted, links: new Map() },
+      mounts: { mounts: granted, links: new Map() },
       network: false,
       temporaryBytes: 1,
       cwd: '/',
@@ -127,7 +127,7 @@ describe('command lines', () => {
   });
 
   it('launcher: alone it stands in for namespaces; inside of them it leaves sockets and modes to them', () => {
-    const common = { program: 'l', places, more: [], limits: { data: 7 } };
+    const common = { program: 'l', mounts, more: [], limits: { data: 7 } };
     const settings = { ...common, keepModes: true };
     expect(launcherCommand({ ...settings, network: false, alone: true }).join(' ')).toBe(
       'l --seccomp --pdeathsig --no-detach --no-net --no-chmod --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
@@ -138,7 +138,7 @@ describe('command lines', () => {
     );
     const asAnother = launcherCommand({ ...common, keepModes: false, network: false, alone: true, uid: 7 });
     expect(asAnother.slice(0, 7).join(' ')).toBe('l --seccomp --pdeathsig --no-detach --no-net --user 7:7');
-    expect(holding('l', places, 7).slice(0, 4)).toEqual(['l', '--user', '7:7', '--pdeathsig']);
+    expect(holding('l', mounts, 7).slice(0, 4)).toEqual(['l', '--user', '7:7', '--pdeathsig']);
     for (const network of [true, false]) {
       const inside = launcherCommand({ ...settings, keepModes: false, network, alone: false });
       expect(inside.slice(0, 5)).toEqual(['l', '--seccomp', '--held', '4', '--rw']);
@@ -147,12 +147,12 @@ describe('command lines', () => {
 
   it('launcher: what stands before bubblewrap holds the same paths in the same order, but for the private one', () => {
     const allowed = ['/data', '/tmp', '/tmp/deeper'];
-    const given = placesOf(writes, { ...nothing, own: ['/tmp/tool'], allowed }, system, ['/data/secret']);
+    const given = mountsFor(writes, { ...nothing, own: ['/tmp/tool'], allowed }, system, ['/data/secret']);
     const held = holding('l', given);
     const paths = ['/data', '/etc/ssl/certs', '/tmp/deeper', '/tmp/tool', '/usr'];
     expect(held).toEqual(['l', ...paths.flatMap((path) => ['--hold', path]), '--']);
     const inside = launcherCommand({
-      ...{ program: 'l', places: given, more: [], limits: {} },
+      ...{ program: 'l', mounts: given, more: [], limits: {} },
       ...{ network: false, alone: false, keepModes: false },
     });
     const granted = inside.filter((_word, at) => /^--r[owx]$/.test(inside[at - 1] ?? ''));
