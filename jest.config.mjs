@@ -33,5 +33,6 @@ export default {
   setupFilesAfterEnv: ['<rootDir>/test/support/property-seed.ts', '<rootDir>/test/support/after-env.ts'],
   // A guard against what never ends: on two cores that others use, too, a test that starts three servers takes half a minute.
   testTimeout: 120_000,
-  maxWorkers: 2,
+  // One more than cores: tests wait for processes and databases most of the time.
+  maxWorkers: 3,
 };

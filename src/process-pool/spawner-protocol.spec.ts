@@ -77,7 +77,7 @@ describe('ReplyReader', () => {
   });
 
   it('throws at what no spawner says', () => {
-    expect(() => read([frame(99)])).toThrow('unknown: 99');
+    expect(() => read([frame(99)])).toThrow('unknown message: 99');
   });
 });
 

@@ -23,7 +23,7 @@ describe(`the short form of the chaos suite, seed ${seed}`, () => {
     result = await suite.run();
   }, 600_000);
 
-  afterAll(() => db.drop());
+  afterAll(() => db.release());
 
   it('finds every caller answered, nothing crossed, nothing left behind', () => {
     expect(result.findings.problems).toEqual([]);

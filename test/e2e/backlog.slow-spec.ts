@@ -30,6 +30,6 @@ describe('a server whose event loop stands still', () => {
     server.child.kill('SIGCONT');
     expect(new Set(await Promise.all(answers))).toEqual(new Set(['HTTP/1.1 200 OK']));
     expect(await server.end('SIGTERM')).toBe(0);
-    await database.drop();
+    await database.release();
   });
 });

@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server.end('SIGTERM');
-  await db.drop();
+  await db.release();
   rmSync(folder, { recursive: true, force: true });
 });
 

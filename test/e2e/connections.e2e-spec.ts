@@ -25,7 +25,7 @@ afterEach(() => {
 });
 afterAll(async () => {
   await server.end('SIGTERM');
-  await db.drop();
+  await db.release();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -185,7 +185,7 @@ describe('Idempotency-Key and a gateway that is killed', () => {
   afterAll(async () => {
     await server.end('SIGKILL');
     gate.close();
-    await db.drop();
+    await db.release();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -241,7 +241,7 @@ describe('Idempotency-Key without the database', () => {
     } finally {
       await tk.close();
       await wire.cut();
-      await db.drop();
+      await db.release();
     }
   });
 });

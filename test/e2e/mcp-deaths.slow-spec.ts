@@ -54,7 +54,7 @@ afterEach(async () => {
   await server.end('SIGTERM');
   gate.close();
   rmSync(folder, { recursive: true, force: true });
-  await db.drop();
+  await db.release();
 });
 
 /** The process of the tool, in whatever it is wrapped. */

@@ -82,7 +82,7 @@ describe('tool.json files that are none', () => {
   });
   afterAll(async () => {
     await server?.end('SIGKILL');
-    await db.drop();
+    await db.release();
     rmSync(folder, { recursive: true, force: true });
   });
 

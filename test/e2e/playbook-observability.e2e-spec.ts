@@ -34,7 +34,7 @@ describe('the calls of get_playbooks', () => {
   });
   afterAll(async () => {
     await server.end('SIGTERM');
-    await Promise.all([db.drop(), receiver.close()]);
+    await Promise.all([db.release(), receiver.close()]);
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -157,7 +157,7 @@ describe('a drain', () => {
       `SELECT count(*)::int AS n FROM tool_metrics WHERE tool_name = 'slow' AND status = 'success'`,
     );
     expect(rows).toEqual([{ n: 50 }]);
-    await db.drop();
+    await db.release();
     rmSync(folder, { recursive: true, force: true });
   });
 });
@@ -195,7 +195,7 @@ describe('a drain that runs out of time', () => {
       `SELECT status, error_type FROM tool_metrics WHERE tool_name = 'endless'`,
     );
     expect(rows).toEqual([{ status: 'error', error_type: 'interrupted' }]);
-    await db.drop();
+    await db.release();
     rmSync(folder, { recursive: true, force: true });
   });
 });

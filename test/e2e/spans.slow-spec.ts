@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await server.end('SIGTERM');
-  await database.drop();
+  await database.release();
   rmSync(folder, { recursive: true, force: true });
 });
 

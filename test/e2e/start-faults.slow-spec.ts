@@ -99,7 +99,7 @@ it('ends with the reason where its data directory cannot be written', async () =
     expect(await refuses({ ...settings(folder), DATABASE_URL: db.url })).toMatch(/EROFS|ENOTDIR|EEXIST/);
   } finally {
     unmount?.();
-    await db.drop();
+    await db.release();
   }
 });
 
@@ -133,6 +133,6 @@ it('answers and records every call while the segments of its journal are deleted
     expect(await rows()).toBe(70);
   } finally {
     await server.end('SIGTERM');
-    await db.drop();
+    await db.release();
   }
 });

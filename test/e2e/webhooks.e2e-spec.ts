@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.end('SIGTERM');
   await receiver.stop();
-  await db.drop();
+  await db.release();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -77,7 +77,7 @@ describe('DatabaseModule', () => {
     });
     afterEach(async () => {
       await app.close();
-      await database.drop();
+      await database.release();
     });
 
     it('sets the time-outs, on the server and in the driver', async () => {

@@ -44,7 +44,7 @@ describe('a server whose database', () => {
   });
   afterAll(async () => {
     await wire.cut();
-    await db.drop();
+    await db.release();
   });
 
   const routes: readonly (readonly [string, () => Promise<Json>])[] = [
@@ -144,7 +144,7 @@ describe('a data source', () => {
   afterAll(async () => {
     await dataSource.destroy();
     await wire.cut();
-    await db.drop();
+    await db.release();
     Logger.overrideLogger(undefined as never);
   });
   beforeEach(() => lines.splice(0));

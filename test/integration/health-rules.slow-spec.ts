@@ -28,7 +28,7 @@ beforeEach(async () => {
   health = new ToolHealthService(metrics, known, new HealthEvents(), { now: () => now });
 });
 
-afterEach(() => db.drop());
+afterEach(() => db.release());
 
 type Row = Partial<ToolMetric>;
 

@@ -47,7 +47,7 @@ describe('a server that starts', () => {
     rmSync(flag);
   });
   afterAll(async () => {
-    await before.drop();
+    await before.release();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -101,7 +101,7 @@ describe('a server that starts', () => {
       await ready(tk);
     } finally {
       await tk.close();
-      await db.drop();
+      await db.release();
     }
   });
 });
@@ -119,7 +119,7 @@ describe('a server that runs', () => {
   });
   afterAll(async () => {
     await tk.close();
-    await db.drop();
+    await db.release();
     gate.close();
   });
 

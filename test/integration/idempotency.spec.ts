@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const keeper of keepers) await keeper.stop();
-  await db.drop();
+  await db.release();
 });
 
 /** One gateway of several that share the database; the claims of one that is not alive lapse soon. */

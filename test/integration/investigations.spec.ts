@@ -112,7 +112,7 @@ describe('investigations', () => {
 
   afterEach(async () => {
     await app.close();
-    await db.drop();
+    await db.release();
   });
 
   const http = () => request.agent(app.getHttpServer()).set('x-api-key', key);

@@ -47,7 +47,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await tk.close();
-  await db.drop();
+  await db.release();
   for (const each of [folder, data]) rmSync(each, { recursive: true, force: true });
 });
 

@@ -31,7 +31,7 @@ beforeEach(async () => {
   ({ catalogue, index } = catalogueOn(db.dataSource));
 });
 afterEach(async () => {
-  await db.drop();
+  await db.release();
   await rm(folder, { recursive: true });
 });
 

@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await Promise.all(followers.splice(0).map((each) => each.onApplicationShutdown()));
-  await db.drop();
+  await db.release();
 });
 
 /** Another server on the same database. */

@@ -66,7 +66,7 @@ let index: PlaybookIndex;
 beforeAll(async () => {
   db = await createTestDatabase();
 });
-afterAll(() => db.drop());
+afterAll(() => db.release());
 beforeEach(() => {
   ({ catalogue, index } = catalogueOn(db.dataSource));
 });

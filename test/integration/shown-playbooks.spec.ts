@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await shown.onApplicationShutdown();
-  await db.drop();
+  await db.release();
 });
 
 describe('what an investigation was shown', () => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
   Logger.overrideLogger(false);
   database = await createTestDatabase();
 });
-afterAll(() => database.drop());
+afterAll(() => database.release());
 
 const db = () => database.dataSource;
 const rowsOf = (project: string) =>

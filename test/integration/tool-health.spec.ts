@@ -77,7 +77,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await app.close();
-  await db.drop();
+  await db.release();
 });
 
 type Row = Partial<ToolMetric>;

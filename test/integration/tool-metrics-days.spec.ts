@@ -21,7 +21,7 @@ describe('the days of tool_metrics', () => {
     repository = new ToolMetricsRepository(database.dataSource);
     partitions = new MetricPartitions(database.dataSource);
   });
-  afterEach(() => database.drop());
+  afterEach(() => database.release());
 
   const record = (...times: number[]): Promise<void> =>
     repository.recordMany(

@@ -24,7 +24,7 @@ describe('ToolMetricsRepository', () => {
     repository = new ToolMetricsRepository(database.dataSource);
   });
   beforeEach(() => database.dataSource.query('TRUNCATE tool_metrics'));
-  afterAll(() => database.drop());
+  afterAll(() => database.release());
 
   /** Rows of the tool `t`, told apart by their user. */
   const record = (...rows: Partial<ToolMetric>[]): Promise<void> =>

@@ -94,7 +94,7 @@ describe('tool-metrics', () => {
     database = await createTestDatabase();
   });
   beforeEach(() => database.dataSource.query('TRUNCATE tool_metrics'));
-  afterAll(() => database.drop());
+  afterAll(() => database.release());
 
   describe('over REST', () => {
     let app: INestApplication;

@@ -95,7 +95,7 @@ describe('statistics', () => {
     repository = new ToolMetricsRepository(database.dataSource);
   });
   beforeEach(() => database.dataSource.query('TRUNCATE tool_metrics'));
-  afterAll(() => database.drop());
+  afterAll(() => database.release());
 
   /** In batches by several writers, some of them sent twice; then the marks. */
   async function write(rows: readonly Row[], size: number): Promise<void> {

@@ -304,6 +304,6 @@ it('after a gateway was killed, the next one removes what it left behind, nothin
   } finally {
     await next.close();
     for (const path of [living, strangers]) rmSync(path, { recursive: true, force: true });
-    await db.drop();
+    await db.release();
   }
 });

@@ -12,7 +12,7 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
 });
-afterAll(() => database.drop());
+afterAll(() => database.release());
 
 describe('5,000 spans', () => {
   it('are summed as a reference sums them that reads what was sent', async () => {

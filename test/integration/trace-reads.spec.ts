@@ -24,7 +24,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   reads = new TraceReads(database.dataSource);
 });
-afterAll(() => database.drop());
+afterAll(() => database.release());
 
 /** A project of its own with these spans. */
 async function projectWith(spans: readonly RawSpan[]): Promise<string> {

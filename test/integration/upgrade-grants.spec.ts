@@ -34,7 +34,7 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  await db.drop();
+  await db.release();
   rmSync(folder, { recursive: true, force: true });
 });
 

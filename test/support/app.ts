@@ -90,7 +90,7 @@ export async function openApp(
     call: (name, input = {}, context) => http.post(`/api/v1/tools/${name}/execute`).send({ input, context }),
     close: async () => {
       await closeApp(app);
-      await db.drop();
+      await db.release();
       for (const each of [folder, tools]) rmSync(each, { recursive: true, force: true });
     },
   };
