@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Json } from './json.js';
 import { WebSite } from './web-site.js';
@@ -41,7 +42,8 @@ export async function startLlmServer(answer: Answer = () => 'Fine.'): Promise<Ll
     const message = messageOf(said);
     response.end(
       JSON.stringify({
-        id: 'chatcmpl-1',
+        // LangGraph replaces a message by the next one of the same id.
+        id: `chatcmpl-${randomUUID()}`,
         object: 'chat.completion',
         created: 0,
         model: question.body.model,
