@@ -1,41 +1,32 @@
 import { writableLevels } from './json-depth.js';
 
-/** Limits of a JSON text: reading, checking and writing it keeps the event loop busy for each of its parts. */
-export interface JsonLimits {
-  readonly levels: number;
-  /** Objects and lists. */
-  readonly holders: number;
-  readonly values: number;
-}
+/** Limits of a JSON text, because parsing, checking and writing block the event loop. */
+export type JsonLimits = Readonly<Record<'levels' | 'structures' | 'values', number>>;
 
-const ofCallers: JsonLimits = { levels: writableLevels, holders: 40_000, values: 200_000 };
+const ofCallers: JsonLimits = { levels: writableLevels, structures: 40_000, values: 200_000 };
 const maxNames = 10_000;
-/** A name and its value take five bytes: a shorter text is within all limits of callers. */
+/** A member takes at least five bytes, so shorter texts are within all limits of callers. */
 export const alwaysFits = 5 * maxNames;
 
-/** @returns the limit that a caller's JSON text exceeds, in words; only names need the parsed value */
+/** @returns the limit that a caller's JSON text exceeds, as text */
 export const excessOfCaller = (text: string): string | undefined => excessOf(text, ofCallers);
 
-/** Names that differ cost the engine a table each time they are walked; rows with the same names do not. */
+/** V8 enumerates objects with many distinct names slowly; rows with equal names are cheap. */
 export function excessOfNames(json: unknown): string | undefined {
   const names = new Set<string>();
-  const open = [json];
-  const add = (value: unknown): void => {
-    if (typeof value === 'object' && value !== null) open.push(value);
-  };
+  const open: object[] = typeof json === 'object' && json !== null ? [json] : [];
   for (let part = open.pop(); part !== undefined; part = open.pop()) {
-    if (Array.isArray(part)) part.forEach(add);
-    else
-      for (const name in part as object) {
+    if (!Array.isArray(part))
+      for (const name in part)
         if (names.add(name).size > maxNames) return `has more than ${maxNames} different member names`;
-        add((part as Record<string, unknown>)[name]);
-      }
+    for (const member of Object.values<unknown>(part as Record<string, unknown>))
+      if (typeof member === 'object' && member !== null) open.push(member);
   }
   return undefined;
 }
 
-/** Counts brackets and commas outside of strings, before a text is parsed. @returns the limit that it exceeds, in words */
-export function excessOf(text: string, { levels, holders, values }: JsonLimits): string | undefined {
+/** Counts brackets and commas outside of strings, before a text is parsed. @returns the limit that it exceeds, as text */
+export function excessOf(text: string, { levels, structures, values }: JsonLimits): string | undefined {
   let [depth, held, separators] = [0, 0, 0];
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
@@ -46,7 +37,7 @@ export function excessOf(text: string, { levels, holders, values }: JsonLimits):
       if (++separators > values) return `has more than ${values} values`;
     } else if (char === brace.open || char === bracket.open) {
       if (++depth > levels) return `is nested deeper than ${levels} levels`;
-      if (++held > holders) return `has more than ${holders} objects and lists`;
+      if (++held > structures) return `has more than ${structures} objects and lists`;
     } else if (char === brace.close || char === bracket.close) depth--;
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { yieldingForEach } from '../common/yielding-for-each.js';
+import { yieldingForEach } from './yielding-for-each.js';
 import type { ReadTerms } from './vocabulary.js';
 
 /** A text of an item that is searched. */

@@ -23,7 +23,7 @@ interface Candidate {
 }
 
 /** Limits of a message, checked before it is parsed: 100,000 objects and lists take about 0.1 s to parse. */
-const limits: JsonLimits = { levels: 128, holders: 100_000, values: Infinity };
+const limits: JsonLimits = { levels: 128, structures: 100_000, values: Infinity };
 /** Shorter messages are within the limits, or cheap to parse at any depth. */
 const maxUncounted = 2_000;
 /** Deep messages that answer no request, such as notices, are parsed up to this length. */

@@ -123,7 +123,7 @@ function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => rea
   return (input, bytes) => (bytes <= maxBytesForAll ? all : first).problemsOf(input);
 }
 
-/** The tool reported its own failure, or its caller has left. */
+/** The tool reported a failure, or its caller has left. */
 const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
 /** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves, or whatever the work throws */

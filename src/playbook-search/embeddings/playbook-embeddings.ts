@@ -9,7 +9,7 @@ import {
 import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import { sha256 } from '../../common/canonical-json.js';
-import { yieldingForEach } from '../../common/yielding-for-each.js';
+import { yieldingForEach } from '../../lexical-search/yielding-for-each.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';

@@ -1,4 +1,4 @@
-import { yieldingForEach } from '../../common/yielding-for-each.js';
+import { yieldingForEach } from '../../lexical-search/yielding-for-each.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
 /**
