@@ -34,7 +34,7 @@ function doubling(levels: number): object {
 
 it('many schemas that cost too much take the time of a few', async () => {
   const lists = join(folder, 'lists.json');
-  const tools = Array.from({ length: 200 }, (_, n) => ({ name: `t${n}`, inputSchema: doubling(24) }));
+  const tools = Array.from({ length: 200 }, (_, n) => ({ name: `t${n}`, inputSchema: doubling(40) }));
   writeFileSync(lists, JSON.stringify(tools));
   const args = [join(fixtures, 'mcp-server.mjs'), `--lists=${lists}`];
   await register({ name: 'dear', command: 'node', args, sandbox: { allowedPaths: [folder] } });
