@@ -190,7 +190,7 @@ type Missing = (policy: SandboxPolicy) => boolean;
 /** Error messages typical of a missing grant, and a hint that names the grant. */
 const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
   [
-    /EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
+    /\b(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH)\b|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
     ({ network }) => network === 'none',
     'This tool has no network: sandbox.allowNetwork or sandbox.allowedHosts gives it one',
   ],
@@ -200,12 +200,31 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     'This tool reaches only its sandbox.allowedHosts',
   ],
   [
-    /EACCES|EROFS|Permission denied|PermissionError|Read-only file system/i,
+    /detected dubious ownership/,
     () => true,
-    'This tool may read its own folder and write TMPDIR: sandbox.allowedPaths, with permissions.canWriteFiles, grants more',
+    'Git finds that the repository belongs to another user than the tool; it accepts it with GIT_CONFIG_COUNT=1, GIT_CONFIG_KEY_0=safe.directory and GIT_CONFIG_VALUE_0=<the folder> in the env of the tool',
+  ],
+  [
+    /\b(EACCES|EROFS)\b|Permission denied|PermissionError|Read-only file system|unable to open database file/i,
+    () => true,
+    'This tool may read its own folder (workingDir, or else the folder of its program) and write TMPDIR: sandbox.allowedPaths, with permissions.canWriteFiles, grants more',
   ],
 ];
 
-/** @returns a hint at the grant that may be missing for this error; undefined if none is known */
-export const hintFor = (error: string, policy: SandboxPolicy): string | undefined =>
-  hints.find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy))?.[2];
+/** Error messages of programs that do not start. With bubblewrap a path that is not granted does not exist for the tool. */
+const startHints: typeof hints = [
+  [
+    /\bENOENT\b|No such file|does not exist|not a valid Git repository|Cannot find (module|package)|NotFoundError/i,
+    () => true,
+    'This tool sees its own folder (workingDir, or else the folder of its program), and of other folders those in sandbox.allowedPaths',
+  ],
+];
+
+/**
+ * @param starting whether the tool did not start
+ * @returns a hint at the grant that may be missing for this error; undefined if none is known
+ */
+export const hintFor = (error: string, policy: SandboxPolicy, starting = false): string | undefined =>
+  [...hints, ...(starting ? startHints : [])].find(
+    ([pattern, isMissing]) => pattern.test(error) && isMissing(policy),
+  )?.[2];

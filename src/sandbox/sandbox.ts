@@ -52,8 +52,11 @@ export interface Confined {
   ended(pid: number): void;
   /** @returns the sandbox rule for which a process was killed; undefined if it ended for another reason */
   brokenRule(end: ProcessEnd): string | undefined;
-  /** @returns a hint at the grant that may be missing for this error; undefined if none is known */
-  hint(error: string): string | undefined;
+  /**
+   * @param starting whether the tool did not start
+   * @returns a hint at the grant that may be missing for this error; undefined if none is known
+   */
+  hint(error: string, starting?: boolean): string | undefined;
   /** Releases all resources, after the last process has ended. */
   dispose(): Promise<void>;
 }
@@ -216,7 +219,7 @@ export class Sandbox {
       effective,
       ended: (pid) => void leaves.release(pid),
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
-      hint: (error) => hintFor(error, policy),
+      hint: (error, starting) => hintFor(error, policy, starting),
       dispose: async () => {
         await leaves.releaseAll();
         await proxy?.close();

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { Inject, Injectable } from '@nestjs/common';
 import { access } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -157,7 +157,7 @@ export class ToolInspector {
       await checkScriptExists(launch);
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
-      const hint = confined.hint(`${error.message} ${stderr}`);
+      const hint = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true);
       throw wrong(
         launch.remote ? '/url' : '/command',
         `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
@@ -229,6 +229,14 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
   );
   if (!isThere) throw wrong(`/args/${script}`, `does not exist: ${path}`);
+}
+
+/** Programs that download a package, then run it. They write nothing while they wait for the network. */
+const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pipx']);
+
+function runnerHint({ command }: CustomTool, { message }: PoolFailure): string | undefined {
+  if (!runners.has(basename(command)) || !message.includes('did not answer "initialize"')) return undefined;
+  return `${basename(command)} may be downloading: install the package first, and register its program`;
 }
 
 /** Sentences about fields in which a registration differs from the executable; the registration holds. */
