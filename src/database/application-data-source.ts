@@ -99,6 +99,8 @@ function optionsFor(
     poolSize: database.poolSize,
     uuidExtension: 'pgcrypto',
     installExtensions: false,
+    // Idle connections end with the server at every stop; DatabaseHealth logs a server that is lost.
+    poolErrorHandler: () => undefined,
     extra: {
       Client: DatabaseClient,
       connectionTimeoutMillis: database.connectTimeoutMs,

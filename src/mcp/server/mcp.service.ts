@@ -58,7 +58,8 @@ interface Asked {
 }
 
 const capabilities = { tools: { listChanged: true }, logging: {} };
-const toolsOnPage = 100;
+/** Some clients read the first page only. */
+const toolsOnPage = 500;
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
 const metaPrefix = 'toolkeeper/';
