@@ -232,6 +232,36 @@ describe('journeys', () => {
     for (const { context } of [visitor, elsewhere]) await context.close();
   });
 
+  it('tables fit their place; on a phone a tool is a card of two lines', async () => {
+    const long = 'a_name_that_is_longer_than_its_column_has_room_for_by_far';
+    await lab.register(long);
+    await lab.call('word_count', { text: 'x' });
+    const visitor = await lab.visit({ viewport: { width: 1440, height: 900 } });
+    const { page } = visitor;
+    const heightOf = async (row) => (await row.boundingBox()).height;
+    for (const [path, name] of [
+      ['/tools', 'Tools'],
+      ['/executions', 'Executions'],
+      ['/tools/word_count/activity', 'Newest executions'],
+    ]) {
+      await visitor.open(path);
+      const table = page.getByRole('table', { name });
+      await table.waitFor();
+      const isWide = (element) => element.parentElement.scrollWidth > element.parentElement.clientWidth;
+      assert.equal(await table.evaluate(isWide), false, name);
+      assert.equal(await heightOf(table.getByRole('row').nth(2)), 32, name);
+    }
+    await page.setViewportSize({ width: 390, height: 800 });
+    await visitor.open('/tools');
+    const card = page.getByRole('row').filter({ has: page.getByTitle(long) });
+    await card.getByText('unknown').waitFor();
+    assert.ok((await heightOf(card)) < 70);
+    const main = await page.locator('main').evaluate((element) => element.scrollWidth);
+    assert.ok(main <= 390, `${main} px`);
+    await lab.api('DELETE', `/api/v1/custom-tools/${long}`);
+    await visitor.context.close();
+  });
+
   it('a key is made, shown once, used, limited and revoked with a reason', async () => {
     const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = visitor;

@@ -49,9 +49,10 @@ const member = (data: object, name: string): string => {
 };
 
 const columns: readonly Column<Happening>[] = [
-  { name: 'When', cell: ({ timestamp }) => <Time at={timestamp} /> },
+  { name: 'When', width: 92, cell: ({ timestamp }) => <Time at={timestamp} /> },
   {
     name: 'Event',
+    width: 150,
     cell: ({ type, data }) => (
       <span title={type}>
         <Badge state={typeNames[type]} tone={tones[type] ?? gradeTones[member(data, 'to')] ?? 'none'} />
@@ -59,8 +60,7 @@ const columns: readonly Column<Happening>[] = [
     ),
   },
   {
-    name: 'Tool',
-    cut: true,
+    ...{ name: 'Tool', cut: true, isMono: true, width: 180 },
     cell: ({ type, tool }) => {
       if (type === 'gap') return null;
       const to = type.startsWith('circuit') ? '/tools/$name/circuit' : '/tools/$name/health';
@@ -78,7 +78,7 @@ const columns: readonly Column<Happening>[] = [
         ? `A few trial calls are allowed. It was opened because: ${message}`
         : message,
   },
-  { name: 'By', cut: true, cell: ({ data }) => member(data, 'by') },
+  { name: 'By', cut: true, width: 124, cell: ({ data }) => member(data, 'by') },
 ];
 
 /** Past and live events of tools. */

@@ -21,19 +21,18 @@ type Investigation = InvestigationBudgetView;
 
 const columns: readonly Column<Investigation>[] = [
   {
-    name: 'Investigation',
-    cut: true,
+    ...{ name: 'Investigation', cut: true, isMono: true },
     cell: ({ investigationId: id }) => (
       <Link to="/investigations/$id" params={{ id }}>
         {id}
       </Link>
     ),
   },
-  { name: 'Budget', cell: (investigation) => <BudgetBadge investigation={investigation} /> },
+  { name: 'Budget', width: 150, cell: (investigation) => <BudgetBadge investigation={investigation} /> },
   { name: 'Calls', isNumber: true, cell: (investigation) => number(sumsOf(investigation).calls) },
   { name: 'Tools', isNumber: true, cell: ({ tools }) => number(tools.length) },
   { name: 'Least is left of', cut: true, cell: (investigation) => leastLeft(investigation) },
-  { name: 'Whole again', cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+  { name: 'Whole again', width: 110, cell: ({ resetsAt }) => <Time at={resetsAt} /> },
 ];
 
 function BudgetBadge({ investigation }: { readonly investigation: Investigation }): ReactNode {

@@ -119,8 +119,7 @@ function Slowest({ dashboard: { slowExecutions } }: { readonly dashboard: Dashbo
       keyOf={({ toolName, recordedAt, executionTimeMs }) => `${toolName} ${recordedAt} ${executionTimeMs}`}
       columns={[
         {
-          name: 'Tool',
-          cut: true,
+          ...{ name: 'Tool', cut: true, isMono: true },
           cell: ({ toolName }) => (
             <Link to="/tools/$name/activity" params={{ name: toolName }}>
               {toolName}
