@@ -52,10 +52,7 @@ export function InvestigationsPage(): ReactNode {
   const investigations = useQuery(investigationsQuery);
   const change = useChange<Search>();
   return (
-    <Page
-      name="Investigations"
-      about="The agents’ units of work, the one that called a tool last first. Each may call a tool only so often: its budget."
-    >
+    <Page name="Investigations">
       <Stack>
         <FilterBar label="Investigations">
           <FilterText label="Id holds" value={search.q} onChange={(q) => change({ q })} />

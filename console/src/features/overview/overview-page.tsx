@@ -29,7 +29,7 @@ const Traffic = lazy(() => import('../../ui/traffic.js').then(({ Traffic: it }) 
 export function OverviewPage(): ReactNode {
   const dashboard = useQuery(dashboardQuery);
   return (
-    <Page name="Overview" about="What is broken, since when, and what to do. Of the last hour.">
+    <Page name="Overview">
       <Loaded query={dashboard}>{(data) => <Overview dashboard={data} />}</Loaded>
     </Page>
   );

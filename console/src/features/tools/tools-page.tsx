@@ -119,7 +119,6 @@ export function ToolsPage(): ReactNode {
   return (
     <Page
       name="Tools"
-      about="What agents can call here, and how it is doing."
       actions={
         mayRegister !== 'no' && (
           <Link to="/tools/new" className={buttonLook('primary')}>
