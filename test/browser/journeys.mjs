@@ -262,6 +262,44 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  it('a tool is disabled, enabled and removed from a menu, by keyboard alone', async () => {
+    const name = 'short_lived';
+    await lab.register(name, { description: 'It counts words. '.repeat(40) });
+    const visitor = await lab.visit({ known: [/404/] });
+    const { page } = visitor;
+    const { press } = byKeys.on(page);
+    await lab.signIn(visitor);
+    await visitor.open(`/tools/${name}/settings`);
+    const description = page.locator('main header').getByText('It counts words.');
+    const heightOf = async () => (await description.boundingBox()).height;
+    await page.getByRole('button', { name: 'more', exact: true }).waitFor();
+    assert.equal(await heightOf(), 40);
+    await press(page.getByRole('button', { name: 'more', exact: true }));
+    await page.getByRole('button', { name: 'less' }).waitFor();
+    assert.ok((await heightOf()) > 40);
+    const choose = async (item, keys) => {
+      await press(page.getByRole('button', { name: 'More actions' }));
+      const first = page.getByRole('menuitem').first();
+      await until(() => first.evaluate((element) => element === document.activeElement), 'the focus');
+      for (const key of keys) await page.keyboard.press(key);
+      const dialog = page.getByRole('dialog', { name: `${item} ${name}?` });
+      await press(dialog.getByRole('button', { name: item, exact: true }));
+      await dialog.waitFor({ state: 'detached' });
+    };
+    const status = async () => (await lab.api('GET', `/api/v1/custom-tools/${name}`)).body.status;
+    await choose('Disable', ['Enter']);
+    assert.equal(await status(), 'inactive');
+    const badge = page.locator('main header').getByText('disabled', { exact: true });
+    await badge.waitFor();
+    await choose('Enable', ['Enter']);
+    assert.equal(await status(), 'active');
+    await badge.waitFor({ state: 'detached' });
+    await choose('Remove', ['End', 'Enter']);
+    await page.getByRole('heading', { name: 'Tools' }).waitFor();
+    assert.equal((await lab.api('GET', `/api/v1/custom-tools/${name}`)).status, 404);
+    await visitor.context.close();
+  });
+
   it('a key is made, shown once, used, limited and revoked with a reason', async () => {
     const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = visitor;
