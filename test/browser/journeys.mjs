@@ -232,6 +232,74 @@ describe('journeys', () => {
     for (const { context } of [visitor, elsewhere]) await context.close();
   });
 
+  it('tables fit their place; on a phone a tool is a card of two lines', async () => {
+    const long = 'a_name_that_is_longer_than_its_column_has_room_for_by_far';
+    await lab.register(long);
+    await lab.call('word_count', { text: 'x' });
+    const visitor = await lab.visit({ viewport: { width: 1440, height: 900 } });
+    const { page } = visitor;
+    const heightOf = async (row) => (await row.boundingBox()).height;
+    for (const [path, name] of [
+      ['/tools', 'Tools'],
+      ['/executions', 'Executions'],
+      ['/tools/word_count/activity', 'Newest executions'],
+    ]) {
+      await visitor.open(path);
+      const table = page.getByRole('table', { name });
+      await table.waitFor();
+      const isWide = (element) => element.parentElement.scrollWidth > element.parentElement.clientWidth;
+      assert.equal(await table.evaluate(isWide), false, name);
+      assert.equal(await heightOf(table.getByRole('row').nth(2)), 32, name);
+    }
+    await page.setViewportSize({ width: 390, height: 800 });
+    await visitor.open('/tools');
+    const card = page.getByRole('row').filter({ has: page.getByTitle(long) });
+    await card.getByText('unknown').waitFor();
+    assert.ok((await heightOf(card)) < 70);
+    const main = await page.locator('main').evaluate((element) => element.scrollWidth);
+    assert.ok(main <= 390, `${main} px`);
+    await lab.api('DELETE', `/api/v1/custom-tools/${long}`);
+    await visitor.context.close();
+  });
+
+  it('a tool is disabled, enabled and removed from a menu, by keyboard alone', async () => {
+    const name = 'short_lived';
+    await lab.register(name, { description: 'It counts words. '.repeat(40) });
+    const visitor = await lab.visit({ known: [/404/] });
+    const { page } = visitor;
+    const { press } = byKeys.on(page);
+    await lab.signIn(visitor);
+    await visitor.open(`/tools/${name}/settings`);
+    const description = page.locator('main header').getByText('It counts words.');
+    const heightOf = async () => (await description.boundingBox()).height;
+    await page.getByRole('button', { name: 'more', exact: true }).waitFor();
+    assert.equal(await heightOf(), 40);
+    await press(page.getByRole('button', { name: 'more', exact: true }));
+    await page.getByRole('button', { name: 'less' }).waitFor();
+    assert.ok((await heightOf()) > 40);
+    const choose = async (item, keys) => {
+      await press(page.getByRole('button', { name: 'More actions' }));
+      const first = page.getByRole('menuitem').first();
+      await until(() => first.evaluate((element) => element === document.activeElement), 'the focus');
+      for (const key of keys) await page.keyboard.press(key);
+      const dialog = page.getByRole('dialog', { name: `${item} ${name}?` });
+      await press(dialog.getByRole('button', { name: item, exact: true }));
+      await dialog.waitFor({ state: 'detached' });
+    };
+    const status = async () => (await lab.api('GET', `/api/v1/custom-tools/${name}`)).body.status;
+    await choose('Disable', ['Enter']);
+    assert.equal(await status(), 'inactive');
+    const badge = page.locator('main header').getByText('disabled', { exact: true });
+    await badge.waitFor();
+    await choose('Enable', ['Enter']);
+    assert.equal(await status(), 'active');
+    await badge.waitFor({ state: 'detached' });
+    await choose('Remove', ['End', 'Enter']);
+    await page.getByRole('heading', { name: 'Tools' }).waitFor();
+    assert.equal((await lab.api('GET', `/api/v1/custom-tools/${name}`)).status, 404);
+    await visitor.context.close();
+  });
+
   it('a key is made, shown once, used, limited and revoked with a reason', async () => {
     const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = visitor;

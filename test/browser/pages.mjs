@@ -130,15 +130,16 @@ describe('pages', () => {
         await check(page, 'keys');
         await closed();
         await lab.signIn(visitor);
-        for (const [path, button] of [
+        for (const [path, button, item] of [
           ['/tools/word_count/circuit', 'Open circuit'],
-          ['/tools/word_count/settings', 'Remove'],
-          ['/playbooks/cluster-dns-repair', 'Disable'],
+          ['/tools/word_count/settings', 'More actions', 'Remove'],
+          ['/playbooks/cluster-dns-repair', 'More actions', 'Disable'],
           ['/playbooks/cluster-dns-repair', 'Record an outcome'],
           ['/settings/keys', 'Make a key'],
         ]) {
           await visitor.open(path);
           await page.getByRole('button', { name: button }).click();
+          if (item) await page.getByRole('menuitem', { name: item }).click();
           await page.getByRole('dialog').waitFor();
           assert.deepEqual([...(await violationsOf(page, button)), ...(await tooWide(page, button))], []);
           await closed();

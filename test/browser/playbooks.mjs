@@ -77,16 +77,20 @@ describe('playbooks', () => {
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/playbooks/cluster-dns-repair');
-    await button(page, 'Disable').click();
+    const choose = async (name) => {
+      await button(page, 'More actions').click();
+      await page.getByRole('menuitem', { name }).click();
+    };
+    await choose('Disable');
     await page.getByLabel('Reason').fill('made it worse');
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await page.getByRole('row', { name: /disabled admin made it worse/ }).waitFor();
     await visitor.open('/playbooks?q=NXDOMAIN&by=status');
     await page.getByRole('row', { name: /cluster-dns-repair .* its status .* Enable its latest/ }).waitFor();
     await visitor.open('/playbooks/cluster-dns-repair');
-    await button(page, 'Enable').click();
+    await choose('Enable');
     await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click();
-    await button(page, 'Disable').waitFor();
+    await page.getByRole('row', { name: /active admin/ }).waitFor();
     await button(page, 'Record an outcome').click();
     await page.getByLabel('It remedied the incident').uncheck();
     await page.getByLabel('Execution').fill('exec-1');
@@ -111,7 +115,7 @@ describe('playbooks', () => {
     assert.equal(await page.getByRole('link', { name: /Edit|Write a playbook/ }).count(), 0);
     await page.getByRole('link', { name: 'Open' }).click();
     await button(page, 'Record an outcome').waitFor();
-    assert.equal(await page.getByRole('button', { name: /Disable|Deprecate|Archive/ }).count(), 0);
+    assert.equal(await page.getByRole('button', { name: 'More actions' }).count(), 0);
     await visitor.open('/playbooks/new');
     await page.getByText('Your API key lacks the scope playbooks:write').waitFor();
     await visitor.context.close();

@@ -97,9 +97,9 @@ export const screens = (execution) => [
   {
     path: '/playbooks/cluster-dns-repair/edit?q=names+vanish',
     full: 'It should be found by',
-    refused: 'may not write',
+    refused: 'lacks the scope playbooks:write',
   },
-  { path: '/playbooks/new', full: 'This version', refused: 'may not write' },
+  { path: '/playbooks/new', full: 'This version', refused: 'lacks the scope playbooks:write' },
   { path: '/playbooks/absent', full: 'There is no playbook absent' },
   { path: '/playbooks/absent/edit', full: 'There is no playbook absent' },
   { path: '/find?id=nothing-has-it', full: 'Nothing has this id' },

@@ -43,6 +43,16 @@ describe('the console', () => {
     expect(new Set(nonces).size).toBe(2);
   });
 
+  it('brings its own fonts', async () => {
+    const files = assetsOf((await browse('/console/')).text).filter((path) => path.endsWith('.css'));
+    const styles = await Promise.all(
+      files.map(async (path) => (await tk.anonymous.get(path).expect(200)).text),
+    );
+    const fonts = [...styles.join('').matchAll(/url\(([^)]+\.woff2)\)/g)].map(([, path = '']) => path);
+    expect(fonts).toHaveLength(2);
+    for (const font of fonts) await tk.anonymous.get(font).expect(200).expect('content-type', 'font/woff2');
+  });
+
   it('has files that may be kept for ever, and says so of none that is not there', async () => {
     const [script = ''] = assetsOf((await browse('/console/')).text).filter((path) => path.endsWith('.js'));
     const { headers } = await tk.anonymous.get(script).set('accept-encoding', 'gzip').expect(200);

@@ -53,7 +53,8 @@ function Crumbs(): ReactNode {
     .replace(/^\/console/, '')
     .split('/')
     .filter(Boolean);
-  if (parts.length === 0) return <div className={css.crumbs} />;
+  // A screen of the rail has its name there and as its heading.
+  if (parts.length < 2) return <div className={css.crumbs} />;
   return (
     <nav className={css.crumbs} aria-label="Breadcrumb">
       <ol>

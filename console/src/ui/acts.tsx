@@ -8,8 +8,8 @@ import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
 const columns: readonly Column<AuditEntryView>[] = [
-  { name: 'When', cell: ({ at }) => <Time at={at} /> },
-  { name: 'Who', cut: true, cell: ({ userId }) => userId },
+  { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
+  { name: 'Who', cut: true, width: 116, cell: ({ userId }) => userId },
   { name: 'What', cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}` },
   { name: 'Why', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
 ];

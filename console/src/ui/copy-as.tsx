@@ -1,9 +1,7 @@
-import { Menu } from '@base-ui/react/menu';
 import type { ReactNode } from 'react';
 import { actOf, type AnyAct, type Send } from '../lib/act.js';
 import { asCurl, asTypeScript } from '../lib/snippets.js';
-import { buttonLook } from './controls.js';
-import css from './copy-as.module.css';
+import { Menu } from './menu.js';
 import { useCopy } from './use-copy.js';
 
 interface CopyAsProps {
@@ -20,20 +18,13 @@ export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode
     await copy(await make(), name);
   };
   return (
-    <Menu.Root modal={false}>
-      <Menu.Trigger className={buttonLook('quiet')}>{label}</Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner sideOffset={4} align="end" className={css.positioner}>
-          <Menu.Popup className={css.popup}>
-            {Object.entries(forms).map(([name, make]) => (
-              <Menu.Item key={name} className={css.item} onClick={() => void copyMade(name, make)}>
-                {name}
-              </Menu.Item>
-            ))}
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
+    <Menu
+      label={label}
+      items={Object.entries(forms).map(([name, make]) => ({
+        name,
+        onClick: () => void copyMade(name, make),
+      }))}
+    />
   );
 }
 

@@ -16,14 +16,22 @@ export const Ended = ({ execution }: { readonly execution: ExecutionView }): Rea
 
 const when: Column<ExecutionView> = {
   name: 'When',
+  width: 92,
   cell: ({ recordedAt, metricId }) => (
     <Link to="/executions/$id" params={{ id: metricId }}>
       <Time at={recordedAt} />
     </Link>
   ),
 };
-const tool: Column<ExecutionView> = { name: 'Tool', cut: true, cell: ({ toolName }) => toolName };
-const ended: Column<ExecutionView> = { name: 'Ended', cell: (execution) => <Ended execution={execution} /> };
+const tool: Column<ExecutionView> = {
+  ...{ name: 'Tool', cut: true, isMono: true, width: 168 },
+  cell: ({ toolName }) => <span title={toolName}>{toolName}</span>,
+};
+const ended: Column<ExecutionView> = {
+  name: 'Ended',
+  width: 132,
+  cell: (execution) => <Ended execution={execution} />,
+};
 const took: Column<ExecutionView> = {
   name: 'Took',
   isNumber: true,
@@ -39,19 +47,16 @@ const why: Column<ExecutionView> = {
   ),
 };
 const forWhom: Column<ExecutionView> = {
-  name: 'For',
-  cut: true,
+  ...{ name: 'For', cut: true, isMono: true, width: 124, isOptional: true },
   cell: ({ investigationId, userId }) => investigationId ?? userId,
 };
 const sizes: Column<ExecutionView> = {
-  name: 'In / out',
-  isNumber: true,
+  ...{ name: 'In / out', isNumber: true, width: 132, isOptional: true },
   cell: ({ inputSize, outputSize }) => `${bytes(inputSize)} / ${bytes(outputSize)}`,
 };
 
 const input: Column<ExecutionView> = {
-  name: 'Input',
-  cut: true,
+  ...{ name: 'Input', cut: true, isOptional: true },
   cell: ({ inputPreview }) => <code title={inputPreview}>{inputPreview}</code>,
 };
 
@@ -63,7 +68,7 @@ export const columnsOf = (rows: readonly ExecutionView[]): readonly Column<Execu
     ? executionColumns.toSpliced(2, 0, input).filter((column) => column !== sizes)
     : executionColumns;
 
-const shortColumns = [when, tool, ended, took];
+const shortColumns = [when, { ...tool, width: undefined }, ended, took];
 
 interface ExecutionTableProps {
   readonly label: string;

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import css from './icons.module.css';
 
-/** Line icons on a 24-pixel grid. Always beside text, so hidden from screen readers. */
+/** Line icons on a 24-pixel grid, hidden from screen readers: the control that holds one has a name. */
 const paths = {
   overview: 'M3 13h6V4H3zM3 20h6v-3H3zM13 20h8v-9h-8zM13 4v3h8V4z',
   tools: 'M14.7 6.3a4 4 0 0 0-5.4 5L3 17.6V21h3.4l6.3-6.3a4 4 0 0 0 5-5.4L15 12l-3-3z',
@@ -13,6 +13,7 @@ const paths = {
   settings: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 9.5v-5M8 19.5v-5',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
   session: 'M14 4h5v16h-5M4 12h11M11 8l4 4-4 4',
+  more: 'M5 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1zM12 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1zM19 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1z',
   close: 'M6 6l12 12M18 6L6 18',
   keyboard: 'M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
 } as const;

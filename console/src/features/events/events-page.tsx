@@ -7,7 +7,7 @@ import { eventTypes, type eventsSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, type Tone } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText, FilterTime } from '../../ui/filters.js';
-import { Card, Muted, Page, Row, Stack } from '../../ui/layout.js';
+import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -49,9 +49,10 @@ const member = (data: object, name: string): string => {
 };
 
 const columns: readonly Column<Happening>[] = [
-  { name: 'When', cell: ({ timestamp }) => <Time at={timestamp} /> },
+  { name: 'When', width: 92, cell: ({ timestamp }) => <Time at={timestamp} /> },
   {
     name: 'Event',
+    width: 150,
     cell: ({ type, data }) => (
       <span title={type}>
         <Badge state={typeNames[type]} tone={tones[type] ?? gradeTones[member(data, 'to')] ?? 'none'} />
@@ -59,8 +60,7 @@ const columns: readonly Column<Happening>[] = [
     ),
   },
   {
-    name: 'Tool',
-    cut: true,
+    ...{ name: 'Tool', cut: true, isMono: true, width: 180 },
     cell: ({ type, tool }) => {
       if (type === 'gap') return null;
       const to = type.startsWith('circuit') ? '/tools/$name/circuit' : '/tools/$name/health';
@@ -78,7 +78,7 @@ const columns: readonly Column<Happening>[] = [
         ? `A few trial calls are allowed. It was opened because: ${message}`
         : message,
   },
-  { name: 'By', cut: true, cell: ({ data }) => member(data, 'by') },
+  { name: 'By', cut: true, width: 124, cell: ({ data }) => member(data, 'by') },
 ];
 
 /** Past and live events of tools. */
@@ -90,7 +90,7 @@ export function EventsPage(): ReactNode {
   const newest = happenings.at(-1)?.timestamp ?? new Date().toISOString();
   const newer = happenings.filter(isWanted({ ...search, until: undefined })).length - wanted.length;
   return (
-    <Page name="Events" about="Crashes, recoveries, grades and circuits, the newest first.">
+    <Page name="Events">
       <Stack>
         <EventFilters search={search} change={change}>
           <Button
@@ -99,14 +99,11 @@ export function EventsPage(): ReactNode {
           >
             {search.until === undefined ? 'Pause' : `Follow${newer > 0 ? ` (${number(newer)} newer)` : ''}`}
           </Button>
+          <Following count={wanted.length} isPaused={search.until !== undefined} />
         </EventFilters>
-        <Card
-          title="Events"
-          flush
-          actions={<Following count={wanted.length} isPaused={search.until !== undefined} />}
-        >
+        <Panel>
           <Loaded query={query}>{() => <Events rows={wanted} isFiltered={happenings.length > 0} />}</Loaded>
-        </Card>
+        </Panel>
         <Muted>
           The latest 1,000 events since the start of the server that answered. Each replica reports the events
           of its own processes and circuits.

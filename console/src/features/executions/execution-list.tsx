@@ -5,6 +5,7 @@ import { number } from '../../lib/format.js';
 import { isOnControl } from '../../lib/key-targets.js';
 import { columnsOf } from '../../ui/execution-table.js';
 import { Failed } from '../../ui/states.js';
+import { Cells, Head } from '../../ui/table.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
 import shared from '../../ui/table.module.css';
 import css from './executions.module.css';
@@ -21,18 +22,8 @@ interface ExecutionListProps {
   readonly onOpen: (id: string) => void;
 }
 
-const rowHeight = 37;
+const rowHeight = 32;
 const tableLook = `${shared.table} ${shared.clickable} ${css.table}`;
-const classes: Readonly<Record<string, string | undefined>> = {
-  When: css.when,
-  Tool: css.tool,
-  Input: css.input,
-  Ended: css.ended,
-  Took: `${css.took} ${shared.number}`,
-  Why: css.why,
-  For: css.for,
-  'In / out': `${css.sizes} ${shared.number}`,
-};
 
 /** The loaded executions; only visible rows are rendered. */
 export function ExecutionList(props: ExecutionListProps): ReactNode {
@@ -58,37 +49,31 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
   const above = (items[0]?.start ?? 0) - virtual.options.scrollMargin;
   const below = virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin);
   return (
-    <div ref={frame} className={css.list}>
-      <table className={tableLook} aria-label="Executions" aria-rowcount={hasMore ? -1 : rows.length + 1}>
-        <thead>
-          <tr>
-            {columns.map(({ name }) => (
-              <th key={name} scope="col" className={classes[name]}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <Spacer height={above} />
-          {items.map(({ index }) => {
-            const row = rows[index];
-            return (
-              row && (
-                <ExecutionRow
-                  key={row.metricId}
-                  row={row}
-                  columns={columns}
-                  index={index}
-                  isSelected={row.metricId === selected}
-                  onSelect={onSelect}
-                />
-              )
-            );
-          })}
-          <Spacer height={below} />
-        </tbody>
-      </table>
+    <div ref={frame} className={`${css.list} ${shared.room}`}>
+      <div className={shared.scroll}>
+        <table className={tableLook} aria-label="Executions" aria-rowcount={hasMore ? -1 : rows.length + 1}>
+          <Head columns={columns} />
+          <tbody>
+            <Spacer height={above} />
+            {items.map(({ index }) => {
+              const row = rows[index];
+              return (
+                row && (
+                  <ExecutionRow
+                    key={row.metricId}
+                    row={row}
+                    columns={columns}
+                    index={index}
+                    isSelected={row.metricId === selected}
+                    onSelect={onSelect}
+                  />
+                )
+              );
+            })}
+            <Spacer height={below} />
+          </tbody>
+        </table>
+      </div>
       <Foot {...props} />
     </div>
   );
@@ -126,11 +111,7 @@ const ExecutionRow = memo(({ row, columns, index, isSelected, onSelect }: Execut
     data-selected={isSelected ? '' : undefined}
     onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onSelect(row.metricId)}
   >
-    {columns.map(({ name, cell }) => (
-      <td key={name} className={classes[name]}>
-        {cell(row)}
-      </td>
-    ))}
+    <Cells columns={columns} row={row} />
   </tr>
 ));
 ExecutionRow.displayName = 'ExecutionRow';

@@ -55,7 +55,7 @@ export function ExecutionsPage(): ReactNode {
     <ExecutionPeek id={search.exec} onClose={() => change({ exec: undefined })} />
   );
   return (
-    <Page name="Executions" about="Every call that ran, newest first.">
+    <Page name="Executions">
       <Stack>
         <FilterBar label="Executions">
           <FilterSelect

@@ -11,8 +11,7 @@ import css from './budget-card.module.css';
 
 const columns: readonly Column<ToolBudgetView>[] = [
   {
-    name: 'Tool',
-    cut: true,
+    ...{ name: 'Tool', cut: true, isMono: true },
     cell: ({ tool }) => (
       <Link to="/tools/$name/activity" params={{ name: tool }}>
         {tool}

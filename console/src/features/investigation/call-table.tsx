@@ -9,8 +9,7 @@ export function CallTable({ calls }: { readonly calls: readonly ExecutionView[] 
   const [when, ...rest] = columnsOf(calls).filter(({ name }) => name !== 'For');
   const start = Date.parse(calls[0]?.recordedAt ?? '');
   const after: Column<ExecutionView> = {
-    name: 'After',
-    isNumber: true,
+    ...{ name: 'After', isNumber: true, width: 84 },
     cell: ({ recordedAt }) => `+${duration(Date.parse(recordedAt) - start)}`,
   };
   const columns = [...(when ? [when] : []), after, ...rest];

@@ -8,8 +8,7 @@ import { Time } from '../../ui/time.js';
 
 const columns: readonly Column<ShownPlaybookView>[] = [
   {
-    name: 'Playbook',
-    cut: true,
+    ...{ name: 'Playbook', cut: true, isMono: true },
     cell: ({ playbook_id: id, version }) => (
       <Link to="/playbooks/$id" params={{ id }} search={{ v: version }}>
         {id}
@@ -17,7 +16,7 @@ const columns: readonly Column<ShownPlaybookView>[] = [
     ),
   },
   { name: 'Version', cell: ({ version }) => version },
-  { name: 'Answers that held it', isNumber: true, cell: ({ times }) => number(times) },
+  { name: 'Answers that held it', isNumber: true, width: 160, cell: ({ times }) => number(times) },
   { name: 'First', cell: ({ first_shown_at: at }) => <Time at={at} /> },
   { name: 'Last', cell: ({ last_shown_at: at }) => <Time at={at} /> },
 ];

@@ -21,19 +21,18 @@ type Investigation = InvestigationBudgetView;
 
 const columns: readonly Column<Investigation>[] = [
   {
-    name: 'Investigation',
-    cut: true,
+    ...{ name: 'Investigation', cut: true, isMono: true },
     cell: ({ investigationId: id }) => (
       <Link to="/investigations/$id" params={{ id }}>
         {id}
       </Link>
     ),
   },
-  { name: 'Budget', cell: (investigation) => <BudgetBadge investigation={investigation} /> },
+  { name: 'Budget', width: 150, cell: (investigation) => <BudgetBadge investigation={investigation} /> },
   { name: 'Calls', isNumber: true, cell: (investigation) => number(sumsOf(investigation).calls) },
   { name: 'Tools', isNumber: true, cell: ({ tools }) => number(tools.length) },
   { name: 'Least is left of', cut: true, cell: (investigation) => leastLeft(investigation) },
-  { name: 'Whole again', cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+  { name: 'Whole again', width: 110, cell: ({ resetsAt }) => <Time at={resetsAt} /> },
 ];
 
 function BudgetBadge({ investigation }: { readonly investigation: Investigation }): ReactNode {
@@ -53,10 +52,7 @@ export function InvestigationsPage(): ReactNode {
   const investigations = useQuery(investigationsQuery);
   const change = useChange<Search>();
   return (
-    <Page
-      name="Investigations"
-      about="The agents’ units of work, the one that called a tool last first. Each may call a tool only so often: its budget."
-    >
+    <Page name="Investigations">
       <Stack>
         <FilterBar label="Investigations">
           <FilterText label="Id holds" value={search.q} onChange={(q) => change({ q })} />

@@ -29,7 +29,7 @@ const Traffic = lazy(() => import('../../ui/traffic.js').then(({ Traffic: it }) 
 export function OverviewPage(): ReactNode {
   const dashboard = useQuery(dashboardQuery);
   return (
-    <Page name="Overview" about="What is broken, since when, and what to do. Of the last hour.">
+    <Page name="Overview">
       <Loaded query={dashboard}>{(data) => <Overview dashboard={data} />}</Loaded>
     </Page>
   );
@@ -119,8 +119,7 @@ function Slowest({ dashboard: { slowExecutions } }: { readonly dashboard: Dashbo
       keyOf={({ toolName, recordedAt, executionTimeMs }) => `${toolName} ${recordedAt} ${executionTimeMs}`}
       columns={[
         {
-          name: 'Tool',
-          cut: true,
+          ...{ name: 'Tool', cut: true, isMono: true },
           cell: ({ toolName }) => (
             <Link to="/tools/$name/activity" params={{ name: toolName }}>
               {toolName}

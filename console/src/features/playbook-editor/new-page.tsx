@@ -13,7 +13,6 @@ export function NewPlaybookPage(): ReactNode {
   return (
     <PlaybookEditor
       title="Write a playbook"
-      about="A name and a description are enough to be found; signals and other words for the same make it certain."
       initial={{ version: '1.0.0' }}
       isKnown={false}
       search={search}

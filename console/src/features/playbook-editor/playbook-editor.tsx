@@ -20,7 +20,7 @@ import { WantedSearch } from './wanted-search.js';
 
 interface PlaybookEditorProps {
   readonly title: string;
-  readonly about: string;
+  readonly about?: string;
   readonly initial: Draft;
   /** Whether the playbook exists already, so that its id cannot change. */
   readonly isKnown: boolean;

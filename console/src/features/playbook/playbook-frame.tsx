@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { PlaybookView } from '../../lib/api.js';
 import { playbookQuery } from '../../lib/playbook-queries.js';
 import { usePermission } from '../../lib/session.js';
+import { Clamped } from '../../ui/clamped.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { Page } from '../../ui/layout.js';
 import { Loaded } from '../../ui/states.js';
@@ -35,7 +36,7 @@ function Frame({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
           <Tag>{version}</Tag>
         </>
       }
-      about={description}
+      about={<Clamped text={description} />}
       actions={
         mayWrite !== 'no' && (
           <Link to="/playbooks/$id/edit" params={{ id }} className={buttonLook('primary')}>

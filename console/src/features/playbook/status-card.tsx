@@ -1,8 +1,9 @@
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { PlaybookView } from '../../lib/api.js';
-import { Badge, Button } from '../../ui/controls.js';
+import { Badge } from '../../ui/controls.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
+import { Menu } from '../../ui/menu.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { type StatusAct, statusActs } from './status-acts.js';
@@ -26,13 +27,15 @@ export function StatusCard({ playbook }: { readonly playbook: PlaybookView }): R
     <Card
       title="Status"
       actions={
-        <Row>
-          {offered.map((each) => (
-            <Button key={each.name} small onClick={() => permitted?.(() => setAct(each))}>
-              {each.name}
-            </Button>
-          ))}
-        </Row>
+        offered.length > 0 && (
+          <Menu
+            items={offered.map((each) => ({
+              name: each.name,
+              isDanger: each.look === 'danger',
+              onClick: () => permitted?.(() => setAct(each)),
+            }))}
+          />
+        )
       }
     >
       <Stack>

@@ -21,10 +21,11 @@ const columns: readonly Column<ListedPlaybookView>[] = [
       </Link>
     ),
   },
-  { name: 'Id', cut: true, cell: ({ playbook_id }) => <code>{playbook_id}</code> },
-  { name: 'Status', cell: ({ status }) => <Badge state={status} /> },
+  { name: 'Id', cut: true, isMono: true, cell: ({ playbook_id }) => playbook_id },
+  { name: 'Status', width: 110, cell: ({ status }) => <Badge state={status} /> },
   {
     name: 'Version',
+    width: 110,
     cell: ({ version, total_versions: total }) => (
       <>
         {version} {total > 1 && <Muted>of {number(total)}</Muted>}
@@ -32,12 +33,11 @@ const columns: readonly Column<ListedPlaybookView>[] = [
     ),
   },
   {
-    name: 'Remedied',
-    isNumber: true,
+    ...{ name: 'Remedied', isNumber: true, width: 120 },
     cell: ({ actual_success_rate: rate, total_executions: total }) =>
       rate === null ? '–' : `${percent(rate)} of ${number(total)}`,
   },
-  { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
+  { name: 'Changed', width: 100, cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
 /** The latest version of every playbook, with any status. */

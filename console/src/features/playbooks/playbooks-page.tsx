@@ -23,7 +23,6 @@ export function PlaybooksPage(): ReactNode {
   return (
     <Page
       name="Playbooks"
-      about="What is to be done about incidents. Ask as an agent does, and see why a playbook is shown or not."
       actions={
         mayWrite !== 'no' && (
           <Link to="/playbooks/new" className={buttonLook('primary')}>

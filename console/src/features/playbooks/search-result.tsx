@@ -113,8 +113,7 @@ const RemovalFilter = ({ value, onChange }: RemovalFilterProps): ReactNode => (
 );
 
 const playbook: Column<Candidate> = {
-  name: 'Playbook',
-  cut: true,
+  ...{ name: 'Playbook', cut: true, isMono: true, width: 240 },
   cell: ({ playbook_id: id }) => <CandidateLink id={id} />,
 };
 const confidence: Column<Candidate> = {
@@ -125,7 +124,7 @@ const confidence: Column<Candidate> = {
 const shownColumns: readonly Column<Candidate>[] = [
   playbook,
   confidence,
-  { name: 'Version', cell: ({ version }) => version },
+  { name: 'Version', width: 92, cell: ({ version }) => version },
   {
     name: 'Words in common',
     cell: ({ matched_terms: terms }) => <Tags words={terms} />,
@@ -133,6 +132,7 @@ const shownColumns: readonly Column<Candidate>[] = [
 ];
 const keptOutBy: Column<Candidate> = {
   name: 'Kept out by',
+  width: 130,
   cell: ({ removed_by: by }) => by !== null && <Badge state={removalNames[by]} tone="warn" />,
 };
 /** Columns beside the details panel. */

@@ -22,10 +22,7 @@ export function RegisterPage(): ReactNode {
     void navigate({ to, params: { name } });
   };
   return (
-    <Page
-      name="Register a tool"
-      about="Any program that reads a line of JSON and writes one becomes a tool, without a restart. Try it before you save it."
-    >
+    <Page name="Register a tool">
       <Stack>
         <Row>
           <FilterSelect

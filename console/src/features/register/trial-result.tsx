@@ -57,7 +57,7 @@ function ServerTools({ tools, run }: ServerToolsProps): ReactNode {
             keyOf={({ name }) => name}
             isSelected={({ name }) => name === chosen}
             columns={[
-              { name: 'Tool', cell: ({ name }) => <code>{name}</code> },
+              { name: 'Tool', isMono: true, cell: ({ name }) => name },
               { name: 'Description', cell: ({ description }) => description },
               {
                 name: 'Call',

@@ -35,8 +35,8 @@ export function Comparison({
           ]}
           keyOf={({ when }) => when}
           columns={[
-            { name: 'Run', cell: ({ when }) => when },
-            { name: 'Ended', cell: ({ status }) => <Badge state={status} /> },
+            { name: 'Run', width: 80, cell: ({ when }) => when },
+            { name: 'Ended', width: 100, cell: ({ status }) => <Badge state={status} /> },
             { name: 'Took', isNumber: true, cell: ({ ms }) => duration(ms) },
             { name: 'Why', cut: true, cell: ({ why }) => why },
           ]}

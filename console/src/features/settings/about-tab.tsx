@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { ThemeChoice } from '../../app/theme-choice.js';
 import { useSession } from '../../lib/session.js';
-import { Card, Columns, Facts, Muted } from '../../ui/layout.js';
+import { Card, Columns, Facts, Muted, Stack } from '../../ui/layout.js';
 import { Time } from '../../ui/time.js';
 import { LimitsCard } from './limits-card.js';
 import { SandboxCard } from './sandbox-card.js';
@@ -9,16 +9,22 @@ import { ScopeList } from './scope-list.js';
 
 /** The server, the caller, and how this page looks. */
 export const AboutTab = (): ReactNode => (
-  <Columns>
-    <ServerCard />
-    <SandboxCard />
-    <CallerCard />
+  <Stack>
+    <Columns>
+      <Stack>
+        <ServerCard />
+        <CallerCard />
+      </Stack>
+      <Stack>
+        <SandboxCard />
+        <ApiCard />
+        <Card title="Theme">
+          <ThemeChoice />
+        </Card>
+      </Stack>
+    </Columns>
     <LimitsCard />
-    <ApiCard />
-    <Card title="Theme">
-      <ThemeChoice />
-    </Card>
-  </Columns>
+  </Stack>
 );
 
 const databases = {

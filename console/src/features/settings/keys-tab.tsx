@@ -53,15 +53,20 @@ const columns: readonly Column<KeyView>[] = [
       </Link>
     ),
   },
-  { name: 'Status', cell: ({ status }) => <Badge state={status} /> },
+  { name: 'Status', width: 92, cell: ({ status }) => <Badge state={status} /> },
   {
     name: 'Scopes',
     cell: ({ scopes }) => <Tags words={scopes} />,
   },
   { name: 'Limits', cell: (key) => limitsText(key) || <Muted>none</Muted> },
-  { name: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} />) },
+  {
+    name: 'Expires',
+    width: 96,
+    cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} />),
+  },
   {
     name: 'Last used',
+    width: 96,
     cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
   },
 ];

@@ -24,8 +24,13 @@ const known: Readonly<Record<string, readonly [about: string, format: (value: nu
 
 const columns: readonly Column<Limit>[] = [
   { name: 'What', cell: ([variable]) => known[variable]?.[0] ?? variable },
-  { name: 'At most', isNumber: true, cell: ([variable, value]) => (known[variable]?.[1] ?? number)(value) },
-  { name: 'Set by', cell: ([variable]) => <code>{variable}</code> },
+  {
+    name: 'At most',
+    isNumber: true,
+    width: 120,
+    cell: ([variable, value]) => (known[variable]?.[1] ?? number)(value),
+  },
+  { name: 'Set by', isMono: true, cell: ([variable]) => variable },
 ];
 
 export function LimitsCard(): ReactNode {

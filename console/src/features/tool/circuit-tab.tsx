@@ -90,11 +90,11 @@ const WhatHappened = ({
         rows={[...history].reverse()}
         keyOf={({ at, to }) => `${at} ${to}`}
         columns={[
-          { name: 'When', cell: ({ at }) => <Time at={at} /> },
-          { name: 'From', cell: ({ from }) => <Badge state={from} /> },
-          { name: 'To', cell: ({ to }) => <Badge state={to} /> },
+          { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
+          { name: 'From', width: 110, cell: ({ from }) => <Badge state={from} /> },
+          { name: 'To', width: 110, cell: ({ to }) => <Badge state={to} /> },
           { name: 'Why', cell: whyOf },
-          { name: 'By', cell: ({ by: who }) => who ?? 'itself' },
+          { name: 'By', width: 140, cell: ({ by: who }) => who ?? 'itself' },
         ]}
       />
     )}

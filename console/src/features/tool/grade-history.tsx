@@ -57,9 +57,9 @@ const Changes = ({ changes }: { readonly changes: readonly GradeChangeView[] }):
       rows={changes}
       keyOf={({ at, to }) => `${at} ${to}`}
       columns={[
-        { name: 'When', cell: ({ at }) => <Time at={at} /> },
-        { name: 'From', cell: ({ from }) => <Badge state={from} /> },
-        { name: 'To', cell: ({ to }) => <Badge state={to} /> },
+        { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
+        { name: 'From', width: 110, cell: ({ from }) => <Badge state={from} /> },
+        { name: 'To', width: 110, cell: ({ to }) => <Badge state={to} /> },
         { name: 'Why', cell: ({ why }) => why },
       ]}
     />

@@ -148,16 +148,17 @@ function Patterns({ tool, hours }: { readonly tool: string; readonly hours: numb
               rows={messages}
               keyOf={({ errorType, message }) => `${errorType} ${message}`}
               columns={[
-                { name: 'Times', isNumber: true, cell: ({ count }) => number(count) },
-                { name: 'Type', cell: ({ errorType }) => errorType },
+                { name: 'Times', width: 76, isNumber: true, cell: ({ count }) => number(count) },
+                { name: 'Type', isMono: true, width: 160, cell: ({ errorType }) => errorType },
                 {
                   name: 'Message',
                   cut: true,
                   cell: ({ example }) => <span title={example}>{example}</span>,
                 },
-                { name: 'Last', cell: ({ lastSeen }) => <Time at={lastSeen} /> },
+                { name: 'Last', width: 92, cell: ({ lastSeen }) => <Time at={lastSeen} /> },
                 {
                   name: 'Executions',
+                  width: 100,
                   cell: ({ errorType }) => (
                     <Link to="/executions" search={{ tool, errorType }}>
                       Look

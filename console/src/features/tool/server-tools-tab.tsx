@@ -95,17 +95,17 @@ function List({ server, tools }: ListProps): ReactNode {
       onOpen={({ tool }) => open(tool)}
       columns={[
         {
-          name: 'Tool',
+          ...{ name: 'Tool', isMono: true, width: 220 },
           cell: ({ tool, name, state }) =>
             state === 'callable' ? (
               <Link to="/tools/$name/activity" params={{ name }}>
                 {tool}
               </Link>
             ) : (
-              <code>{tool}</code>
+              tool
             ),
         },
-        { name: 'State', cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
+        { name: 'State', width: 100, cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
         { name: 'Why', cell: ({ why }) => why },
         {
           name: 'What it does',
@@ -114,6 +114,7 @@ function List({ server, tools }: ListProps): ReactNode {
         },
         {
           name: 'Definition',
+          width: 100,
           cell: ({ tool }) => (
             <Button small look="quiet" aria-pressed={tool === chosen} onClick={() => open(tool)}>
               Show

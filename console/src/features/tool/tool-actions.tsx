@@ -11,66 +11,87 @@ import {
   removeCustomTool,
 } from '../../lib/api.js';
 import { asCommand } from '../../lib/snippets.js';
-import { Button, buttonLook } from '../../ui/controls.js';
-import { CopyAct } from '../../ui/copy-as.js';
+import { buttonLook } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
-import { useDone, useToast } from '../../ui/toasts.js';
+import { Menu } from '../../ui/menu.js';
+import { useDone } from '../../ui/toasts.js';
+
+const acts = {
+  enable: {
+    ask: enableCustomTool,
+    name: 'Enable',
+    done: 'Enabled',
+    command: 'tool enable',
+    about: 'Agents can call it again.',
+  },
+  disable: {
+    ask: disableCustomTool,
+    name: 'Disable',
+    done: 'Disabled',
+    command: 'tool disable',
+    about: 'Its processes end and agents cannot call it until it is enabled again.',
+  },
+  remove: {
+    ask: removeCustomTool,
+    name: 'Remove',
+    done: 'Removed',
+    command: 'tool unregister',
+    about: 'Its processes end and agents can no longer call it. Its executions and revisions stay on record.',
+  },
+} as const;
+type Act = keyof typeof acts;
 
 /** The operator's actions on a registered tool. */
 export function ToolActions({ custom }: { readonly custom: CustomToolView }): ReactNode {
   const { name, status } = custom;
-  const [isRemoving, setRemoving] = useState(false);
+  const [act, setAct] = useState<Act>();
   const permitted = useAct('tools:admin');
-  const done = useDone('tools');
-  const toast = useToast();
-  const isOff = status === 'inactive';
-  const send = (options: Sending = {}) =>
-    (isOff ? enableCustomTool : disableCustomTool)({ path: { name }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: ({ status: now }) => done(now === 'inactive' ? 'Disabled' : 'Enabled', name),
-    onError: (error) => toast('This did not work', error.message),
-  });
   if (!permitted) return null;
+  const offered: readonly Act[] = [status === 'inactive' ? 'enable' : 'disable', 'remove'];
   return (
     <>
       <Link to="/tools/$name/edit" params={{ name }} className={buttonLook()}>
         Edit
       </Link>
-      <Button disabled={change.isPending} onClick={() => permitted(() => change.mutate())}>
-        {isOff ? 'Enable' : 'Disable'}
-      </Button>
-      <CopyAct
-        label={isOff ? 'Copy enabling as …' : 'Copy disabling as …'}
-        send={send}
-        command={asCommand(isOff ? 'tool enable' : 'tool disable', name)}
+      <Menu
+        items={offered.map((each) => ({
+          name: acts[each].name,
+          isDanger: each !== 'enable',
+          onClick: () => permitted(() => setAct(each)),
+        }))}
       />
-      <Button onClick={() => permitted(() => setRemoving(true))}>Remove</Button>
-      {isRemoving && <RemoveDialog name={name} onClose={() => setRemoving(false)} />}
+      {act && <ActDialog tool={name} act={act} onClose={() => setAct(undefined)} />}
     </>
   );
 }
 
-function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }): ReactNode {
+interface ActDialogProps {
+  readonly tool: string;
+  readonly act: Act;
+  readonly onClose: () => void;
+}
+
+function ActDialog({ tool, act, onClose }: ActDialogProps): ReactNode {
   const navigate = useNavigate();
-  const done = useDone('tools');
-  const send = (options: Sending = {}) => removeCustomTool({ path: { name }, ...options });
+  const finish = useDone('tools');
+  const { name, done, command, about, ask: request } = acts[act];
+  const send = (options: Sending = {}) => request({ path: { name: tool }, ...options });
   const change = useMutation({
-    mutationFn: () => ask(send()),
+    mutationFn: () => ask<unknown>(send()),
     onSuccess: () => {
-      done('Removed', name);
-      void navigate({ to: '/tools' });
+      finish(done, tool);
+      if (act === 'remove') void navigate({ to: '/tools' });
+      else onClose();
     },
   });
   return (
     <FormDialog
-      title={`Remove ${name}?`}
-      about="Its processes end and agents can no longer call it. Its executions and revisions stay on record."
-      name="Remove"
-      look="danger"
-      {...{ change, send }}
-      command={asCommand('tool unregister', name)}
-      onClose={onClose}
+      title={`${name} ${tool}?`}
+      about={about}
+      name={name}
+      look={act === 'enable' ? 'primary' : 'danger'}
+      {...{ change, send, onClose }}
+      command={asCommand(command, tool)}
     />
   );
 }

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { CircuitView } from '../../lib/api.js';
 import { nearest } from '../../lib/nearest.js';
 import { circuitQuery, healthSummaryQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
+import { Clamped } from '../../ui/clamped.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
@@ -69,7 +70,7 @@ export function ToolFrame(): ReactNode {
           <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
         </>
       }
-      about={tool.data?.description ?? custom?.description}
+      about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
       actions={custom ? <ToolActions custom={custom} /> : tool.data?.kind === 'mcp' && <Server of={name} />}
     >
       <Tabs label={name}>

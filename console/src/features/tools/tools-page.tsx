@@ -21,16 +21,16 @@ const circuitNames = { open: 'open', half_open: 'half-open', closed: 'closed' } 
 
 const columns = [
   {
-    name: 'Tool',
-    cut: true,
+    ...{ name: 'Tool', cut: true, isMono: true, width: 236 },
     cell: ({ name }: ToolRow) => (
-      <Link to="/tools/$name/activity" params={{ name }}>
+      <Link to="/tools/$name/activity" params={{ name }} title={name}>
         {name}
       </Link>
     ),
   },
   {
     name: 'Health',
+    width: 150,
     cell: ({ grade, status, circuit }: ToolRow) => (
       <Row>
         {grade === undefined ? '–' : <Badge state={grade} />}
@@ -39,7 +39,7 @@ const columns = [
       </Row>
     ),
   },
-  { name: 'Kind', cell: ({ kind }: ToolRow) => <Tag>{kind}</Tag> },
+  { ...{ name: 'Kind', width: 80, isOptional: true }, cell: ({ kind }: ToolRow) => <Tag>{kind}</Tag> },
   { name: 'Calls, 1 h', isNumber: true, cell: ({ calls }: ToolRow) => number(calls) },
   {
     name: 'Success',
@@ -51,8 +51,14 @@ const columns = [
     isNumber: true,
     cell: ({ calls, latencyMs }: ToolRow) => (calls === 0 ? '–' : duration(latencyMs)),
   },
-  { name: 'Last used', cell: ({ lastUsed }: ToolRow) => (lastUsed === null ? '–' : <Time at={lastUsed} />) },
-  { name: 'What it does', cut: true, cell: ({ description }: ToolRow) => description },
+  {
+    ...{ name: 'Last used', width: 96, isOptional: true },
+    cell: ({ lastUsed }: ToolRow) => (lastUsed === null ? '–' : <Time at={lastUsed} />),
+  },
+  {
+    ...{ name: 'What it does', cut: true, isOptional: true },
+    cell: ({ description }: ToolRow) => <span title={description}>{description}</span>,
+  },
 ];
 
 interface ToolFiltersProps {
@@ -113,7 +119,6 @@ export function ToolsPage(): ReactNode {
   return (
     <Page
       name="Tools"
-      about="What agents can call here, and how it is doing."
       actions={
         mayRegister !== 'no' && (
           <Link to="/tools/new" className={buttonLook('primary')}>
@@ -133,6 +138,7 @@ export function ToolsPage(): ReactNode {
               ) : (
                 <Table
                   label="Tools"
+                  asCards
                   rows={rows}
                   columns={columns}
                   keyOf={({ name }) => name}

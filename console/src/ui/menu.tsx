@@ -1,0 +1,40 @@
+import { Menu as Base } from '@base-ui/react/menu';
+import type { ReactNode } from 'react';
+import { buttonLook } from './controls.js';
+import { Icon } from './icons.js';
+import css from './menu.module.css';
+
+export interface MenuItem {
+  readonly name: string;
+  readonly isDanger?: boolean;
+  readonly onClick: () => void;
+}
+
+interface MenuProps {
+  /** Absent: three dots, for acts that are rare or dangerous. */
+  readonly label?: string | undefined;
+  readonly items: readonly MenuItem[];
+}
+
+/** A button that opens a list of acts; dangerous ones belong last. */
+export const Menu = ({ label, items }: MenuProps): ReactNode => (
+  <Base.Root modal={false}>
+    <Base.Trigger
+      className={buttonLook(label === undefined ? undefined : 'quiet')}
+      aria-label={label ?? 'More actions'}
+    >
+      {label ?? <Icon name="more" />}
+    </Base.Trigger>
+    <Base.Portal>
+      <Base.Positioner sideOffset={4} align="end" className={css.positioner}>
+        <Base.Popup className={css.popup}>
+          {items.map(({ name, isDanger, onClick }) => (
+            <Base.Item key={name} className={`${css.item} ${isDanger ? css.danger : ''}`} onClick={onClick}>
+              {name}
+            </Base.Item>
+          ))}
+        </Base.Popup>
+      </Base.Positioner>
+    </Base.Portal>
+  </Base.Root>
+);
