@@ -8,8 +8,7 @@ import { chromiumPath, launchArguments } from './chromium.mjs';
 
 const { startServer } = await import('../support/server-process.ts');
 const { ClusterFiles } = await import('../../src/database/embedded/cluster-files.ts');
-const { insertBatch } = await import('../../src/records/executions/batch-insert.ts');
-const { newToolMetric } = await import('../../src/records/executions/execution-record.ts');
+const { insertBatch, newToolMetric } = await import('../../src/records/executions/execution-record.ts');
 
 /** A tool in Python that counts words, crashes on a text without any, and writes to stderr as programs do. */
 const wordCount = `import json, sys
