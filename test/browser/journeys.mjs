@@ -80,6 +80,57 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  it('whoever signs out does so in every tab', async () => {
+    const visitor = await lab.visit();
+    await lab.signIn(visitor);
+    const other = await visitor.context.newPage();
+    await other.goto(`${lab.url}/console/tools/word_count/circuit`);
+    await other.getByRole('button', { name: 'Open circuit' }).waitFor();
+    await visitor.page.getByRole('button', { name: 'Sign out' }).click();
+    for (const page of [other, visitor.page]) await page.getByRole('link', { name: 'Sign in' }).waitFor();
+    await other.getByRole('button', { name: 'Open circuit' }).click();
+    await other.getByRole('dialog', { name: 'This needs a key' }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('an act after the end of the session asks for a key and is repeated; a failed one says so until it is closed', async () => {
+    await lab.register('ended');
+    const visitor = await lab.visit({ known: [/40[14]/] });
+    const { page } = visitor;
+    const endSession = () =>
+      page.evaluate(() => window.sessionStorage.setItem('toolkeeper.session', 'of another'));
+    const signInAgain = async () => {
+      const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+      await dialog.getByLabel('API key').fill(lab.adminKey);
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+    };
+    await lab.signIn(visitor);
+    await visitor.open('/tools/ended/settings');
+    await endSession();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await signInAgain();
+    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await visitor.open('/tools/word_count/circuit');
+    await page.getByRole('button', { name: 'Open circuit' }).click();
+    await page.getByLabel('Reason').fill('written before the end');
+    await endSession();
+    await page.getByRole('dialog').getByRole('button', { name: 'Open circuit' }).click();
+    await signInAgain();
+    await page.getByText('written before the end').first().waitFor();
+    await lab.api('POST', '/api/v1/tool-health/word_count/circuit/close', { reason: 'seen' });
+    await visitor.open('/tools/ended/settings');
+    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await lab.api('DELETE', '/api/v1/custom-tools/ended');
+    await page.clock.install();
+    await page.getByRole('button', { name: 'Enable' }).click();
+    await page.getByRole('alert').getByText('no custom tool named "ended"').waitFor();
+    await page.clock.fastForward(60_000);
+    // Announced as an alert; the message itself is for the eye until it has the focus.
+    await page.getByLabel('Close').click();
+    await page.getByText('no custom tool named "ended"').first().waitFor({ state: 'detached' });
+    await visitor.context.close();
+  });
+
   for (const hands of [byMouse, byKeys])
     it(`B: a tool fails: why, fix and proof, ${hands.name}`, async () => {
       const name = `flaky_${hands.name.replaceAll(' ', '_')}`;

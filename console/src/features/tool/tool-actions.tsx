@@ -14,7 +14,7 @@ import { asCommand } from '../../lib/snippets.js';
 import { Button, buttonLook } from '../../ui/controls.js';
 import { CopyAct } from '../../ui/copy-as.js';
 import { FormDialog } from '../../ui/form-dialog.js';
-import { useDone, useToast } from '../../ui/toasts.js';
+import { useDone, useFailed } from '../../ui/toasts.js';
 
 /** The operator's actions on a registered tool. */
 export function ToolActions({ custom }: { readonly custom: CustomToolView }): ReactNode {
@@ -22,14 +22,14 @@ export function ToolActions({ custom }: { readonly custom: CustomToolView }): Re
   const [isRemoving, setRemoving] = useState(false);
   const permitted = useAct('tools:admin');
   const done = useDone('tools');
-  const toast = useToast();
+  const onError = useFailed();
   const isOff = status === 'inactive';
   const send = (options: Sending = {}) =>
     (isOff ? enableCustomTool : disableCustomTool)({ path: { name }, ...options });
   const change = useMutation({
     mutationFn: () => ask(send()),
     onSuccess: ({ status: now }) => done(now === 'inactive' ? 'Disabled' : 'Enabled', name),
-    onError: (error) => toast('This did not work', error.message),
+    onError,
   });
   if (!permitted) return null;
   return (
