@@ -314,6 +314,10 @@ describe('journeys', () => {
     await holder.open('/sign-in?to=/settings/keys');
     await holder.page.getByLabel('API key').fill(secret);
     await holder.page.getByRole('button', { name: 'Sign in' }).click();
+    await holder.open('/');
+    await holder.page.waitForURL('**/console/tools');
+    await holder.page.getByRole('link', { name: 'Playbooks' }).waitFor();
+    assert.equal(await holder.page.getByRole('link', { name: 'Executions' }).count(), 0);
     await holder.page.getByRole('link', { name: 'Settings' }).click();
     await holder.page.getByText('as triage').waitFor();
     await holder.page.getByRole('link', { name: 'API keys' }).click();

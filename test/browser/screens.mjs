@@ -8,7 +8,7 @@ export const screens = (execution) => [
     path: '/',
     full: 'Newest executions',
     fresh: 'Point an agent here',
-    refused: 'Your key may not see this',
+    refused: 'word_count',
   },
   { path: '/tools', full: 'word_count', fresh: 'word_count', refused: 'word_count' },
   { path: '/tools?q=nothing-fits', full: 'No tools match these filters' },

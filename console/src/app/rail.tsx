@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { screens } from '../lib/screens.js';
+import { screensFor } from '../lib/screens.js';
 import { endSession, useSession } from '../lib/session.js';
 import { Icon } from '../ui/icons.js';
 import { useFailed } from '../ui/toasts.js';
@@ -8,6 +8,7 @@ import { useShownInSight } from '../ui/use-shown-in-sight.js';
 import css from './shell.module.css';
 
 export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
+  const screens = screensFor(useSession());
   const bar = useShownInSight(screens.length);
   return (
     <nav ref={bar} className={css.rail} aria-label="Screens">

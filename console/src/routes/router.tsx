@@ -8,6 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { Shell } from '../app/shell.js';
 import { ApiError } from '../lib/api.js';
+import { screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
 import { sessionQuery } from '../lib/session.js';
@@ -37,7 +38,7 @@ const shell = createRoute({
   component: Shell,
   beforeLoad: async ({ context, location }) => {
     try {
-      await context.client.ensureQueryData(sessionQuery);
+      return { session: await context.client.ensureQueryData(sessionQuery) };
     } catch (error) {
       if (error instanceof ApiError && error.code === 'unauthorized')
         // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
@@ -51,6 +52,11 @@ const overview = createRoute({
   getParentRoute: () => shell,
   path: '/',
   validateSearch: searches.periodSearch,
+  beforeLoad: ({ context }) => {
+    const first = screensFor(context.session)[0]?.to ?? '/settings/about';
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
+    if (first !== '/') throw redirect({ to: first, replace: true });
+  },
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
 });
 
