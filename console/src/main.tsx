@@ -26,9 +26,12 @@ const aheadMs = 2_000;
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
-// A link that does not sign in (any more) leaves the visitor where one without a link is.
+/** A link that does not sign in (any more) leaves the visitor where one without a link is. */
+const followLink = (): Promise<void> => redeemLink(client).catch(() => undefined);
+// A link that is pasted into an open console changes nothing but the fragment.
+window.addEventListener('hashchange', () => void followLink());
 shareSession();
-await redeemLink(client).catch(() => undefined);
+await followLink();
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={client}>

@@ -383,5 +383,16 @@ describe('journeys', () => {
     for (const { context } of [visitor, events]) await context.close();
   });
 
+  it('a link that is pasted into an open console signs in, too', async () => {
+    const [, path] = /(\/console\/#once=[\w-]+)/.exec(lab.log);
+    const visitor = await lab.visit();
+    await visitor.open('/');
+    await visitor.page.getByRole('link', { name: 'Sign in' }).waitFor();
+    await visitor.page.goto(lab.url + path);
+    await visitor.page.getByRole('button', { name: 'Sign out' }).waitFor();
+    assert.equal(new URL(visitor.page.url()).hash, '');
+    await visitor.context.close();
+  });
+
   it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());
 });
