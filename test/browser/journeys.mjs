@@ -271,6 +271,11 @@ describe('journeys', () => {
     const first = new URL(page.url()).searchParams.get('exec');
     await page.keyboard.press('j');
     await until(() => new URL(page.url()).searchParams.get('exec') !== first, 'the next row');
+    const focused = () => page.evaluate(() => document.activeElement?.closest('tr')?.dataset.row);
+    const isFocused = async () => (await focused()) === new URL(page.url()).searchParams.get('exec');
+    await until(isFocused, 'the focus on the row');
+    await page.keyboard.press('Tab');
+    assert.ok(await isFocused(), 'Tab leads on from the row');
     const address = page.url();
     const elsewhere = await lab.visit();
     await elsewhere.page.goto(address);

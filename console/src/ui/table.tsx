@@ -44,6 +44,8 @@ export function Table<T>({ label, columns, rows, keyOf, onOpen, isSelected }: Ta
           {rows.map((row) => (
             <tr
               key={keyOf(row)}
+              data-row={keyOf(row)}
+              tabIndex={onOpen && -1}
               data-selected={isSelected?.(row) === true ? '' : undefined}
               onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onOpen?.(row)}
             >
