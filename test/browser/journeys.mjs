@@ -288,6 +288,34 @@ describe('journeys', () => {
     for (const { context } of [visitor, elsewhere]) await context.close();
   });
 
+  it('Back closes a peek and takes a filter away, in one step however much was typed or looked at', async () => {
+    for (let index = 0; index < 2; index += 1) await lab.call('word_count', { text: `call ${index}` });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    const at = (query) => until(() => new URL(page.url()).search === query, `the address ${query}`);
+    await visitor.open('/tools');
+    await page.getByRole('link', { name: 'Executions' }).click();
+    for (const text of ['word', 'word_count']) {
+      await page.getByLabel('Tool', { exact: true }).fill(text);
+      await at(`?tool=${text}`);
+    }
+    await page
+      .getByRole('row', { name: /word_count/ })
+      .first()
+      .waitFor();
+    await page.getByLabel('Tool', { exact: true }).blur();
+    for (const key of ['j', 'j']) await page.keyboard.press(key);
+    await page.getByRole('complementary', { name: 'Execution' }).waitFor();
+    await page.goBack();
+    await at('?tool=word_count');
+    await page.goBack();
+    await at('');
+    assert.equal(await page.getByLabel('Tool', { exact: true }).inputValue(), '');
+    await page.goBack();
+    await page.waitForURL('**/console/tools');
+    await visitor.context.close();
+  });
+
   it('a key is made, shown once, used, limited and revoked with a reason', async () => {
     const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = visitor;
