@@ -34,12 +34,6 @@ it('chooses among alternatives that refer to the rest of the schema, at the root
   expect(messages(root, 'x')).toEqual([]);
 });
 
-it('says of a number that the browser cannot hold that it was rounded', () => {
-  expect(messages({ type: 'object' }, { at: [2 ** 53] })).toEqual([
-    '.at.0 is too large to be kept exactly here: write it as JSON',
-  ]);
-});
-
 it('takes a schema that it cannot read for one that says nothing more', () => {
   expect(messages({ $ref: '#/$defs/absent' }, {})).toEqual([
     expect.stringContaining('The schema cannot be read here'),

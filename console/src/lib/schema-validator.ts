@@ -8,6 +8,7 @@ import {
   type ValidationData,
   type ValidatorType,
 } from '@rjsf/utils';
+import { rounded } from './exact-json.js';
 
 /** The address by which parts of a schema find the rest of it. */
 const rootId = 'https://schema.invalid/root';
@@ -42,7 +43,7 @@ export const schemaValidator: ValidatorType = {
 function problemsOf(schema: RJSFSchema, formData: unknown): RJSFValidationError[] {
   try {
     const { errors } = new Validator(own(schema), '2020-12', false).validate(plain(formData));
-    return [...errors.filter(isLeaf).map(asProblem), ...unsafeNumbers(formData, [])];
+    return errors.filter(isLeaf).map(asProblem);
   } catch (error) {
     return [problem([], `The schema cannot be read here: ${String(error)}`)];
   }
@@ -73,7 +74,7 @@ function aimedAtRoot(value: unknown): unknown {
 
 /** A form leaves fields that are not filled in as `undefined`, which JSON does not have. */
 const plain = (value: unknown): unknown =>
-  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value), (_, each: unknown) => rounded(each));
 
 /** Keywords whose errors only repeat an error below them, which is reported separately. */
 const wrappers = new Set([
@@ -101,11 +102,3 @@ const problem = (path: readonly string[], message: string): RJSFValidationError 
   property: path.map((part) => `.${part}`).join(''),
   stack: message,
 });
-
-/** Numbers that the browser has already rounded: what would be sent is not what was typed. */
-function unsafeNumbers(value: unknown, path: readonly string[]): RJSFValidationError[] {
-  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
-    return [problem(path, 'is too large to be kept exactly here: write it as JSON')];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, each]) => unsafeNumbers(each, [...path, name]));
-}
