@@ -34,6 +34,18 @@ it('chooses among alternatives that refer to the rest of the schema, at the root
   expect(messages(root, 'x')).toEqual([]);
 });
 
+it('tells of alternatives what is wrong with the one that comes nearest', () => {
+  const branch = (kind: string, more: object) => ({
+    properties: { kind: { const: kind }, ...more },
+    required: ['kind', ...Object.keys(more)],
+  });
+  const oneOf = [branch('id', { id: { type: 'integer' } }), branch('query', { query: { type: 'string' } })];
+  expect(messages({ type: 'object', oneOf }, { kind: 'query' })).toEqual(['.query is required']);
+  expect(messages({ oneOf: [{ type: 'integer' }, { minimum: 1 }] }, 5)).toEqual([
+    expect.stringContaining('2 matches'),
+  ]);
+});
+
 it('takes a schema that it cannot read for one that says nothing more', () => {
   expect(messages({ $ref: '#/$defs/absent' }, {})).toEqual([
     expect.stringContaining('The schema cannot be read here'),

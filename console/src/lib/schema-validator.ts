@@ -43,7 +43,7 @@ export const schemaValidator: ValidatorType = {
 function problemsOf(schema: RJSFSchema, formData: unknown): RJSFValidationError[] {
   try {
     const { errors } = new Validator(own(schema), '2020-12', false).validate(plain(formData));
-    return errors.filter(isLeaf).map(asProblem);
+    return ofNearest(errors).filter(isLeaf).map(asProblem);
   } catch (error) {
     return [problem([], `The schema cannot be read here: ${String(error)}`)];
   }
@@ -87,6 +87,30 @@ const wrappers = new Set([
   'if',
 ]);
 const isLeaf = ({ keyword }: OutputUnit): boolean => !wrappers.has(keyword);
+
+/** Of alternatives that all fail, keeps the errors of the one that comes nearest, in place of "matches none". */
+const ofNearest = (errors: readonly OutputUnit[]): readonly OutputUnit[] =>
+  errors.reduce<readonly OutputUnit[]>((left, choice) => {
+    const { keyword, keywordLocation: place, instanceLocation: at, error } = choice;
+    if (!['oneOf', 'anyOf'].includes(keyword) || !left.includes(choice)) return left;
+    const within = left.filter(
+      (each) =>
+        each.keywordLocation.startsWith(`${place}/`) && `${each.instanceLocation}/`.startsWith(`${at}/`),
+    );
+    const others = left.filter((each) => !within.includes(each));
+    if (keyword === 'oneOf' && !error.includes('(0 matches)')) return others;
+    const branchOf = ({ keywordLocation }: OutputUnit) =>
+      keywordLocation.slice(place.length + 1).split('/')[0];
+    const branches = [...new Set(within.map(branchOf))].map((branch) =>
+      within.filter((each) => branchOf(each) === branch),
+    );
+    const [nearest = []] = branches.sort((one, other) => distance(one) - distance(other));
+    return nearest.length === 0 ? left : [...others.filter((each) => each !== choice), ...nearest];
+  }, errors);
+
+/** A constant tells alternatives apart: one that differs outweighs whatever else is wrong. */
+const distance = (errors: readonly OutputUnit[]): number =>
+  errors.filter(isLeaf).reduce((sum, { keyword }) => sum + (keyword === 'const' ? 1_000 : 1), 0);
 
 function asProblem({ instanceLocation, keyword, error }: OutputUnit): RJSFValidationError {
   const path = instanceLocation.split('/').slice(1).map(unescape);
