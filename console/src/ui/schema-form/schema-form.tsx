@@ -8,6 +8,7 @@ import {
   type FieldErrorProps,
   type FieldProps,
   type IconButtonProps,
+  type MultiSchemaFieldTemplateProps,
   type RJSFSchema,
   type TemplatesType,
 } from '@rjsf/utils';
@@ -61,6 +62,16 @@ const FieldErrors = ({ errors = [], fieldPathId }: FieldErrorProps): ReactNode =
     </ul>
   );
 
+const Alternatives = ({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps): ReactNode => (
+  <div className="panel">
+    <label>
+      Variant
+      {selector}
+    </label>
+    {optionSchemaField}
+  </div>
+);
+
 type FormNumber = string | number | undefined;
 const digits = {
   read: (text: string): FormNumber => (text === '' ? undefined : numberIn(text)),
@@ -85,6 +96,7 @@ const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   ArrayFieldItemTemplate: Item,
   ErrorListTemplate: () => null,
   FieldErrorTemplate: FieldErrors,
+  MultiSchemaFieldTemplate: Alternatives,
   ButtonTemplates: {
     AddButton: named('Add'),
     CopyButton: named('Copy'),
