@@ -369,6 +369,34 @@ describe('journeys', () => {
     for (const { context } of [visitor, holder]) await context.close();
   });
 
+  it('who did what to a tool is found from the tool, and by who, what and when', async () => {
+    await lab.register('audited');
+    await lab.api('POST', '/api/v1/custom-tools/audited/disable');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/audited/settings');
+    await page.getByRole('link', { name: 'History' }).click();
+    const table = page.getByRole('table', { name: 'Audit' });
+    const rows = () => table.getByRole('row').allInnerTexts();
+    await table.getByRole('row', { name: /admin Disable custom tool custom-tools\/audited/ }).waitFor();
+    assert.equal((await rows()).length, 3);
+    await page.getByLabel('What').selectOption('Disable custom tool');
+    await until(async () => (await rows()).length === 2, 'the one entry');
+    await page.getByLabel('Until').fill('2020-01-01T00:00:00');
+    await page.getByText('No entries match these filters').waitFor();
+    const address = new URL(page.url()).searchParams;
+    assert.deepEqual(
+      [address.get('target'), address.get('what')],
+      ['custom-tools/audited', 'disableCustomTool'],
+    );
+    await visitor.open('/settings/audit?who=nobody');
+    await page.getByText('No entries match these filters').waitFor();
+    await page.getByLabel('Who').selectOption('any');
+    await table.waitFor();
+    await visitor.context.close();
+  });
+
   it('events come as they happen, stand still while they are read, and have an address', async () => {
     const circuit = (act, reason) =>
       lab.api('POST', `/api/v1/tool-health/get_playbooks/circuit/${act}`, { reason });

@@ -83,6 +83,12 @@ export const screens = (execution) => [
   },
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
   {
+    path: '/settings/audit',
+    full: 'Register custom tool',
+    refused: 'The audit requires the scope admin',
+  },
+  { path: '/settings/audit?who=nobody', full: 'No entries match these filters' },
+  {
     path: '/settings/about',
     full: 'TOOL_INPUT_MAX_BYTES',
     refused: 'it needs the scope metrics:read',

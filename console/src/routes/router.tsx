@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
 import type { QueryClient } from '@tanstack/react-query';
 import {
   createRootRouteWithContext,
@@ -41,7 +42,6 @@ const shell = createRoute({
       return { session: await context.client.ensureQueryData(sessionQuery) };
     } catch (error) {
       if (error instanceof ApiError && error.code === 'unauthorized')
-        // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
         throw redirect({ to: '/sign-in', search: { to: location.publicHref } });
       throw error;
     }
@@ -54,7 +54,6 @@ const overview = createRoute({
   validateSearch: searches.periodSearch,
   beforeLoad: ({ context }) => {
     const first = screensFor(context.session)[0]?.to ?? '/settings/about';
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
     if (first !== '/') throw redirect({ to: first, replace: true });
   },
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
@@ -96,7 +95,6 @@ const toolHome = createRoute({
   getParentRoute: () => tool,
   path: '/',
   beforeLoad: ({ params }) => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
     throw redirect({ to: '/tools/$name/activity', params, replace: true });
   },
 });
@@ -233,7 +231,6 @@ const settingsHome = createRoute({
   getParentRoute: () => serverSettings,
   path: '/',
   beforeLoad: () => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
     throw redirect({ to: '/settings/about', replace: true });
   },
 });
@@ -242,6 +239,12 @@ const keys = createRoute({
   path: '/keys',
   validateSearch: searches.keysSearch,
   component: lazyRouteComponent(() => import('../features/settings/keys-tab.js'), 'KeysTab'),
+});
+const audit = createRoute({
+  getParentRoute: () => serverSettings,
+  path: '/audit',
+  validateSearch: searches.auditSearch,
+  component: lazyRouteComponent(() => import('../features/settings/audit-tab.js'), 'AuditTab'),
 });
 const about = createRoute({
   getParentRoute: () => serverSettings,
@@ -269,7 +272,7 @@ const tree = root.addChildren([
     investigations,
     investigation,
     events,
-    serverSettings.addChildren([settingsHome, keys, about]),
+    serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,
   ]),
 ]);
