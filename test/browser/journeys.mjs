@@ -190,6 +190,31 @@ describe('journeys', () => {
       await visitor.context.close();
     });
 
+  it('the first letters that are typed after Ctrl K are not lost, however late the palette comes', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await page.route(/assets\/palette-.*\.js$/, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await route.continue();
+    });
+    await visitor.open('/tools');
+    await page.getByRole('link', { name: 'word_count' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('word_xcount?', { delay: 60 });
+    const field = page.getByRole('combobox', { name: 'Find or do' });
+    await until(async () => (await field.inputValue()) === 'word_xcount?', 'all letters');
+    await page.keyboard.press('Escape');
+    await field.waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('link', { name: 'word_count' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    assert.equal(await field.count(), 0);
+    await visitor.context.close();
+  });
+
   it('an investigation that has spent its budget gets more, and who gave it why is told', async () => {
     const spend = () => lab.call('get_playbooks', { query: 'disk full' }, { investigationId: 'inc/88' });
     await until(async () => (await spend()).body.code === 'investigation_budget_spent', 'the end of it');
