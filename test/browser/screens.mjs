@@ -84,7 +84,7 @@ export const screens = (execution) => [
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
   {
     path: '/settings/audit',
-    full: 'Register custom tool',
+    full: 'custom-tools/word_count',
     refused: 'The audit requires the scope admin',
   },
   { path: '/settings/audit?who=nobody', full: 'No entries match these filters' },

@@ -11,7 +11,11 @@ import { Time } from './time.js';
 export const auditColumns: readonly Column<AuditEntryView>[] = [
   { name: 'When', cell: ({ at }) => <Time at={at} /> },
   { name: 'Who', cut: true, cell: ({ userId }) => userId },
-  { name: 'What', cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}` },
+  {
+    name: 'What',
+    cut: true,
+    cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}`,
+  },
   { name: 'Reason', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
 ];
 
