@@ -4,8 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { applyTheme, chosenTheme } from './app/theme.js';
 import { ApiError } from './lib/api.js';
-import { answerOtherTabs } from './lib/csrf-token.js';
-import { redeemLink } from './lib/session.js';
+import { redeemLink, shareSession } from './lib/session.js';
 import { createAppRouter } from './routes/router.js';
 import './ui/tokens.css';
 
@@ -27,9 +26,12 @@ const aheadMs = 2_000;
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
-// A link that does not sign in (any more) leaves the visitor where one without a link is.
-answerOtherTabs();
-await redeemLink(client).catch(() => undefined);
+/** A link that does not sign in (any more) leaves the visitor where one without a link is. */
+const followLink = (): Promise<void> => redeemLink(client).catch(() => undefined);
+// A link that is pasted into an open console changes nothing but the fragment.
+window.addEventListener('hashchange', () => void followLink());
+shareSession();
+await followLink();
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={client}>

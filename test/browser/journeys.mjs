@@ -80,6 +80,57 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  it('whoever signs out does so in every tab', async () => {
+    const visitor = await lab.visit();
+    await lab.signIn(visitor);
+    const other = await visitor.context.newPage();
+    await other.goto(`${lab.url}/console/tools/word_count/circuit`);
+    await other.getByRole('button', { name: 'Open circuit' }).waitFor();
+    await visitor.page.getByRole('button', { name: 'Sign out' }).click();
+    for (const page of [other, visitor.page]) await page.getByRole('link', { name: 'Sign in' }).waitFor();
+    await other.getByRole('button', { name: 'Open circuit' }).click();
+    await other.getByRole('dialog', { name: 'This needs a key' }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('an act after the end of the session asks for a key and is repeated; a failed one says so until it is closed', async () => {
+    await lab.register('ended');
+    const visitor = await lab.visit({ known: [/40[14]/] });
+    const { page } = visitor;
+    const endSession = () =>
+      page.evaluate(() => window.sessionStorage.setItem('toolkeeper.session', 'of another'));
+    const signInAgain = async () => {
+      const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+      await dialog.getByLabel('API key').fill(lab.adminKey);
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+    };
+    await lab.signIn(visitor);
+    await visitor.open('/tools/ended/settings');
+    await endSession();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await signInAgain();
+    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await visitor.open('/tools/word_count/circuit');
+    await page.getByRole('button', { name: 'Open circuit' }).click();
+    await page.getByLabel('Reason').fill('written before the end');
+    await endSession();
+    await page.getByRole('dialog').getByRole('button', { name: 'Open circuit' }).click();
+    await signInAgain();
+    await page.getByText('written before the end').first().waitFor();
+    await lab.api('POST', '/api/v1/tool-health/word_count/circuit/close', { reason: 'seen' });
+    await visitor.open('/tools/ended/settings');
+    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await lab.api('DELETE', '/api/v1/custom-tools/ended');
+    await page.clock.install();
+    await page.getByRole('button', { name: 'Enable' }).click();
+    await page.getByRole('alert').getByText('no custom tool named "ended"').waitFor();
+    await page.clock.fastForward(60_000);
+    // Announced as an alert; the message itself is for the eye until it has the focus.
+    await page.getByLabel('Close').click();
+    await page.getByText('no custom tool named "ended"').first().waitFor({ state: 'detached' });
+    await visitor.context.close();
+  });
+
   for (const hands of [byMouse, byKeys])
     it(`B: a tool fails: why, fix and proof, ${hands.name}`, async () => {
       const name = `flaky_${hands.name.replaceAll(' ', '_')}`;
@@ -138,6 +189,31 @@ describe('journeys', () => {
       await page.getByRole('link', { name: 'The spans of the thread' }).waitFor();
       await visitor.context.close();
     });
+
+  it('the first letters that are typed after Ctrl K are not lost, however late the palette comes', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await page.route(/assets\/palette-.*\.js$/, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await route.continue();
+    });
+    await visitor.open('/tools');
+    await page.getByRole('link', { name: 'word_count' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('word_xcount?', { delay: 60 });
+    const field = page.getByRole('combobox', { name: 'Find or do' });
+    await until(async () => (await field.inputValue()) === 'word_xcount?', 'all letters');
+    await page.keyboard.press('Escape');
+    await field.waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('link', { name: 'word_count' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    assert.equal(await field.count(), 0);
+    await visitor.context.close();
+  });
 
   it('an investigation that has spent its budget gets more, and who gave it why is told', async () => {
     const spend = () => lab.call('get_playbooks', { query: 'disk full' }, { investigationId: 'inc/88' });
@@ -220,6 +296,11 @@ describe('journeys', () => {
     const first = new URL(page.url()).searchParams.get('exec');
     await page.keyboard.press('j');
     await until(() => new URL(page.url()).searchParams.get('exec') !== first, 'the next row');
+    const focused = () => page.evaluate(() => document.activeElement?.closest('tr')?.dataset.row);
+    const isFocused = async () => (await focused()) === new URL(page.url()).searchParams.get('exec');
+    await until(isFocused, 'the focus on the row');
+    await page.keyboard.press('Tab');
+    assert.ok(await isFocused(), 'Tab leads on from the row');
     const address = page.url();
     const elsewhere = await lab.visit();
     await elsewhere.page.goto(address);
@@ -300,6 +381,34 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  it('Back closes a peek and takes a filter away, in one step however much was typed or looked at', async () => {
+    for (let index = 0; index < 2; index += 1) await lab.call('word_count', { text: `call ${index}` });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    const at = (query) => until(() => new URL(page.url()).search === query, `the address ${query}`);
+    await visitor.open('/tools');
+    await page.getByRole('link', { name: 'Executions' }).click();
+    for (const text of ['word', 'word_count']) {
+      await page.getByLabel('Tool', { exact: true }).fill(text);
+      await at(`?tool=${text}`);
+    }
+    await page
+      .getByRole('row', { name: /word_count/ })
+      .first()
+      .waitFor();
+    await page.getByLabel('Tool', { exact: true }).blur();
+    for (const key of ['j', 'j']) await page.keyboard.press(key);
+    await page.getByRole('complementary', { name: 'Execution' }).waitFor();
+    await page.goBack();
+    await at('?tool=word_count');
+    await page.goBack();
+    await at('');
+    assert.equal(await page.getByLabel('Tool', { exact: true }).inputValue(), '');
+    await page.goBack();
+    await page.waitForURL('**/console/tools');
+    await visitor.context.close();
+  });
+
   it('a key is made, shown once, used, limited and revoked with a reason', async () => {
     const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = visitor;
@@ -331,6 +440,10 @@ describe('journeys', () => {
     await holder.open('/sign-in?to=/settings/keys');
     await holder.page.getByLabel('API key').fill(secret);
     await holder.page.getByRole('button', { name: 'Sign in' }).click();
+    await holder.open('/');
+    await holder.page.waitForURL('**/console/tools');
+    await holder.page.getByRole('link', { name: 'Playbooks' }).waitFor();
+    assert.equal(await holder.page.getByRole('link', { name: 'Executions' }).count(), 0);
     await holder.page.getByRole('link', { name: 'Settings' }).click();
     await holder.page.getByText('as triage').waitFor();
     await holder.page.getByRole('link', { name: 'API keys' }).click();
@@ -347,6 +460,34 @@ describe('journeys', () => {
     await page.getByRole('row', { name: /admin Revoke key it stood in a log/ }).waitFor();
     assert.equal(await use('get_playbooks'), 401);
     for (const { context } of [visitor, holder]) await context.close();
+  });
+
+  it('who did what to a tool is found from the tool, and by who, what and when', async () => {
+    await lab.register('audited');
+    await lab.api('POST', '/api/v1/custom-tools/audited/disable');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/audited/settings');
+    await page.getByRole('link', { name: 'History' }).click();
+    const table = page.getByRole('table', { name: 'Audit' });
+    const rows = () => table.getByRole('row').allInnerTexts();
+    await table.getByRole('row', { name: /admin Disable custom tool custom-tools\/audited/ }).waitFor();
+    assert.equal((await rows()).length, 3);
+    await page.getByLabel('What').selectOption('Disable custom tool');
+    await until(async () => (await rows()).length === 2, 'the one entry');
+    await page.getByLabel('Until').fill('2020-01-01T00:00:00');
+    await page.getByText('No entries match these filters').waitFor();
+    const address = new URL(page.url()).searchParams;
+    assert.deepEqual(
+      [address.get('target'), address.get('what')],
+      ['custom-tools/audited', 'disableCustomTool'],
+    );
+    await visitor.open('/settings/audit?who=nobody');
+    await page.getByText('No entries match these filters').waitFor();
+    await page.getByLabel('Who').selectOption('any');
+    await table.waitFor();
+    await visitor.context.close();
   });
 
   it('events come as they happen, stand still while they are read, and have an address', async () => {
@@ -394,6 +535,17 @@ describe('journeys', () => {
     // Events survive the restart: nothing can be missing.
     assert.equal(await events.page.getByText('The server was started anew').count(), 0);
     for (const { context } of [visitor, events]) await context.close();
+  });
+
+  it('a link that is pasted into an open console signs in, too', async () => {
+    const [, path] = /(\/console\/#once=[\w-]+)/.exec(lab.log);
+    const visitor = await lab.visit();
+    await visitor.open('/');
+    await visitor.page.getByRole('link', { name: 'Sign in' }).waitFor();
+    await visitor.page.goto(lab.url + path);
+    await visitor.page.getByRole('button', { name: 'Sign out' }).waitFor();
+    assert.equal(new URL(visitor.page.url()).hash, '');
+    await visitor.context.close();
   });
 
   it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());

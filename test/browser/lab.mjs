@@ -121,7 +121,7 @@ export async function openLab(more = {}) {
       await open('/sign-in');
       await page.getByLabel('API key').fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
     },
     /** Ends the server as a crash does, and starts it anew at the same address. */
     async restart(meanwhile) {

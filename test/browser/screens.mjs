@@ -8,7 +8,7 @@ export const screens = (execution) => [
     path: '/',
     full: 'Newest executions',
     fresh: 'Point an agent here',
-    refused: 'Your key may not see this',
+    refused: 'word_count',
   },
   { path: '/tools', full: 'word_count', fresh: 'word_count', refused: 'word_count' },
   { path: '/tools?q=nothing-fits', full: 'No tools match these filters' },
@@ -82,6 +82,12 @@ export const screens = (execution) => [
     refused: 'with an API key that lacks this scope',
   },
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
+  {
+    path: '/settings/audit',
+    full: 'custom-tools/word_count',
+    refused: 'The audit requires the scope admin',
+  },
+  { path: '/settings/audit?who=nobody', full: 'No entries match these filters' },
   {
     path: '/settings/about',
     full: 'TOOL_INPUT_MAX_BYTES',

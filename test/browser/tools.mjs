@@ -3,12 +3,28 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { violationsOf } from './axe.mjs';
 import { openLab, until } from './lab.mjs';
 
 /** Where the MCP server is that tests register. */
 const servers = join(process.cwd(), 'test/fixtures/tools');
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
+
+/** Says which number it was given, digit by digit. */
+const digits = `import json, sys
+def branch(kind, of): return {"title": "By " + kind, "properties": {"kind": {"const": kind}, kind: {"type": of}},
+    "required": ["kind", kind]}
+schema = {"type": "object", "required": ["code", "number"], "properties": {
+    "code": {"type": "string", "pattern": "^[a-z]+$"}, "number": {"type": "integer"},
+    "by": {"title": "By", "type": "object", "oneOf": [branch("id", "integer"), branch("query", "string")]}}}
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"name": "digits", "description": "Says a number", "version": "1.0.0", "inputSchema": schema,
+        "status": "healthy"}
+    if request["method"] == "execute": result = {"digits": " ".join(str(request["params"]["input"]["number"]))}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+`;
 
 /** The page as one that is looked at (`visible`), or as one behind others (`hidden`). */
 const look = (page, state) =>
@@ -315,14 +331,42 @@ describe('tools', () => {
     await page.getByLabel('text').fill('one two three');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('"words": 3').waitFor();
+    await visitor.context.close();
+  });
+
+  it('a number is sent with the digits that were typed, and what is wrong with an input is told once', async () => {
+    writeFileSync(join(lab.program, 'digits.py'), digits);
+    await lab.register('digits', { args: ['digits.py'] });
+    const visitor = await lab.visit({ known: [/4\d\d/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/digits/try');
+    const run = () => page.getByRole('button', { name: 'Run', exact: true }).click();
+    const listed = () => page.getByRole('main').getByRole('listitem').allInnerTexts();
+    await page.getByLabel('number').fill('9007199254740993');
+    await page.getByLabel('code').fill('ABC');
+    await page.getByRole('combobox', { name: 'Variant' }).selectOption('By query');
+    const sent = page.waitForRequest(/digits\/test$/);
+    await run();
+    assert.match((await sent).postData(), /"number": 9007199254740993,/);
+    await page.getByRole('alert').waitFor();
+    assert.deepEqual(await listed(), ['String does not match pattern.', 'is required']);
+    assert.deepEqual(await violationsOf(page, 'variants'), []);
     await page.getByRole('button', { name: 'JSON', exact: true }).click();
-    await page
-      .getByRole('textbox', { name: 'Input as JSON' })
-      .fill('{"text":"one two","id":12345678901234567890}');
-    await page.getByText('a number that they would round').waitFor();
-    assert.ok(await page.getByRole('button', { name: 'Form', exact: true }).isDisabled());
-    await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('"words": 2').waitFor();
+    await page.getByRole('textbox', { name: 'Input as JSON' }).getByText('9007199254740993').waitFor();
+    await page.getByRole('button', { name: 'Form', exact: true }).click();
+    await page.getByLabel('number').fill('42');
+    // What is found on leaving a field moves the button.
+    await page.keyboard.press('Tab');
+    await page.getByText('does not match pattern').waitFor();
+    await run();
+    await page.getByRole('alert').getByText('input/code').waitFor();
+    assert.deepEqual(await listed(), ['String does not match pattern.', 'is required']);
+    await page.getByLabel('code').fill('abc');
+    await page.getByRole('textbox', { name: 'query' }).fill('pods');
+    await page.keyboard.press('Tab');
+    await run();
+    await page.getByText('4 2').waitFor();
     await visitor.context.close();
   });
 

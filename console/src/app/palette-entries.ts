@@ -14,6 +14,7 @@ const places: readonly Entry[] = [
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
   { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },
   { name: 'API keys', kind: 'Screen', to: '/settings/keys' },
+  { name: 'Audit', kind: 'Screen', to: '/settings/audit' },
   { name: 'About this server, theme', kind: 'Screen', to: '/settings/about' },
   { name: 'Make an API key', kind: 'Do', to: '/settings/keys?make=true' },
   { name: 'Register a tool', kind: 'Do', to: '/tools/new' },

@@ -10,8 +10,14 @@ import dialog from '../ui/dialog.module.css';
 import { type Entry, entriesFor } from './palette-entries.js';
 import css from './palette.module.css';
 
+interface PaletteProps {
+  /** What was typed before it was there. */
+  readonly takeTyped: () => string;
+  readonly onClose: () => void;
+}
+
 /** Searches tools, playbooks, ids and screens, and runs commands. */
-export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
+export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
   const [typed, setTyped] = useState('');
   const navigate = useNavigate();
   const { data: callable = [] } = useQuery(toolsQuery);
@@ -40,6 +46,10 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
           >
             <Autocomplete.Input
               className={css.input}
+              onFocus={() => {
+                const before = takeTyped();
+                setTyped((text) => text + before);
+              }}
               aria-label="Find or do"
               placeholder="A tool, a playbook, an id of any kind, a screen …"
             />

@@ -1,14 +1,14 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { asApiError } from '../lib/api.js';
-import { screens } from '../lib/screens.js';
+import { screensFor } from '../lib/screens.js';
 import { endSession, useSession } from '../lib/session.js';
 import { Icon } from '../ui/icons.js';
-import { useToast } from '../ui/toasts.js';
+import { useFailed } from '../ui/toasts.js';
 import { useShownInSight } from '../ui/use-shown-in-sight.js';
 import css from './shell.module.css';
 
 export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
+  const screens = screensFor(useSession());
   const bar = useShownInSight(screens.length);
   return (
     <nav ref={bar} className={css.rail} aria-label="Screens">
@@ -58,7 +58,7 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
 
 function SessionEntry(): ReactNode {
   const { anonymous, userId, scopes } = useSession();
-  const toast = useToast();
+  const failed = useFailed();
   if (anonymous && scopes.includes('admin'))
     return <p className={css.open}>Everybody may do everything here: AUTH_MODE is off</p>;
   if (anonymous) {
@@ -73,9 +73,7 @@ function SessionEntry(): ReactNode {
     <button
       type="button"
       className={css.entry}
-      onClick={() =>
-        void endSession().catch((error) => toast('This did not work', asApiError(error).message))
-      }
+      onClick={() => void endSession().catch(failed)}
       title={`Signed in as ${userId}`}
     >
       <Icon name="session" />

@@ -1,6 +1,7 @@
 import { Outlet, useRouterState } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { tinykeys } from 'tinykeys';
+import { holdKeys } from '../lib/held-keys.js';
 import { isTyping } from '../lib/key-targets.js';
 import { Live, useConnection } from '../lib/live.js';
 import { Note } from '../ui/layout.js';
@@ -16,10 +17,23 @@ const KeyboardSheet = lazy(() =>
   import('./keyboard-sheet.js').then(({ KeyboardSheet: it }) => ({ default: it })),
 );
 
+/** What is typed before the palette is there. */
+function useHeldKeys(isOpening: boolean, onCancel: () => void): () => string {
+  const release = useRef((): string => '');
+  const cancel = useEffectEvent(onCancel);
+  useEffect(() => {
+    if (!isOpening) return undefined;
+    release.current = holdKeys(cancel);
+    return () => void release.current();
+  }, [isOpening]);
+  return () => release.current();
+}
+
 /** The frame around every screen. */
 export function Shell(): ReactNode {
   const [isFinding, setFinding] = useState(false);
   const [isHelping, setHelping] = useState(false);
+  const takeTyped = useHeldKeys(isFinding, () => setFinding(false));
   useEffect(() => {
     const help = (event: KeyboardEvent): void => {
       if (!isTyping(event)) setHelping(true);
@@ -54,7 +68,7 @@ export function Shell(): ReactNode {
               <Main />
             </div>
             <Suspense>
-              {isFinding && <Palette onClose={() => setFinding(false)} />}
+              {isFinding && <Palette takeTyped={takeTyped} onClose={() => setFinding(false)} />}
               {isHelping && <KeyboardSheet onClose={() => setHelping(false)} />}
             </Suspense>
           </SignInGate>

@@ -3,17 +3,22 @@ import { Dialog } from '../ui/dialog.js';
 import { SignInForm } from './sign-in-form.js';
 
 interface SignInDialogProps {
+  readonly hasEnded: boolean;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
 /** Asks for a key before an act that needs one. */
-export const SignInDialog = ({ onDone, onClose }: SignInDialogProps): ReactNode => (
+export const SignInDialog = ({ hasEnded, onDone, onClose }: SignInDialogProps): ReactNode => (
   <Dialog
     open
     onClose={onClose}
-    title="This needs a key"
-    about="Reading and calling tools is open to everybody on this machine; this changes something."
+    title={hasEnded ? 'Your session has ended' : 'This needs a key'}
+    about={
+      hasEnded
+        ? 'Sign in again; the request is then repeated.'
+        : 'Reading and calling tools is open to everybody on this machine; this changes something.'
+    }
   >
     <SignInForm onDone={onDone} />
   </Dialog>

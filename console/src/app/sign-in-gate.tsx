@@ -1,5 +1,16 @@
-import { createContext, lazy, type ReactNode, Suspense, useContext, useState } from 'react';
-import { type Scope, usePermission } from '../lib/session.js';
+import { useQueryClient } from '@tanstack/react-query';
+import {
+  createContext,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useContext,
+  useEffect,
+  useEffectEvent,
+  useState,
+} from 'react';
+import { ApiError } from '../lib/api.js';
+import { type Scope, sessionQuery, usePermission } from '../lib/session.js';
 
 const SignInDialog = lazy(() =>
   import('./sign-in-dialog.js').then(({ SignInDialog: it }) => ({ default: it })),
@@ -19,16 +30,47 @@ export function useAct(scope: Scope): ((act: () => void) => void) | undefined {
   return permission === 'ask' ? gate : (act) => act();
 }
 
+/** An act that waits for a key. */
+interface Pending {
+  readonly then: () => void;
+  /** The session ended before the act: it was sent and refused. */
+  readonly hasEnded: boolean;
+}
+
 export function SignInGate({ children }: { readonly children: ReactNode }): ReactNode {
-  const [pending, setPending] = useState<{ readonly then: () => void }>();
+  const [pending, setPending] = useState<Pending>();
+  const client = useQueryClient();
+  useRefusedActs((repeat) => setPending({ then: repeat, hasEnded: true }));
   const done = (): void => {
     pending?.then();
     setPending(undefined);
   };
+  const close = (): void => {
+    setPending(undefined);
+    if (pending?.hasEnded === true) void client.invalidateQueries(sessionQuery);
+  };
   return (
-    <Gate value={(then) => setPending({ then })}>
+    <Gate value={(then) => setPending({ then, hasEnded: false })}>
       {children}
-      <Suspense>{pending && <SignInDialog onDone={done} onClose={() => setPending(undefined)} />}</Suspense>
+      <Suspense>
+        {pending && <SignInDialog hasEnded={pending.hasEnded} onDone={done} onClose={close} />}
+      </Suspense>
     </Gate>
+  );
+}
+
+/** Reports each act that was refused because its session has ended, with what sends it again. */
+function useRefusedActs(report: (repeat: () => void) => void): void {
+  const acts = useQueryClient().getMutationCache();
+  const onRefused = useEffectEvent(report);
+  useEffect(
+    () =>
+      acts.subscribe((event) => {
+        if (event.type !== 'updated' || event.action.type !== 'error') return;
+        const { mutation, action } = event;
+        if (!(action.error instanceof ApiError && action.error.status === 401)) return;
+        onRefused(() => void mutation.execute(mutation.state.variables).catch(() => undefined));
+      }),
+    [acts],
   );
 }

@@ -84,6 +84,6 @@ function nameOf(part: string): string {
 const screenNames = new Set(
   (
     'tools executions investigations playbooks events settings sign-in new edit replay activity try health ' +
-    'circuit logs revisions keys about versions find'
+    'circuit logs revisions keys audit about versions find'
   ).split(' '),
 );

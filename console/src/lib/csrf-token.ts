@@ -26,10 +26,19 @@ export function askOtherTabs(): Promise<void> {
   }).finally(() => channel.close());
 }
 
-export function answerOtherTabs(): void {
+/** Gives the half to tabs that ask for it. @param onEnded runs when another tab has signed out */
+export function listenToOtherTabs(onEnded: () => void): void {
   const channel = new BroadcastChannel(name);
   channel.onmessage = ({ data }) => {
     const half = csrfToken.read();
     if (data === 'ask' && half !== null) channel.postMessage({ half });
+    if (data === 'ended') onEnded();
   };
+}
+
+/** Tells the other tabs that the session has ended. */
+export function endInOtherTabs(): void {
+  const channel = new BroadcastChannel(name);
+  channel.postMessage('ended');
+  channel.close();
 }

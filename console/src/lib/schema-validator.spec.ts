@@ -34,9 +34,15 @@ it('chooses among alternatives that refer to the rest of the schema, at the root
   expect(messages(root, 'x')).toEqual([]);
 });
 
-it('says of a number that the browser cannot hold that it was rounded', () => {
-  expect(messages({ type: 'object' }, { at: [2 ** 53] })).toEqual([
-    '.at.0 is too large to be kept exactly here: write it as JSON',
+it('tells of alternatives what is wrong with the one that comes nearest', () => {
+  const branch = (kind: string, more: object) => ({
+    properties: { kind: { const: kind }, ...more },
+    required: ['kind', ...Object.keys(more)],
+  });
+  const oneOf = [branch('id', { id: { type: 'integer' } }), branch('query', { query: { type: 'string' } })];
+  expect(messages({ type: 'object', oneOf }, { kind: 'query' })).toEqual(['.query is required']);
+  expect(messages({ oneOf: [{ type: 'integer' }, { minimum: 1 }] }, 5)).toEqual([
+    expect.stringContaining('2 matches'),
   ]);
 });
 

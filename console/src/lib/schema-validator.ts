@@ -8,6 +8,7 @@ import {
   type ValidationData,
   type ValidatorType,
 } from '@rjsf/utils';
+import { rounded } from './exact-json.js';
 
 /** The address by which parts of a schema find the rest of it. */
 const rootId = 'https://schema.invalid/root';
@@ -42,7 +43,7 @@ export const schemaValidator: ValidatorType = {
 function problemsOf(schema: RJSFSchema, formData: unknown): RJSFValidationError[] {
   try {
     const { errors } = new Validator(own(schema), '2020-12', false).validate(plain(formData));
-    return [...errors.filter(isLeaf).map(asProblem), ...unsafeNumbers(formData, [])];
+    return ofNearest(errors).filter(isLeaf).map(asProblem);
   } catch (error) {
     return [problem([], `The schema cannot be read here: ${String(error)}`)];
   }
@@ -73,7 +74,7 @@ function aimedAtRoot(value: unknown): unknown {
 
 /** A form leaves fields that are not filled in as `undefined`, which JSON does not have. */
 const plain = (value: unknown): unknown =>
-  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value), (_, each: unknown) => rounded(each));
 
 /** Keywords whose errors only repeat an error below them, which is reported separately. */
 const wrappers = new Set([
@@ -86,6 +87,30 @@ const wrappers = new Set([
   'if',
 ]);
 const isLeaf = ({ keyword }: OutputUnit): boolean => !wrappers.has(keyword);
+
+/** Of alternatives that all fail, keeps the errors of the one that comes nearest, in place of "matches none". */
+const ofNearest = (errors: readonly OutputUnit[]): readonly OutputUnit[] =>
+  errors.reduce<readonly OutputUnit[]>((left, choice) => {
+    const { keyword, keywordLocation: place, instanceLocation: at, error } = choice;
+    if (!['oneOf', 'anyOf'].includes(keyword) || !left.includes(choice)) return left;
+    const within = left.filter(
+      (each) =>
+        each.keywordLocation.startsWith(`${place}/`) && `${each.instanceLocation}/`.startsWith(`${at}/`),
+    );
+    const others = left.filter((each) => !within.includes(each));
+    if (keyword === 'oneOf' && !error.includes('(0 matches)')) return others;
+    const branchOf = ({ keywordLocation }: OutputUnit) =>
+      keywordLocation.slice(place.length + 1).split('/')[0];
+    const branches = [...new Set(within.map(branchOf))].map((branch) =>
+      within.filter((each) => branchOf(each) === branch),
+    );
+    const [nearest = []] = branches.sort((one, other) => distance(one) - distance(other));
+    return nearest.length === 0 ? left : [...others.filter((each) => each !== choice), ...nearest];
+  }, errors);
+
+/** A constant tells alternatives apart: one that differs outweighs whatever else is wrong. */
+const distance = (errors: readonly OutputUnit[]): number =>
+  errors.filter(isLeaf).reduce((sum, { keyword }) => sum + (keyword === 'const' ? 1_000 : 1), 0);
 
 function asProblem({ instanceLocation, keyword, error }: OutputUnit): RJSFValidationError {
   const path = instanceLocation.split('/').slice(1).map(unescape);
@@ -101,11 +126,3 @@ const problem = (path: readonly string[], message: string): RJSFValidationError 
   property: path.map((part) => `.${part}`).join(''),
   stack: message,
 });
-
-/** Numbers that the browser has already rounded: what would be sent is not what was typed. */
-function unsafeNumbers(value: unknown, path: readonly string[]): RJSFValidationError[] {
-  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
-    return [problem(path, 'is too large to be kept exactly here: write it as JSON')];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, each]) => unsafeNumbers(each, [...path, name]));
-}

@@ -1,9 +1,15 @@
-/** The screens of the rail, in the order in which an operator asks; what does not work yet is not here. */
+import type { SessionView } from './api.js';
+
+/** The screens of the rail, in the order in which an operator asks, with the scope that each needs. */
 export const screens = [
-  { to: '/', name: 'Overview', icon: 'overview' },
-  { to: '/tools', name: 'Tools', icon: 'tools' },
-  { to: '/executions', name: 'Executions', icon: 'executions' },
-  { to: '/investigations', name: 'Investigations', icon: 'investigations' },
-  { to: '/playbooks', name: 'Playbooks', icon: 'playbooks' },
-  { to: '/events', name: 'Events', icon: 'events' },
+  { to: '/', name: 'Overview', icon: 'overview', scope: 'metrics:read' },
+  { to: '/tools', name: 'Tools', icon: 'tools', scope: 'tools:call' },
+  { to: '/executions', name: 'Executions', icon: 'executions', scope: 'metrics:read' },
+  { to: '/investigations', name: 'Investigations', icon: 'investigations', scope: 'metrics:read' },
+  { to: '/playbooks', name: 'Playbooks', icon: 'playbooks', scope: 'tools:call' },
+  { to: '/events', name: 'Events', icon: 'events', scope: 'metrics:read' },
 ] as const;
+
+/** The screens that a key opens. Callers without one get all of them: they can sign in. */
+export const screensFor = ({ anonymous, scopes }: Pick<SessionView, 'anonymous' | 'scopes'>) =>
+  screens.filter(({ scope }) => anonymous || scopes.includes(scope));

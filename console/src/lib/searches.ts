@@ -51,6 +51,14 @@ export const keysSearch = searchParams({
   make: flag,
 });
 
+export const auditSearch = searchParams({
+  who: text,
+  what: text,
+  target: text,
+  since: moment,
+  until: moment,
+});
+
 export const investigationsSearch = searchParams({ q: text, spent: flag });
 
 /** Hours back from now. */

@@ -1,7 +1,7 @@
 import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
-import { ask, getSession, type SessionView, signIn, signOut } from './api.js';
+import { ApiError, ask, getSession, type SessionView, signIn, signOut } from './api.js';
 import { forgetDrafts } from './drafts.js';
-import { askOtherTabs, csrfToken } from './csrf-token.js';
+import { askOtherTabs, csrfToken, endInOtherTabs, listenToOtherTabs } from './csrf-token.js';
 
 export type Scope = SessionView['scopes'][number];
 
@@ -39,12 +39,29 @@ export async function openSession(
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
 }
 
-/** Clears all data of the caller from this tab by reloading the page. */
+/** Signs out in every tab of this browser. */
 export async function endSession(): Promise<void> {
-  await ask(signOut());
+  try {
+    await ask(signOut());
+  } catch (error) {
+    // A session that has ended already needs no end.
+    if (!(error instanceof ApiError && error.status === 401)) throw error;
+  }
+  endInOtherTabs();
+  clearTab();
+  window.location.assign('/console/');
+}
+
+/** A tab stays where it is when another one signs out; it is loaded anew, so that it keeps nothing of the caller. */
+export const shareSession = (): void =>
+  listenToOtherTabs(() => {
+    clearTab();
+    window.location.reload();
+  });
+
+function clearTab(): void {
   csrfToken.forget();
   forgetDrafts();
-  window.location.assign('/console/');
 }
 
 /** A one-time sign-in link, removed from the address at once so that neither history nor a screenshot contains it. */

@@ -6,7 +6,13 @@ import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
 
 /** Paths to suggest for an unknown address. */
-const knownPaths = [...screens.map(({ to }) => to), '/settings/keys', '/settings/about', '/sign-in'] as const;
+const knownPaths = [
+  ...screens.map(({ to }) => to),
+  '/settings/keys',
+  '/settings/audit',
+  '/settings/about',
+  '/sign-in',
+] as const;
 
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });

@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
 import type { QueryClient } from '@tanstack/react-query';
 import {
   createRootRouteWithContext,
@@ -8,6 +9,7 @@ import {
 } from '@tanstack/react-router';
 import { Shell } from '../app/shell.js';
 import { ApiError } from '../lib/api.js';
+import { screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
 import { sessionQuery } from '../lib/session.js';
@@ -37,10 +39,9 @@ const shell = createRoute({
   component: Shell,
   beforeLoad: async ({ context, location }) => {
     try {
-      await context.client.ensureQueryData(sessionQuery);
+      return { session: await context.client.ensureQueryData(sessionQuery) };
     } catch (error) {
       if (error instanceof ApiError && error.code === 'unauthorized')
-        // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
         throw redirect({ to: '/sign-in', search: { to: location.publicHref } });
       throw error;
     }
@@ -51,6 +52,10 @@ const overview = createRoute({
   getParentRoute: () => shell,
   path: '/',
   validateSearch: searches.periodSearch,
+  beforeLoad: ({ context }) => {
+    const first = screensFor(context.session)[0]?.to ?? '/settings/about';
+    if (first !== '/') throw redirect({ to: first, replace: true });
+  },
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
 });
 
@@ -90,7 +95,6 @@ const toolHome = createRoute({
   getParentRoute: () => tool,
   path: '/',
   beforeLoad: ({ params }) => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
     throw redirect({ to: '/tools/$name/activity', params, replace: true });
   },
 });
@@ -227,7 +231,6 @@ const settingsHome = createRoute({
   getParentRoute: () => serverSettings,
   path: '/',
   beforeLoad: () => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
     throw redirect({ to: '/settings/about', replace: true });
   },
 });
@@ -236,6 +239,12 @@ const keys = createRoute({
   path: '/keys',
   validateSearch: searches.keysSearch,
   component: lazyRouteComponent(() => import('../features/settings/keys-tab.js'), 'KeysTab'),
+});
+const audit = createRoute({
+  getParentRoute: () => serverSettings,
+  path: '/audit',
+  validateSearch: searches.auditSearch,
+  component: lazyRouteComponent(() => import('../features/settings/audit-tab.js'), 'AuditTab'),
 });
 const about = createRoute({
   getParentRoute: () => serverSettings,
@@ -263,7 +272,7 @@ const tree = root.addChildren([
     investigations,
     investigation,
     events,
-    serverSettings.addChildren([settingsHome, keys, about]),
+    serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,
   ]),
 ]);

@@ -7,11 +7,16 @@ import { Loaded } from './states.js';
 import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
-const columns: readonly Column<AuditEntryView>[] = [
+/** When, who, what and why, of entries of the audit. */
+export const auditColumns: readonly Column<AuditEntryView>[] = [
   { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
   { name: 'Who', cut: true, width: 116, cell: ({ userId }) => userId },
-  { name: 'What', cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}` },
-  { name: 'Why', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
+  {
+    name: 'What',
+    cut: true,
+    cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}`,
+  },
+  { name: 'Reason', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
 ];
 
 /** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `admin`. */
@@ -25,7 +30,9 @@ export function Acts({ target }: { readonly target: string }): ReactNode {
   return (
     <Card title="Done by hand" flush>
       <Loaded query={acts} lines={2}>
-        {(entries) => <Table label="Done by hand" rows={entries} columns={columns} keyOf={({ id }) => id} />}
+        {(entries) => (
+          <Table label="Done by hand" rows={entries} columns={auditColumns} keyOf={({ id }) => id} />
+        )}
       </Loaded>
     </Card>
   );

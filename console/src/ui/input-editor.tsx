@@ -1,6 +1,6 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { FieldProblemView } from '../lib/api.js';
-import { readExactly } from '../lib/exact-json.js';
+import { readForForm, writeFromForm } from '../lib/exact-json.js';
 import { CodeEditor } from './code-editor.js';
 import { Muted, Note, Stack } from './layout.js';
 import { Modes } from './modes.js';
@@ -38,17 +38,13 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
             schema={schema}
             value={value}
             problems={problems}
-            onChange={(changed) => onText(JSON.stringify(changed ?? {}, null, 2))}
+            onChange={(changed) => onText(writeFromForm(changed ?? {}))}
           />
         </Suspense>
       ) : (
         <CodeEditor label="Input as JSON" value={text} onChange={onText} />
       )}
-      {value === undefined && (
-        <Muted>
-          Fields cannot stand for this text: it is no JSON, or holds a number that they would round.
-        </Muted>
-      )}
+      {value === undefined && <Muted>A form needs valid JSON.</Muted>}
       {elsewhere.map(({ pointer, detail }) => (
         <Note key={pointer + detail} tone="bad" alert>
           <code>{pointer}</code> {detail}
@@ -58,11 +54,10 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
   );
 }
 
-/** Undefined for a text that fields cannot stand for: no JSON, or with a number that they would write otherwise. */
+/** Undefined for a text that is no JSON. */
 function parsed(text: string): unknown {
   try {
-    const value = JSON.parse(text) as unknown;
-    return JSON.stringify(value) === JSON.stringify(readExactly(text)) ? value : undefined;
+    return readForForm(text);
   } catch {
     return undefined;
   }

@@ -82,6 +82,8 @@ export function Table<T>({ asCards, ...props }: TableProps<T>): ReactNode {
             {rows.map((row) => (
               <tr
                 key={keyOf(row)}
+                data-row={keyOf(row)}
+                tabIndex={onOpen && -1}
                 data-selected={isSelected?.(row) === true ? '' : undefined}
                 onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onOpen?.(row)}
               >

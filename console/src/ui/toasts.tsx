@@ -1,9 +1,12 @@
 import { Toast } from '@base-ui/react/toast';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { asApiError } from '../lib/api.js';
+import { buttonLook } from './controls.js';
+import { Icon } from './icons.js';
 import css from './toasts.module.css';
 
-/** Short messages about what was just done; they go by themselves, and are read out. */
+/** Short messages, which are read out: what was done goes by itself, what failed stays until it is closed. */
 export function Toasts({ children }: { readonly children: ReactNode }): ReactNode {
   return (
     <Toast.Provider timeout={4_000}>
@@ -23,6 +26,11 @@ function ToastList(): ReactNode {
     <Toast.Root key={toast.id} toast={toast} className={css.toast}>
       <Toast.Title className={css.title} />
       <Toast.Description className={css.text} />
+      {toast.type === 'error' && (
+        <Toast.Close className={`${buttonLook('quiet', true)} ${css.close}`} aria-label="Close">
+          <Icon name="close" />
+        </Toast.Close>
+      )}
     </Toast.Root>
   ));
 }
@@ -31,6 +39,15 @@ function ToastList(): ReactNode {
 export function useToast(): (title: string, text?: string) => void {
   const { add } = Toast.useToastManager();
   return (title, text) => add({ title, ...(text !== undefined && { description: text }) });
+}
+
+/** @returns a function that shows the error of an act. A session that has ended is left to the sign-in dialog. */
+export function useFailed(): (error: unknown) => void {
+  const { add } = Toast.useToastManager();
+  return (error) => {
+    const { title, message, status } = asApiError(error);
+    if (status !== 401) add({ title, description: message, type: 'error', timeout: 0, priority: 'high' });
+  };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import { tinykeys } from 'tinykeys';
 import { isOnControl, isTyping } from '../lib/key-targets.js';
 
@@ -12,14 +12,26 @@ interface RowKeys {
   readonly show?: (index: number) => void;
 }
 
-/** J and K go through the rows, Enter opens the one that is looked at, Esc closes it. */
+/**
+ * J and K go through the rows, Enter opens the one that is looked at, Esc closes it. The focus goes along: Tab leads on
+ * from the row, which carries its id as `data-row`.
+ */
 export function useRowKeys({ ids, selected, onSelect, onOpen, show }: RowKeys): void {
+  const wanted = useRef<string>(undefined);
+  // Each time: a row that was out of sight may be drawn later.
+  useEffect(() => {
+    if (wanted.current === undefined || wanted.current !== selected) return;
+    const row = document.querySelector<HTMLElement>(`[data-row="${CSS.escape(selected)}"]`);
+    row?.focus({ preventScroll: show !== undefined });
+    if (row) wanted.current = undefined;
+  });
   useEffect(() => {
     const at = selected === undefined ? -1 : ids.indexOf(selected);
-    const go = (wanted: number): void => {
-      const index = Math.min(ids.length - 1, Math.max(0, wanted));
+    const go = (place: number): void => {
+      const index = Math.min(ids.length - 1, Math.max(0, place));
       const id = ids[index];
       if (id === undefined) return;
+      wanted.current = id;
       onSelect(id);
       show?.(index);
     };

@@ -108,6 +108,8 @@ interface ExecutionRowProps {
 const ExecutionRow = memo(({ row, columns, index, isSelected, onSelect }: ExecutionRowProps) => (
   <tr
     aria-rowindex={index + 2}
+    data-row={row.metricId}
+    tabIndex={-1}
     data-selected={isSelected ? '' : undefined}
     onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onSelect(row.metricId)}
   >

@@ -1,8 +1,7 @@
 import { type DragEvent, type ReactNode, useState } from 'react';
-import { asApiError } from '../../lib/api.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Muted, Row, Stack } from '../../ui/layout.js';
-import { useToast } from '../../ui/toasts.js';
+import { useFailed } from '../../ui/toasts.js';
 import css from './register.module.css';
 
 interface FileDropProps {
@@ -14,9 +13,9 @@ interface FileDropProps {
 /** Takes the text of a file that is dropped on it, or chosen. */
 export function FileDrop({ label, onText, children }: FileDropProps): ReactNode {
   const [isOver, setOver] = useState(false);
-  const toast = useToast();
+  const failed = useFailed();
   const take = (files: FileList | null): void => {
-    files?.[0]?.text().then(onText, (error) => toast('This did not work', asApiError(error).message));
+    files?.[0]?.text().then(onText, failed);
   };
   const drop = (event: DragEvent): void => {
     setOver(false);

@@ -10,6 +10,9 @@ export const SettingsFrame = (): ReactNode => (
       <Link to="/settings/keys" activeOptions={{ includeSearch: false }}>
         API keys
       </Link>
+      <Link to="/settings/audit" activeOptions={{ includeSearch: false }}>
+        Audit
+      </Link>
       <Link to="/settings/about">About</Link>
     </Tabs>
     <Outlet />

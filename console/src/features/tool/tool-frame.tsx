@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CircuitView } from '../../lib/api.js';
+import type { CircuitView, CustomToolView, ToolView } from '../../lib/api.js';
 import { nearest } from '../../lib/nearest.js';
 import { circuitQuery, healthSummaryQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
 import { Clamped } from '../../ui/clamped.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
@@ -71,7 +72,7 @@ export function ToolFrame(): ReactNode {
         </>
       }
       about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
-      actions={custom ? <ToolActions custom={custom} /> : tool.data?.kind === 'mcp' && <Server of={name} />}
+      actions={<Actions name={name} custom={custom} kind={tool.data?.kind} />}
     >
       <Tabs label={name}>
         {(isServer ? serverTabs : [...tabs, ...(custom ? customTabs : [])]).map(({ to, name: title }) => (
@@ -90,6 +91,31 @@ export function ToolFrame(): ReactNode {
         <Outlet />
       )}
     </Page>
+  );
+}
+
+interface ActionsProps {
+  readonly name: string;
+  readonly custom: CustomToolView | undefined;
+  readonly kind: ToolView['kind'] | undefined;
+}
+
+/** What can be done with the tool, and what was done by hand. */
+function Actions({ name, custom, kind }: ActionsProps): ReactNode {
+  const maySeeAudit = usePermission('admin') !== 'no';
+  return (
+    <>
+      {maySeeAudit && (
+        <Link
+          to="/settings/audit"
+          search={{ target: `${custom ? 'custom-tools' : 'tool-health'}/${name}` }}
+          className={buttonLook('quiet')}
+        >
+          History
+        </Link>
+      )}
+      {custom ? <ToolActions custom={custom} /> : kind === 'mcp' && <Server of={name} />}
+    </>
   );
 }
 

@@ -1,15 +1,22 @@
 // The package's own entry also loads what only its tests need.
 import Form from '@rjsf/core/lib/components/Form.js';
-import type {
-  ArrayFieldItemTemplateProps,
-  ErrorSchema,
-  IconButtonProps,
-  RJSFSchema,
-  TemplatesType,
+import StringField from '@rjsf/core/lib/components/fields/StringField.js';
+import {
+  type ArrayFieldItemTemplateProps,
+  errorId,
+  type ErrorSchema,
+  type FieldErrorProps,
+  type FieldProps,
+  type IconButtonProps,
+  type MultiSchemaFieldTemplateProps,
+  type RJSFSchema,
+  type TemplatesType,
 } from '@rjsf/utils';
-import type { ReactNode } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import type { FieldProblemView } from '../../lib/api.js';
+import { digitsOf, numberIn } from '../../lib/exact-json.js';
 import { schemaValidator } from '../../lib/schema-validator.js';
+import { useTyped } from '../../lib/use-typed.js';
 import { Button } from '../controls.js';
 import css from './schema-form.module.css';
 
@@ -43,11 +50,53 @@ const Item = ({ children, buttonsProps, hasToolbar, registry }: ArrayFieldItemTe
   );
 };
 
+/** Each error stands once, also where it was found on leaving a field and again by running. */
+const FieldErrors = ({ errors = [], fieldPathId }: FieldErrorProps): ReactNode =>
+  errors.length > 0 && (
+    <ul id={errorId(fieldPathId)}>
+      {[...new Set(errors)].map((error, index) => (
+        <li key={index} className="text-danger">
+          {error}
+        </li>
+      ))}
+    </ul>
+  );
+
+const Alternatives = ({ selector, optionSchemaField }: MultiSchemaFieldTemplateProps): ReactNode => (
+  <div className="panel">
+    <label>
+      Variant
+      {selector}
+    </label>
+    {optionSchemaField}
+  </div>
+);
+
+type FormNumber = string | number | undefined;
+const digits = {
+  read: (text: string): FormNumber => (text === '' ? undefined : numberIn(text)),
+  write: digitsOf,
+};
+
+/** A number is sent with the digits that were typed, also where JavaScript would round it. */
+function NumberField(props: FieldProps): ReactNode {
+  const { registry, schema, onChange, fieldPathId } = props;
+  const value = props.formData as FormNumber;
+  const [typed, type] = useTyped(value, digits, (changed) => onChange(changed, fieldPathId.path));
+  const onText: FieldProps['onChange'] = (text: FormNumber) => type(digitsOf(text));
+  if (registry.schemaUtils.isSelect(schema)) return <StringField {...props} />;
+  return <StringField {...props} formData={typed} onChange={onText} />;
+}
+
+const fields = { NumberField };
+
 const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   ButtonTemplates: Partial<TemplatesType['ButtonTemplates']>;
 } = {
   ArrayFieldItemTemplate: Item,
   ErrorListTemplate: () => null,
+  FieldErrorTemplate: FieldErrors,
+  MultiSchemaFieldTemplate: Alternatives,
   ButtonTemplates: {
     AddButton: named('Add'),
     CopyButton: named('Copy'),
@@ -61,15 +110,19 @@ const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
 
 /** Fields for what a JSON Schema asks for. */
 export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProps): ReactNode {
+  const plainSchema = withoutDialect(schema);
+  // Of the input that was refused, not of what is typed since.
+  const refusals = useMemo(() => refusalsOf(problems, plainSchema, value), [problems]);
   return (
     <div className={css.form}>
       <Form
         tagName="div"
-        schema={withoutDialect(schema)}
+        schema={plainSchema}
         validator={schemaValidator}
+        fields={fields}
         formData={value}
         templates={templates}
-        extraErrors={errorsAt(problems)}
+        extraErrors={refusals}
         extraErrorsBlockSubmit={false}
         liveValidate="onBlur"
         showErrorList={false}
@@ -83,6 +136,13 @@ export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProp
 /** The form reads every dialect in the same way; an unknown name would only make it stumble. */
 function withoutDialect({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): RJSFSchema {
   return schema;
+}
+
+/** What the form finds itself, which tells alternatives apart, stands for what the server says of the same input. */
+function refusalsOf(problems: SchemaFormProps['problems'], schema: RJSFSchema, value: unknown): ErrorSchema {
+  if (problems.length === 0) return {};
+  const { errors, errorSchema } = schemaValidator.validateFormData(value, schema);
+  return errors.length > 0 ? errorSchema : errorsAt(problems);
 }
 
 function errorsAt(problems: readonly FieldProblemView[]): ErrorSchema {

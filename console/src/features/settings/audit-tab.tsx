@@ -1,0 +1,111 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { NeedsScope } from '../../app/needs-scope.js';
+import { ask, type AuditEntryView, listAuditEntries } from '../../lib/api.js';
+import { words } from '../../lib/format.js';
+import type { auditSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
+import { auditColumns } from '../../ui/acts.js';
+import { Button } from '../../ui/controls.js';
+import { FilterBar, FilterSelect, FilterText, FilterTime } from '../../ui/filters.js';
+import { Panel, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+
+const route = getRouteApi('/shell/settings/audit');
+
+type Search = ReturnType<typeof auditSearch>;
+
+/** Who changed what, and when. Requires the scope `admin`. */
+export const AuditTab = (): ReactNode => (
+  <NeedsScope
+    scope="admin"
+    title="The audit requires the scope admin"
+    why="Sign in with an API key that has it, for example the operator’s key."
+  >
+    <Audit />
+  </NeedsScope>
+);
+
+const target: Column<AuditEntryView> = {
+  name: 'Target',
+  cut: true,
+  cell: ({ target: path }) => <code title={path}>{path}</code>,
+};
+const address: Column<AuditEntryView> = { name: 'Address', cell: (entry) => entry.address };
+const columns = [...auditColumns.toSpliced(3, 0, target), address];
+
+function useAudit({ who: userId, what: action, ...rest }: Search) {
+  const query = { userId, action, ...rest };
+  return useInfiniteQuery({
+    queryKey: ['audit', query],
+    queryFn: ({ pageParam, signal }) =>
+      ask(
+        listAuditEntries({ query: { ...query, ...(pageParam !== null && { cursor: pageParam }) }, signal }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+}
+
+const entriesOf = ({ data }: ReturnType<typeof useAudit>): readonly AuditEntryView[] =>
+  data?.pages.flatMap((page) => page.data) ?? [];
+
+function Audit(): ReactNode {
+  const search = route.useSearch();
+  const change = useChange<Search>();
+  const list = useAudit(search);
+  const all = entriesOf(useAudit({}));
+  const rows = entriesOf(list);
+  /** Values to choose from: those of the newest entries, and the chosen one. */
+  const valuesOf = (chosen: string | undefined, of: (entry: AuditEntryView) => string): string[] =>
+    [...new Set([...all.map(of), ...rows.map(of), ...(chosen === undefined ? [] : [chosen])])].sort();
+  const actions = valuesOf(search.what, ({ action }) => action);
+  return (
+    <Stack>
+      <FilterBar label="Audit">
+        <FilterSelect
+          label="Who"
+          value={search.who}
+          options={valuesOf(search.who, ({ userId }) => userId)}
+          onChange={(value) => change({ who: value })}
+        />
+        <FilterSelect
+          label="What"
+          value={search.what}
+          options={actions}
+          names={Object.fromEntries(actions.map((action) => [action, words(action)]))}
+          onChange={(value) => change({ what: value })}
+        />
+        <FilterText
+          label="Target"
+          wide
+          placeholder="custom-tools/disk_usage"
+          value={search.target}
+          onChange={(value) => change({ target: value })}
+        />
+        <FilterTime label="Since" value={search.since} onChange={(since) => change({ since })} />
+        <FilterTime label="Until" value={search.until} onChange={(until) => change({ until })} />
+      </FilterBar>
+      <Panel>
+        <Loaded query={list}>
+          {() =>
+            rows.length === 0 ? (
+              <Empty title="No entries match these filters" />
+            ) : (
+              <>
+                <Table label="Audit" rows={rows} columns={columns} keyOf={({ id }) => id} />
+                {list.hasNextPage && (
+                  <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
+                    Load more
+                  </Button>
+                )}
+              </>
+            )
+          }
+        </Loaded>
+      </Panel>
+    </Stack>
+  );
+}
