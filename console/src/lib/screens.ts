@@ -1,5 +1,3 @@
-import type { SessionView } from './api.js';
-
 /** The screens of the rail, in the order in which an operator asks, with the scope that each needs. */
 export const screens = [
   { to: '/', name: 'Overview', icon: 'overview', scope: 'metrics:read' },
@@ -11,5 +9,5 @@ export const screens = [
 ] as const;
 
 /** The screens that a key opens. Callers without one get all of them: they can sign in. */
-export const screensFor = ({ anonymous, scopes }: Pick<SessionView, 'anonymous' | 'scopes'>) =>
+export const screensFor = ({ anonymous, scopes }: { anonymous: boolean; scopes: readonly string[] }) =>
   screens.filter(({ scope }) => anonymous || scopes.includes(scope));
