@@ -104,12 +104,21 @@ describe('journeys', () => {
       await dialog.getByLabel('API key').fill(lab.adminKey);
       await dialog.getByRole('button', { name: 'Sign in' }).click();
     };
+    const choose = async (name) => {
+      await page.getByRole('button', { name: 'More actions' }).click();
+      await page.getByRole('menuitem', { name }).click();
+      await page
+        .getByRole('dialog', { name: `${name} ended?` })
+        .getByRole('button', { name, exact: true })
+        .click();
+    };
+    const badge = page.locator('main header').getByText('disabled', { exact: true });
     await lab.signIn(visitor);
     await visitor.open('/tools/ended/settings');
     await endSession();
-    await page.getByRole('button', { name: 'Disable' }).click();
+    await choose('Disable');
     await signInAgain();
-    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await badge.waitFor();
     await visitor.open('/tools/word_count/circuit');
     await page.getByRole('button', { name: 'Open circuit' }).click();
     await page.getByLabel('Reason').fill('written before the end');
@@ -119,15 +128,15 @@ describe('journeys', () => {
     await page.getByText('written before the end').first().waitFor();
     await lab.api('POST', '/api/v1/tool-health/word_count/circuit/close', { reason: 'seen' });
     await visitor.open('/tools/ended/settings');
-    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await badge.waitFor();
     await lab.api('DELETE', '/api/v1/custom-tools/ended');
     await page.clock.install();
-    await page.getByRole('button', { name: 'Enable' }).click();
-    await page.getByRole('alert').getByText('no custom tool named "ended"').waitFor();
+    await choose('Enable');
+    const failure = page.getByRole('dialog').getByText('no custom tool named "ended"');
+    await failure.waitFor();
     await page.clock.fastForward(60_000);
-    // Announced as an alert; the message itself is for the eye until it has the focus.
-    await page.getByLabel('Close').click();
-    await page.getByText('no custom tool named "ended"').first().waitFor({ state: 'detached' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await failure.waitFor({ state: 'detached' });
     await visitor.context.close();
   });
 
