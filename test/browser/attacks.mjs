@@ -230,7 +230,10 @@ describe('a server that asks everybody for a key', () => {
     assert.equal(page.url(), `${lab.url}/console${path}`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in to Toolkeeper' }).waitFor();
+    // The sign-in took the place of the screen: Back leads out of the console, and coming again asks for a key.
     await page.goBack();
+    assert.equal(await page.getByRole('heading', { name: 'word_count' }).count(), 0);
+    await visitor.open(path);
     await page.getByRole('heading', { name: 'Sign in to Toolkeeper' }).waitFor();
     for (const elsewhere of ['//evil.example', 'https://evil.example', '/console/%2F%2Fevil.example']) {
       await visitor.open(`/sign-in?to=${encodeURIComponent(elsewhere)}`);
