@@ -128,7 +128,7 @@ function whyNotGrantable(
 }
 
 function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
-  // Of two mounts on one folder, the later hides the earlier.
+  // If two mounts have one folder, the later hides the earlier.
   const around = mounts
     .filter(({ at }) => covers(at, real))
     .reduce<Mount | undefined>(

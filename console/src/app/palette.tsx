@@ -11,7 +11,7 @@ import { type Entry, entriesFor } from './palette-entries.js';
 import css from './palette.module.css';
 
 interface PaletteProps {
-  /** What was typed before it was there. */
+  /** Returns the keys that were typed while the palette loaded. */
   readonly takeTyped: () => string;
   readonly onClose: () => void;
 }

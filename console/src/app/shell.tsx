@@ -17,7 +17,7 @@ const KeyboardSheet = lazy(() =>
   import('./keyboard-sheet.js').then(({ KeyboardSheet: it }) => ({ default: it })),
 );
 
-/** What is typed before the palette is there. */
+/** Holds the keys that are typed while the palette loads. */
 function useHeldKeys(isOpening: boolean, onCancel: () => void): () => string {
   const release = useRef((): string => '');
   const cancel = useEffectEvent(onCancel);

@@ -88,7 +88,7 @@ const wrappers = new Set([
 ]);
 const isLeaf = ({ keyword }: OutputUnit): boolean => !wrappers.has(keyword);
 
-/** Of alternatives that all fail, keeps the errors of the one that comes nearest, in place of "matches none". */
+/** If all alternatives fail, keeps the errors of the nearest one instead of "matches none". */
 const ofNearest = (errors: readonly OutputUnit[]): readonly OutputUnit[] =>
   errors.reduce<readonly OutputUnit[]>((left, choice) => {
     const { keyword, keywordLocation: place, instanceLocation: at, error } = choice;

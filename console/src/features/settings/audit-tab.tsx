@@ -17,7 +17,7 @@ const route = getRouteApi('/shell/settings/audit');
 
 type Search = ReturnType<typeof auditSearch>;
 
-/** Who changed what, and when. Requires the scope `admin`. */
+/** The audit: every change, its author and its time. Requires the scope `admin`. */
 export const AuditTab = (): ReactNode => (
   <NeedsScope
     scope="admin"

@@ -100,7 +100,7 @@ interface ActionsProps {
   readonly kind: ToolView['kind'] | undefined;
 }
 
-/** What can be done with the tool, and what was done by hand. */
+/** The actions on a tool, and a link to the audit of earlier ones. */
 function Actions({ name, custom, kind }: ActionsProps): ReactNode {
   const maySeeAudit = usePermission('admin') !== 'no';
   return (

@@ -111,7 +111,7 @@ const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
 /** Fields for what a JSON Schema asks for. */
 export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProps): ReactNode {
   const plainSchema = withoutDialect(schema);
-  // Of the input that was refused, not of what is typed since.
+  // The errors belong to the refused input, not to later changes.
   const refusals = useMemo(() => refusalsOf(problems, plainSchema, value), [problems]);
   return (
     <div className={css.form}>
@@ -138,7 +138,7 @@ function withoutDialect({ $schema: _, ...schema }: Readonly<Record<string, unkno
   return schema;
 }
 
-/** What the form finds itself, which tells alternatives apart, stands for what the server says of the same input. */
+/** The form's own errors replace the server's for the same input, because only the form distinguishes alternatives. */
 function refusalsOf(problems: SchemaFormProps['problems'], schema: RJSFSchema, value: unknown): ErrorSchema {
   if (problems.length === 0) return {};
   const { errors, errorSchema } = schemaValidator.validateFormData(value, schema);
