@@ -30,7 +30,7 @@ const catchUpMs = 2_000;
 const closeMs = 5_000;
 const restart = { firstMs: 500, maxMs: 5_000 };
 /** Twice what the largest batch takes. */
-const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 };
 const idle: JournalState = {
   depth: 0,
   oldestMs: 0,

@@ -11,7 +11,7 @@ import { spansInProtobuf } from './otlp-protobuf.js';
 import { type ReportedFailure, reportedFailure } from './failures.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
-const maxStructures = 1_000_000;
+const maxStructures = 500_000;
 /** Bytes of an inflated body: smaller ones are read at once, larger ones in slices and one at a time. */
 const smallBytes = 1_048_576;
 /** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */
