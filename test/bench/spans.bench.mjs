@@ -115,7 +115,7 @@ async function insertAlone(url, bodies) {
   const { insertSpans } = await import('../../dist/src/records/spans/insert-spans.js');
   const scope = { project: 'alone', keyId: null, now: Date.now(), retentionDays: 30 };
   const rows = bodies.flatMap((body) =>
-    spansInJson(JSON.parse(body)).map((read) => normaliseSpan(read(), scope)),
+    spansInJson(JSON.parse(body)).spans.map((read) => normaliseSpan(read(), scope)),
   );
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -10,24 +10,42 @@ interface PageProps {
   readonly children: ReactNode;
 }
 
-/** A screen: its heading, what it is about, what can be done here, and the rest. */
-export function Page({ name, title, about, actions, children }: PageProps): ReactNode {
+function Heading({ name, title, about, actions }: Omit<PageProps, 'children'>): ReactNode {
   useEffect(() => {
     document.title = `${name} · Toolkeeper`;
   }, [name]);
   return (
-    <>
-      <header className={css.head}>
-        <div className={css.title}>
-          <h1>{title ?? name}</h1>
-          {about !== undefined && <p className={css.about}>{about}</p>}
-        </div>
-        {Boolean(actions) && <div className={css.actions}>{actions}</div>}
-      </header>
-      {children}
-    </>
+    <header className={css.head}>
+      <div className={css.title}>
+        <h1>{title ?? name}</h1>
+        {about !== undefined && <p className={css.about}>{about}</p>}
+      </div>
+      {Boolean(actions) && <div className={css.actions}>{actions}</div>}
+    </header>
   );
 }
+
+/** A screen for reading: a heading, its actions, and content that scrolls with the document. */
+export const Page = ({ children, ...heading }: PageProps): ReactNode => (
+  <>
+    <Heading {...heading} />
+    {children}
+  </>
+);
+
+interface WorkspaceProps extends PageProps {
+  /** The bar below the content, such as the actions of an editor. It stays in view. */
+  readonly foot?: ReactNode;
+}
+
+/** A screen for working: as high as the window and as wide as the shell. Its content has its own scrollers. */
+export const Workspace = ({ children, foot, ...heading }: WorkspaceProps): ReactNode => (
+  <div className={css.workspace} data-workspace>
+    <Heading {...heading} />
+    <div className={css.work}>{children}</div>
+    {foot !== undefined && <div className={css.foot}>{foot}</div>}
+  </div>
+);
 
 interface CardProps {
   readonly title: string;
