@@ -4,6 +4,7 @@ import { tinykeys } from 'tinykeys';
 import { holdKeys } from '../lib/held-keys.js';
 import { isTyping } from '../lib/key-targets.js';
 import { Live, useConnection } from '../lib/live.js';
+import { WithDock } from '../ui/dock.js';
 import { Note } from '../ui/layout.js';
 import { Clock } from '../ui/time.js';
 import { Toasts } from '../ui/toasts.js';
@@ -65,7 +66,9 @@ export function Shell(): ReactNode {
               </a>
               <Rail onHelp={() => setHelping(true)} />
               <TopBar onFind={() => setFinding(true)} />
-              <Main />
+              <WithDock>
+                <Main />
+              </WithDock>
             </div>
             <Suspense>
               {isFinding && <Palette takeTyped={takeTyped} onClose={() => setFinding(false)} />}

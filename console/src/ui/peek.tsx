@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Button } from './controls.js';
+import { Docked } from './dock.js';
 import { Icon } from './icons.js';
 import css from './peek.module.css';
 
@@ -12,25 +13,19 @@ interface PeekProps {
   readonly children: ReactNode;
 }
 
-/** One thing beside the list; the list can still be gone through. */
+/** Details of one row, shown in the dock; the list stays in use. */
 export function Peek({ label, open, onClose, children }: PeekProps): ReactNode {
   return (
-    <aside className={css.peek} aria-label={label} tabIndex={-1}>
-      <div className={css.head}>
-        {open}
-        <Button look="quiet" small onClick={onClose} aria-label="Close">
-          <Icon name="close" />
-        </Button>
-      </div>
-      <div className={css.body}>{children}</div>
-    </aside>
+    <Docked>
+      <aside aria-label={label} tabIndex={-1}>
+        <div className={css.head}>
+          {open}
+          <Button look="quiet" small onClick={onClose} aria-label="Close">
+            <Icon name="close" />
+          </Button>
+        </div>
+        <div className={css.body}>{children}</div>
+      </aside>
+    </Docked>
   );
 }
-
-/** A list, and the peek beside it where there is one. */
-export const Beside = ({ peek, children }: { peek: ReactNode; children: ReactNode }): ReactNode => (
-  <div className={peek ? css.beside : undefined} data-beside={peek ? '' : undefined}>
-    {children}
-    {peek}
-  </div>
-);

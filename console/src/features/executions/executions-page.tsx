@@ -6,7 +6,6 @@ import type { executionsSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { FilterBar, FilterNumber, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Stack } from '../../ui/layout.js';
-import { Beside } from '../../ui/peek.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { ExecutionList } from './execution-list.js';
 import { ExecutionPeek } from './execution-peek.js';
@@ -83,7 +82,7 @@ export function ExecutionsPage(): ReactNode {
             const rows = pages.flatMap(({ data }) => data);
             if (rows.length === 0) return <NoExecutions isFiltered={Object.keys(search).length > 0} />;
             return (
-              <Beside peek={peek}>
+              <>
                 <ExecutionList
                   rows={rows}
                   hasMore={list.hasNextPage}
@@ -94,7 +93,8 @@ export function ExecutionsPage(): ReactNode {
                   onSelect={(exec) => change({ exec })}
                   onOpen={(id) => void navigate({ to: '/executions/$id', params: { id } })}
                 />
-              </Beside>
+                {peek}
+              </>
             );
           }}
         </Loaded>

@@ -8,7 +8,6 @@ import type { playbooksSearch } from '../../lib/searches.js';
 import { Badge, Tags } from '../../ui/controls.js';
 import { FilterSelect, FilterText } from '../../ui/filters.js';
 import { Card, Muted, Note, Row, Stack } from '../../ui/layout.js';
-import { Beside } from '../../ui/peek.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
@@ -60,7 +59,7 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
     <CandidatePeek {...{ search, explanation, id: search.playbook }} onClose={() => select(undefined)} />
   );
   return (
-    <Beside peek={peek}>
+    <>
       <Stack>
         {degraded !== null && (
           <Note tone="warn">
@@ -93,7 +92,8 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
           <Unlisted count={total - candidates.length} id={search.playbook} onAsk={select} />
         )}
       </Stack>
-    </Beside>
+      {peek}
+    </>
   );
 }
 

@@ -10,7 +10,6 @@ import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, Tags } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Muted, Panel, Stack } from '../../ui/layout.js';
-import { Beside } from '../../ui/peek.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -113,13 +112,12 @@ function Keys(): ReactNode {
           Make a key
         </Button>
       </FilterBar>
-      <Beside peek={looked && <KeyPeek key={looked.id} apiKey={looked} onClose={() => select(undefined)} />}>
-        <Panel>
-          <Loaded query={keys}>
-            {(all) => <KeyTable all={all} rows={rows} selected={search.key} onSelect={select} />}
-          </Loaded>
-        </Panel>
-      </Beside>
+      <Panel>
+        <Loaded query={keys}>
+          {(all) => <KeyTable all={all} rows={rows} selected={search.key} onSelect={select} />}
+        </Loaded>
+      </Panel>
+      {looked && <KeyPeek key={looked.id} apiKey={looked} onClose={() => select(undefined)} />}
       <Muted>The operator’s own key (ADMIN_API_KEY, or admin.key in the data directory) is not listed.</Muted>
       {search.make && <MakeKey onClose={() => change({ make: undefined })} />}
     </Stack>

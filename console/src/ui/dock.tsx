@@ -1,0 +1,28 @@
+import { createContext, type CSSProperties, type ReactNode, useContext, useState } from 'react';
+import { createPortal } from 'react-dom';
+import css from './dock.module.css';
+import { Splitter, useShare } from './panes.js';
+
+const Slot = createContext<HTMLElement | null>(null);
+
+/** The screen, and on its right the dock: it is there while a screen has something to show in it. */
+export function WithDock({ children }: { readonly children: ReactNode }): ReactNode {
+  const [slot, setSlot] = useState<HTMLElement | null>(null);
+  const [share, setShare] = useShare('dock', 68);
+  const style: CSSProperties & Record<'--share', string> = { '--share': `${share}%` };
+  return (
+    <Slot value={slot}>
+      <div className={css.frame} style={style}>
+        {children}
+        <Splitter label="Width of the side panel" share={share} onShare={setShare} />
+        <div ref={setSlot} className={css.dock} data-dock />
+      </div>
+    </Slot>
+  );
+}
+
+/** Shows its content in the dock. */
+export function Docked({ children }: { readonly children: ReactNode }): ReactNode {
+  const slot = useContext(Slot);
+  return slot && createPortal(children, slot);
+}
