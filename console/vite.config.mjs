@@ -1,5 +1,29 @@
 import { defineConfig } from 'vite';
 
+/** What several screens need and the first one does not; each is one file. */
+const later = {
+  menus:
+    /@floating-ui|@base-ui|console.src.ui.(menu|copy-as|dialog|form-dialog|select|combobox|popover|tooltip)/,
+  lists: /@tanstack.(virtual-core|react-virtual)|console.src.ui.log-lines/,
+  parts:
+    /console.src.(ui.(line-diff|ansi-text|execution-facts|changes-table)|lib.(ansi|line-changes))|node_modules.(diff|anser)/,
+};
+
+/** Whether the module is loaded with the page: imports lead to it from the entry without a lazy one between. */
+function isFirst(id, context, seen = new Set()) {
+  if (seen.has(id)) return false;
+  seen.add(id);
+  const { isEntry, importers } = context.getModuleInfo(id) ?? { importers: [] };
+  return isEntry || importers.some((importer) => isFirst(importer, context, seen));
+}
+
+/** Few files, because a browser asks for six at a time: what screens share is joined. */
+const groups = [
+  { name: (id, context) => (isFirst(id, context) ? 'first' : null), debugName: 'first', priority: 3 },
+  ...Object.entries(later).map(([name, test]) => ({ name, test, minShareCount: 2, priority: 2 })),
+  { name: 'shared', minShareCount: 2, priority: 1 },
+].map((group) => ({ ...group, includeDependenciesRecursively: false }));
+
 /** `npx vite console` serves it with a server on port 3000 behind it; the set-up script builds it. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -12,7 +36,10 @@ export default defineConfig({
     chunkSizeWarningLimit: 600,
     reportCompressedSize: false,
     manifest: true,
+    // One sheet: most of it is what the screens share.
+    cssCodeSplit: false,
     rolldownOptions: {
+      output: { codeSplitting: { groups } },
       // "use client" is for frameworks that render on a server.
       onLog: (level, log, handle) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && handle(level, log),
     },

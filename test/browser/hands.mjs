@@ -16,8 +16,8 @@ export const byMouse = {
       press,
       write: (locator, text) => locator.fill(text),
       async find(text) {
-        await press(page.getByRole('button', { name: 'Find or do' }));
-        await page.getByRole('combobox', { name: 'Find or do' }).fill(text);
+        await press(page.getByRole('button', { name: 'Search or run a command' }));
+        await page.getByRole('combobox', { name: 'Search or run a command' }).fill(text);
         await press(page.getByRole('option', { name: text }).first());
       },
       clicks: () => clicks,
@@ -50,7 +50,7 @@ export const byKeys = {
       },
       async find(text) {
         await keyboard.press('Control+k');
-        await page.getByRole('combobox', { name: 'Find or do' }).waitFor();
+        await page.getByRole('combobox', { name: 'Search or run a command' }).waitFor();
         await keyboard.type(text);
         await page.getByRole('option', { name: text }).first().waitFor();
         await keyboard.press('Enter');

@@ -101,7 +101,7 @@ describe('what a tool writes', () => {
       await isCalm(page, input);
     }
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Find or do' }).fill('hostile');
+    await page.getByRole('combobox', { name: 'Search or run a command' }).fill('hostile');
     await page.getByRole('option').first().waitFor();
     await isCalm(page, 'palette');
     await visitor.context.close();

@@ -210,7 +210,7 @@ describe('journeys', () => {
     await page.getByRole('link', { name: 'word_count' }).waitFor();
     await page.keyboard.press('Control+k');
     await page.keyboard.type('word_xcount?', { delay: 60 });
-    const field = page.getByRole('combobox', { name: 'Find or do' });
+    const field = page.getByRole('combobox', { name: 'Search or run a command' });
     await until(async () => (await field.inputValue()) === 'word_xcount?', 'all letters');
     await page.keyboard.press('Escape');
     await field.waitFor({ state: 'detached' });

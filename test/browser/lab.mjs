@@ -121,7 +121,7 @@ export async function openLab(more = {}) {
       await open('/sign-in');
       await page.getByLabel('API key').fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      await page.getByRole('navigation', { name: 'Screens' }).waitFor();
     },
     /** Ends the server as a crash does, and starts it anew at the same address. */
     async restart(meanwhile) {

@@ -121,7 +121,7 @@ describe('pages', () => {
         await check(page, 'asking for the key');
         await closed();
         await page.keyboard.press('Control+k');
-        await page.getByRole('combobox', { name: 'Find or do' }).fill('word');
+        await page.getByRole('combobox', { name: 'Search or run a command' }).fill('word');
         await page.getByRole('option').first().waitFor();
         await check(page, 'palette');
         await closed();

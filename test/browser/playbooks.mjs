@@ -134,7 +134,7 @@ describe('playbooks', () => {
         .first()
         .waitFor();
       await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: 'Find or do' }).fill(typed);
+      await page.getByRole('combobox', { name: 'Search or run a command' }).fill(typed);
       await page.getByRole('option', { name: /Roll back a bad release|Playbooks for slow/ }).waitFor();
       await page.keyboard.press('Enter');
       await page.waitForURL(place);

@@ -284,7 +284,7 @@ describe('tools', () => {
     await page.getByRole('link', { name: 'notes', exact: true }).click();
     await tools.waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Find or do' }).fill('notes');
+    await page.getByRole('combobox', { name: 'Search or run a command' }).fill('notes');
     await page.getByRole('option', { name: 'notes Tool, server' }).waitFor();
     await page.keyboard.press('Escape');
     await visitor.open('/tools/notes/activity');

@@ -9,7 +9,7 @@ export interface Entry {
 }
 
 const places: readonly Entry[] = [
-  ...screens.map(({ name, to }) => ({ name, kind: 'Screen', to })),
+  ...Object.values(screens).map(({ title, to }) => ({ name: title, kind: 'Screen', to })),
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
   { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },

@@ -32,7 +32,7 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className={dialog.backdrop} />
-        <Dialog.Popup className={css.popup} aria-label="Find or do">
+        <Dialog.Popup className={css.popup} aria-label="Search or run a command">
           <Autocomplete.Root
             open
             inline
@@ -50,7 +50,7 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
                 const before = takeTyped();
                 setTyped((text) => text + before);
               }}
-              aria-label="Find or do"
+              aria-label="Search or run a command"
               placeholder="A tool, a playbook, an id of any kind, a screen …"
             />
             <Autocomplete.List className={css.list}>

@@ -1,4 +1,4 @@
-import { Link, useRouterState } from '@tanstack/react-router';
+import { type AnyRoute, Link, useMatches, useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useConnection } from '../lib/live.js';
 import type { Connection } from '../lib/server-stream.js';
@@ -24,7 +24,7 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
       <Environment />
       <button type="button" className={css.find} onClick={onFind}>
         <Icon name="search" />
-        <span>Find or do</span>
+        <span>Search or run a command</span>
         <kbd className={css.kbd}>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <span className={css.live} data-status={status} role="status">
@@ -47,43 +47,35 @@ function Environment(): ReactNode {
   );
 }
 
+/** The way to the screen: titles of screens, and the names and ids of its address. */
 function Crumbs(): ReactNode {
-  const path = useRouterState({ select: ({ location }) => location.pathname });
-  const parts = path
-    .replace(/^\/console/, '')
-    .split('/')
-    .filter(Boolean);
+  const router = useRouter();
+  const screen = useMatches({ select: (matches) => matches.at(-1) });
+  const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
+    path.split('/').filter(Boolean),
+  );
   // A screen of the rail has its name there and as its heading.
-  if (parts.length < 2) return <div className={css.crumbs} />;
+  if (!parts || !patterns || parts.length < 2) return <div className={css.crumbs} />;
+  const routes: Readonly<Record<string, AnyRoute>> = router.routesByPath;
+  const crumbs = parts.map((part, index) => {
+    const [to, pattern] = [parts, patterns].map((all) => `/${all.slice(0, index + 1).join('/')}`);
+    const title = patterns[index]?.startsWith('$')
+      ? undefined
+      : routes[pattern ?? '']?.options.staticData?.title;
+    return { to, title: title ?? decodeURIComponent(part) };
+  });
   return (
     <nav className={css.crumbs} aria-label="Breadcrumb">
       <ol>
-        {parts.map((part, index) => (
-          <li
-            key={parts.slice(0, index + 1).join('/')}
-            aria-current={index === parts.length - 1 ? 'page' : undefined}
-          >
-            {index === parts.length - 1 ? (
-              nameOf(part)
-            ) : (
-              <Link to={`/${parts.slice(0, index + 1).join('/')}` as '/'}>{nameOf(part)}</Link>
-            )}
-          </li>
-        ))}
+        {crumbs.map(({ to, title }, index) => {
+          const isLast = index === crumbs.length - 1;
+          return (
+            <li key={to} aria-current={isLast ? 'page' : undefined}>
+              {isLast ? title : <Link to={to as '/'}>{title}</Link>}
+            </li>
+          );
+        })}
       </ol>
     </nav>
   );
 }
-
-/** Screens are written with a capital letter; names and ids stay as they are. */
-function nameOf(part: string): string {
-  const text = decodeURIComponent(part);
-  return screenNames.has(text) ? text.charAt(0).toUpperCase() + text.slice(1).replaceAll('-', ' ') : text;
-}
-
-const screenNames = new Set(
-  (
-    'tools executions investigations playbooks events settings sign-in new edit replay activity try health ' +
-    'circuit logs revisions keys audit about versions find'
-  ).split(' '),
-);

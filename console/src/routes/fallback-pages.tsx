@@ -7,7 +7,7 @@ import { Failed } from '../ui/states.js';
 
 /** Paths to suggest for an unknown address. */
 const knownPaths = [
-  ...screens.map(({ to }) => to),
+  ...Object.values(screens).map(({ to }) => to),
   '/settings/keys',
   '/settings/audit',
   '/settings/about',

@@ -1,56 +1,18 @@
 /* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
 import type { QueryClient } from '@tanstack/react-query';
-import {
-  createRootRouteWithContext,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-} from '@tanstack/react-router';
-import { Shell } from '../app/shell.js';
-import { ApiError } from '../lib/api.js';
-import { screensFor } from '../lib/screens.js';
+import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { screens, screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
-import { sessionQuery } from '../lib/session.js';
 import { Failed, Loading } from '../ui/states.js';
-import { FatalPage, NotFoundPage } from './fallback-pages.js';
-
-interface Context {
-  readonly client: QueryClient;
-}
-
-const root = createRootRouteWithContext<Context>()({
-  notFoundComponent: NotFoundPage,
-  errorComponent: FatalPage,
-});
-
-const signIn = createRoute({
-  getParentRoute: () => root,
-  path: '/sign-in',
-  validateSearch: searchParams({ to: text }),
-  component: lazyRouteComponent(() => import('../features/sign-in/sign-in-page.js'), 'SignInPage'),
-});
-
-/** Every screen but the one for signing in knows who looks at it. */
-const shell = createRoute({
-  getParentRoute: () => root,
-  id: 'shell',
-  component: Shell,
-  beforeLoad: async ({ context, location }) => {
-    try {
-      return { session: await context.client.ensureQueryData(sessionQuery) };
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'unauthorized')
-        throw redirect({ to: '/sign-in', search: { to: location.publicHref } });
-      throw error;
-    }
-  },
-});
+import { NotFoundPage } from './fallback-pages.js';
+import { root, shell, signIn } from './shell-route.js';
+import { tool } from './tool-routes.js';
 
 const overview = createRoute({
   getParentRoute: () => shell,
   path: '/',
+  staticData: screens.overview,
   validateSearch: searches.periodSearch,
   beforeLoad: ({ context }) => {
     const first = screensFor(context.session)[0]?.to ?? '/settings/about';
@@ -62,6 +24,7 @@ const overview = createRoute({
 const find = createRoute({
   getParentRoute: () => shell,
   path: '/find',
+  staticData: { title: 'Find' },
   validateSearch: searchParams({ id: text }),
   component: lazyRouteComponent(() => import('../features/find/find-page.js'), 'FindPage'),
 });
@@ -69,6 +32,7 @@ const find = createRoute({
 const tools = createRoute({
   getParentRoute: () => shell,
   path: '/tools',
+  staticData: screens.tools,
   validateSearch: searches.toolsSearch,
   component: lazyRouteComponent(() => import('../features/tools/tools-page.js'), 'ToolsPage'),
 });
@@ -76,156 +40,106 @@ const tools = createRoute({
 const newTool = createRoute({
   getParentRoute: () => shell,
   path: '/tools/new',
+  staticData: { title: 'Register a tool', scope: 'tools:admin' },
   validateSearch: searches.registerSearch,
-  component: lazyRouteComponent(() => import('../features/register/register-page.js'), 'RegisterPage'),
+  component: lazyRouteComponent(() => import('./register-screens.js'), 'RegisterPage'),
 });
 const editTool = createRoute({
   getParentRoute: () => shell,
   path: '/tools/$name/edit',
+  staticData: { title: 'Edit', scope: 'tools:admin' },
   validateSearch: searches.editSearch,
-  component: lazyRouteComponent(() => import('../features/register/edit-page.js'), 'EditPage'),
-});
-
-const tool = createRoute({
-  getParentRoute: () => shell,
-  path: '/tools/$name',
-  component: lazyRouteComponent(() => import('../features/tool/tool-frame.js'), 'ToolFrame'),
-});
-const toolHome = createRoute({
-  getParentRoute: () => tool,
-  path: '/',
-  beforeLoad: ({ params }) => {
-    throw redirect({ to: '/tools/$name/activity', params, replace: true });
-  },
-});
-const activity = createRoute({
-  getParentRoute: () => tool,
-  path: '/activity',
-  validateSearch: searches.periodSearch,
-  component: lazyRouteComponent(() => import('../features/tool/activity-tab.js'), 'ActivityTab'),
-});
-const tryIt = createRoute({
-  getParentRoute: () => tool,
-  path: '/try',
-  component: lazyRouteComponent(() => import('../features/tool/try-tab.js'), 'TryTab'),
-});
-const serverTools = createRoute({
-  getParentRoute: () => tool,
-  path: '/tools',
-  validateSearch: searches.serverToolsSearch,
-  component: lazyRouteComponent(() => import('../features/tool/server-tools-tab.js'), 'ServerToolsTab'),
-});
-const logs = createRoute({
-  getParentRoute: () => tool,
-  path: '/logs',
-  validateSearch: searches.logsSearch,
-  component: lazyRouteComponent(() => import('../features/tool/logs-tab.js'), 'LogsTab'),
-});
-const health = createRoute({
-  getParentRoute: () => tool,
-  path: '/health',
-  validateSearch: searches.periodSearch,
-  component: lazyRouteComponent(() => import('../features/tool/health-tab.js'), 'HealthTab'),
-});
-const circuit = createRoute({
-  getParentRoute: () => tool,
-  path: '/circuit',
-  component: lazyRouteComponent(() => import('../features/tool/circuit-tab.js'), 'CircuitTab'),
-});
-const revisions = createRoute({
-  getParentRoute: () => tool,
-  path: '/revisions',
-  validateSearch: searches.revisionsSearch,
-  component: lazyRouteComponent(() => import('../features/tool/revisions-tab.js'), 'RevisionsTab'),
-});
-const settings = createRoute({
-  getParentRoute: () => tool,
-  path: '/settings',
-  component: lazyRouteComponent(() => import('../features/tool/settings-tab.js'), 'SettingsTab'),
+  component: lazyRouteComponent(() => import('./register-screens.js'), 'EditToolPage'),
 });
 
 const executions = createRoute({
   getParentRoute: () => shell,
   path: '/executions',
+  staticData: screens.executions,
   validateSearch: searches.executionsSearch,
-  component: lazyRouteComponent(() => import('../features/executions/executions-page.js'), 'ExecutionsPage'),
+  component: lazyRouteComponent(() => import('./execution-screens.js'), 'ExecutionsPage'),
 });
 const execution = createRoute({
   getParentRoute: () => shell,
   path: '/executions/$id',
-  component: lazyRouteComponent(() => import('../features/execution/execution-page.js'), 'ExecutionPage'),
+  staticData: { title: 'Execution', scope: 'metrics:read' },
+  component: lazyRouteComponent(() => import('./execution-screens.js'), 'ExecutionPage'),
 });
 
 const replay = createRoute({
   getParentRoute: () => shell,
   path: '/executions/$id/replay',
+  staticData: { title: 'Replay', scope: 'tools:admin' },
   validateSearch: searches.replaySearch,
-  component: lazyRouteComponent(() => import('../features/replay/replay-page.js'), 'ReplayPage'),
+  component: lazyRouteComponent(() => import('./execution-screens.js'), 'ReplayPage'),
 });
 
 const playbooks = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks',
+  staticData: screens.playbooks,
   validateSearch: searches.playbooksSearch,
-  component: lazyRouteComponent(() => import('../features/playbooks/playbooks-page.js'), 'PlaybooksPage'),
+  component: lazyRouteComponent(() => import('./playbook-screens.js'), 'PlaybooksPage'),
 });
 const newPlaybook = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks/new',
+  staticData: { title: 'New playbook', scope: 'playbooks:write' },
   validateSearch: searches.playbookEditSearch,
-  component: lazyRouteComponent(() => import('../features/playbook-editor/new-page.js'), 'NewPlaybookPage'),
+  component: lazyRouteComponent(() => import('./playbook-screens.js'), 'NewPlaybookPage'),
 });
 const editPlaybook = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks/$id/edit',
+  staticData: { title: 'Edit', scope: 'playbooks:write' },
   validateSearch: searches.playbookEditSearch,
-  component: lazyRouteComponent(() => import('../features/playbook-editor/edit-page.js'), 'EditPage'),
+  component: lazyRouteComponent(() => import('./playbook-screens.js'), 'EditPlaybookPage'),
 });
 const playbook = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks/$id',
-  component: lazyRouteComponent(() => import('../features/playbook/playbook-frame.js'), 'PlaybookFrame'),
+  staticData: { title: 'Playbook', scope: 'tools:call' },
+  component: lazyRouteComponent(() => import('./playbook-screens.js'), 'PlaybookFrame'),
 });
 const playbookHome = createRoute({
   getParentRoute: () => playbook,
   path: '/',
   validateSearch: searches.playbookSearch,
-  component: lazyRouteComponent(() => import('../features/playbook/playbook-tab.js'), 'PlaybookTab'),
+  component: lazyRouteComponent(() => import('./playbook-screens.js'), 'PlaybookTab'),
 });
 const playbookVersions = createRoute({
   getParentRoute: () => playbook,
   path: '/versions',
+  staticData: { title: 'Versions', scope: 'tools:call' },
   validateSearch: searches.playbookVersionsSearch,
-  component: lazyRouteComponent(() => import('../features/playbook/versions-tab.js'), 'VersionsTab'),
+  component: lazyRouteComponent(() => import('./playbook-screens.js'), 'VersionsTab'),
 });
 
 const investigations = createRoute({
   getParentRoute: () => shell,
   path: '/investigations',
+  staticData: screens.investigations,
   validateSearch: searches.investigationsSearch,
-  component: lazyRouteComponent(
-    () => import('../features/investigations/investigations-page.js'),
-    'InvestigationsPage',
-  ),
+  component: lazyRouteComponent(() => import('./investigation-screens.js'), 'InvestigationsPage'),
 });
 const investigation = createRoute({
   getParentRoute: () => shell,
   path: '/investigations/$id',
-  component: lazyRouteComponent(
-    () => import('../features/investigation/investigation-page.js'),
-    'InvestigationPage',
-  ),
+  staticData: { title: 'Investigation', scope: 'metrics:read' },
+  component: lazyRouteComponent(() => import('./investigation-screens.js'), 'InvestigationPage'),
 });
 const events = createRoute({
   getParentRoute: () => shell,
   path: '/events',
+  staticData: screens.events,
   validateSearch: searches.eventsSearch,
   component: lazyRouteComponent(() => import('../features/events/events-page.js'), 'EventsPage'),
 });
 const serverSettings = createRoute({
   getParentRoute: () => shell,
   path: '/settings',
-  component: lazyRouteComponent(() => import('../features/settings/settings-frame.js'), 'SettingsFrame'),
+  staticData: { title: 'Settings' },
+  component: lazyRouteComponent(() => import('./settings-screens.js'), 'SettingsFrame'),
 });
 const settingsHome = createRoute({
   getParentRoute: () => serverSettings,
@@ -237,19 +151,22 @@ const settingsHome = createRoute({
 const keys = createRoute({
   getParentRoute: () => serverSettings,
   path: '/keys',
+  staticData: { title: 'API keys', scope: 'admin' },
   validateSearch: searches.keysSearch,
-  component: lazyRouteComponent(() => import('../features/settings/keys-tab.js'), 'KeysTab'),
+  component: lazyRouteComponent(() => import('./settings-screens.js'), 'KeysTab'),
 });
 const audit = createRoute({
   getParentRoute: () => serverSettings,
   path: '/audit',
+  staticData: { title: 'Audit', scope: 'admin' },
   validateSearch: searches.auditSearch,
-  component: lazyRouteComponent(() => import('../features/settings/audit-tab.js'), 'AuditTab'),
+  component: lazyRouteComponent(() => import('./settings-screens.js'), 'AuditTab'),
 });
 const about = createRoute({
   getParentRoute: () => serverSettings,
   path: '/about',
-  component: lazyRouteComponent(() => import('../features/settings/about-tab.js'), 'AboutTab'),
+  staticData: { title: 'About' },
+  component: lazyRouteComponent(() => import('./settings-screens.js'), 'AboutTab'),
 });
 const nowhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFoundPage });
 
@@ -261,7 +178,7 @@ const tree = root.addChildren([
     tools,
     newTool,
     editTool,
-    tool.addChildren([toolHome, activity, tryIt, health, circuit, serverTools, logs, revisions, settings]),
+    tool,
     executions,
     execution,
     replay,

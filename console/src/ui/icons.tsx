@@ -16,9 +16,12 @@ const paths = {
   more: 'M5 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1zM12 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1zM19 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1z',
   close: 'M6 6l12 12M18 6L6 18',
   keyboard: 'M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
+  collapse: 'M4 5h16v14H4zM9 5v14M16 9l-3 3 3 3',
 } as const;
 
-export const Icon = ({ name }: { name: keyof typeof paths }): ReactNode => (
+export type IconName = keyof typeof paths;
+
+export const Icon = ({ name }: { name: IconName }): ReactNode => (
   <svg className={css.icon} viewBox="0 0 24 24" aria-hidden="true">
     <path d={paths[name]} />
   </svg>

@@ -1,52 +1,37 @@
-import { Toast } from '@base-ui/react/toast';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { createContext, lazy, type ReactNode, Suspense, useCallback, useContext, useState } from 'react';
 import { asApiError } from '../lib/api.js';
-import { buttonLook } from './controls.js';
-import { Icon } from './icons.js';
-import css from './toasts.module.css';
+import type { Message } from './toast-list.js';
+
+// Most visits show none.
+const ToastList = lazy(() => import('./toast-list.js').then(({ ToastList: it }) => ({ default: it })));
+
+const Show = createContext<(message: Message) => void>(() => undefined);
 
 /** Short messages, which are read out: what was done goes by itself, what failed stays until it is closed. */
 export function Toasts({ children }: { readonly children: ReactNode }): ReactNode {
+  const [messages, setMessages] = useState<readonly Message[]>([]);
+  const show = useCallback((message: Message) => setMessages((all) => [...all, message]), []);
   return (
-    <Toast.Provider timeout={4_000}>
+    <Show value={show}>
       {children}
-      <Toast.Portal>
-        <Toast.Viewport className={css.viewport}>
-          <ToastList />
-        </Toast.Viewport>
-      </Toast.Portal>
-    </Toast.Provider>
+      <Suspense>{messages.length > 0 && <ToastList messages={messages} />}</Suspense>
+    </Show>
   );
-}
-
-function ToastList(): ReactNode {
-  const { toasts } = Toast.useToastManager();
-  return toasts.map((toast) => (
-    <Toast.Root key={toast.id} toast={toast} className={css.toast}>
-      <Toast.Title className={css.title} />
-      <Toast.Description className={css.text} />
-      {toast.type === 'error' && (
-        <Toast.Close className={`${buttonLook('quiet', true)} ${css.close}`} aria-label="Close">
-          <Icon name="close" />
-        </Toast.Close>
-      )}
-    </Toast.Root>
-  ));
 }
 
 /** @returns a function that shows a toast */
 export function useToast(): (title: string, text?: string) => void {
-  const { add } = Toast.useToastManager();
-  return (title, text) => add({ title, ...(text !== undefined && { description: text }) });
+  const show = useContext(Show);
+  return (title, text) => show({ title, ...(text !== undefined && { description: text }) });
 }
 
 /** @returns a function that shows the error of an act. A session that has ended is left to the sign-in dialog. */
 export function useFailed(): (error: unknown) => void {
-  const { add } = Toast.useToastManager();
+  const show = useContext(Show);
   return (error) => {
     const { title, message, status } = asApiError(error);
-    if (status !== 401) add({ title, description: message, type: 'error', timeout: 0, priority: 'high' });
+    if (status !== 401) show({ title, description: message, type: 'error', timeout: 0, priority: 'high' });
   };
 }
 

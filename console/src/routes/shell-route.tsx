@@ -1,0 +1,52 @@
+/* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  lazyRouteComponent,
+  redirect,
+} from '@tanstack/react-router';
+import { Shell } from '../app/shell.js';
+import { ApiError } from '../lib/api.js';
+import type { RouteFacts } from '../lib/screens.js';
+import { searchParams, text } from '../lib/search-params.js';
+import { sessionQuery } from '../lib/session.js';
+import { FatalPage, NotFoundPage } from './fallback-pages.js';
+
+declare module '@tanstack/react-router' {
+  // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- the router reads the type of its routes' facts here
+  interface StaticDataRouteOption extends Partial<RouteFacts> {}
+}
+
+interface Context {
+  readonly client: QueryClient;
+}
+
+export const root = createRootRouteWithContext<Context>()({
+  notFoundComponent: NotFoundPage,
+  errorComponent: FatalPage,
+});
+
+export const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  staticData: { title: 'Sign in' },
+  validateSearch: searchParams({ to: text }),
+  component: lazyRouteComponent(() => import('../features/sign-in/sign-in-page.js'), 'SignInPage'),
+});
+
+/** Every screen but the one for signing in knows who looks at it. */
+export const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: Shell,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      return { session: await context.client.ensureQueryData(sessionQuery) };
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'unauthorized')
+        throw redirect({ to: '/sign-in', search: { to: location.publicHref } });
+      throw error;
+    }
+  },
+});
