@@ -18,3 +18,12 @@ it('takes what looks like an id for one, so that Enter finds it, but not the nam
   expect(names('log_summary2')[0]).toBe('log_summary2');
   expect(entriesFor('inc/42 ', { tools, playbooks })[0]?.to).toBe('/find?id=inc%2F42');
 });
+
+it('offers acts on a tool to those who write a word of both', () => {
+  expect(entriesFor('close circuit disk', { tools, playbooks })[0]).toEqual({
+    name: 'Close circuit: disk_usage',
+    kind: 'Do',
+    to: '/tools/disk_usage/circuit?act=close-circuit',
+  });
+  expect(names('disk')).not.toContain('Close circuit: disk_usage');
+});

@@ -1,4 +1,5 @@
 import { screens } from '../lib/screens.js';
+import { pathOfAct, toolActIds, toolActs } from '../lib/tool-acts.js';
 
 export interface Entry {
   readonly name: string;
@@ -30,6 +31,7 @@ interface Named {
 }
 
 const maxPerKind = 30;
+const isRegistered = new Set(['custom', 'server']);
 
 /** An id has a digit and no space: a name that does, too, is found as a tool first. */
 const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && typed.length >= 4;
@@ -60,10 +62,17 @@ export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] 
     .map(({ name, playbook_id }) => ({
       ...{ name, kind: 'Playbook', to: `/playbooks/${encodeURIComponent(playbook_id)}` },
     }));
+  const acts = tools.flatMap(({ name: tool, kind }) =>
+    toolActIds
+      .filter((id) => (toolActs[id].tab === 'circuit' ? kind !== 'server' : isRegistered.has(kind)))
+      .filter((id) => words.some((word) => toolActs[id].title.toLowerCase().includes(word)))
+      .map((id) => ({ name: `${toolActs[id].title}: ${tool}`, kind: 'Do', to: pathOfAct(tool, id) }))
+      .filter(({ name }) => fits(name)),
+  );
   const asked = encodeURIComponent(text);
   const byId = { name: `Whatever has the id ${text}`, kind: 'Find', to: `/find?id=${asked}` };
   const bySearch = { name: `Playbooks for ${text}`, kind: 'Find', to: `/playbooks?q=${asked}` };
-  const all = [...found, ...procedures];
+  const all = [...found, ...acts.slice(0, maxPerKind), ...procedures];
   return looksLikeId(text) && !tools.some(({ name }) => name === text)
     ? [byId, ...all, bySearch]
     : [...all, bySearch, byId];

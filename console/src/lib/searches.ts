@@ -1,4 +1,5 @@
 import { count, flag, moment, oneOf, searchParams, share, text } from './search-params.js';
+import { toolActIds } from './tool-acts.js';
 
 /*
  * The state that each screen keeps behind the `?` of its address. Defaults are left out.
@@ -63,6 +64,9 @@ export const investigationsSearch = searchParams({ q: text, spent: flag });
 
 /** Hours back from now. */
 export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });
+
+/** The act that a dialog of the tool asks for. */
+export const toolSearch = searchParams({ act: oneOf(...toolActIds) });
 
 /** The tool of an MCP server whose definition is looked at. */
 export const serverToolsSearch = searchParams({ tool: text });

@@ -6,6 +6,7 @@ import { shell } from './shell-route.js';
 const frame = createRoute({
   getParentRoute: () => shell,
   path: '/tools/$name',
+  validateSearch: searches.toolSearch,
   staticData: { title: 'Tool', scope: 'tools:call' },
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'ToolFrame'),
 });

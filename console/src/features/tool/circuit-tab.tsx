@@ -10,7 +10,7 @@ import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { CircuitControls } from './circuit-controls.js';
+import { CircuitControls } from './tool-acts.js';
 
 const route = getRouteApi('/shell/tools/$name/circuit');
 
@@ -31,7 +31,7 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
   const { state, since, reason, by, nextProbeAt, heldByHand, opensAt, history } = circuit;
   return (
     <Stack>
-      <Card title="State" actions={<CircuitControls tool={circuit.tool} state={state} />}>
+      <Card title="State" actions={<CircuitControls state={state} />}>
         <Stack>
           <Facts
             facts={[

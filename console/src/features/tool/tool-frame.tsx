@@ -12,8 +12,7 @@ import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Tabs } from '../../ui/tabs.js';
-import { CircuitControls } from './circuit-controls.js';
-import { ToolActions } from './tool-actions.js';
+import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
 import { useRegistration } from './use-registration.js';
 
 const route = getRouteApi('/shell/tools/$name');
@@ -90,6 +89,7 @@ export function ToolFrame(): ReactNode {
       ) : (
         <Outlet />
       )}
+      <ToolActDialog />
     </Page>
   );
 }
@@ -103,6 +103,7 @@ interface ActionsProps {
 /** The actions on a tool, and a link to the audit of earlier ones. */
 function Actions({ name, custom, kind }: ActionsProps): ReactNode {
   const maySeeAudit = usePermission('admin') !== 'no';
+  const mayEdit = usePermission('tools:admin') !== 'no';
   return (
     <>
       {maySeeAudit && (
@@ -114,7 +115,12 @@ function Actions({ name, custom, kind }: ActionsProps): ReactNode {
           History
         </Link>
       )}
-      {custom ? <ToolActions custom={custom} /> : kind === 'mcp' && <Server of={name} />}
+      {custom && mayEdit && (
+        <Link to="/tools/$name/edit" params={{ name }} className={buttonLook()}>
+          Edit
+        </Link>
+      )}
+      {custom ? <ToolMenu status={custom.status} /> : kind === 'mcp' && <Server of={name} />}
     </>
   );
 }
@@ -127,13 +133,13 @@ const Server = ({ of: tool }: { readonly of: string }): ReactNode => (
 );
 
 /** A notice on every screen of a tool whose circuit is not closed. */
-const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: CircuitView }): ReactNode => (
+const Refusing = ({ circuit: { state, reason } }: { readonly circuit: CircuitView }): ReactNode => (
   <Note tone={state === 'open' ? 'bad' : 'warn'}>
     <Row>
       <span>
         {state === 'open' ? 'Its calls are refused' : 'A few calls try it, the others are refused'}: {reason}
       </span>
-      <CircuitControls tool={tool} state={state} />
+      <CircuitControls state={state} />
     </Row>
   </Note>
 );

@@ -1,0 +1,19 @@
+/**
+ * Acts on a tool. A button, the palette and an address (`?act=open-circuit`) start them; each asks before it is done.
+ * Their scope is `tools:admin`.
+ */
+export const toolActs = {
+  'open-circuit': { title: 'Open circuit', tab: 'circuit', isDanger: true },
+  'close-circuit': { title: 'Close circuit', tab: 'circuit', isDanger: false },
+  'reset-circuit': { title: 'Reset circuit', tab: 'circuit', isDanger: false },
+  enable: { title: 'Enable', tab: 'settings', isDanger: false },
+  disable: { title: 'Disable', tab: 'settings', isDanger: true },
+  remove: { title: 'Remove', tab: 'settings', isDanger: true },
+} as const;
+export type ToolActId = keyof typeof toolActs;
+
+export const toolActIds = Object.keys(toolActs) as ToolActId[];
+
+/** The screen below /console that asks for the act. */
+export const pathOfAct = (tool: string, id: ToolActId): string =>
+  `/tools/${encodeURIComponent(tool)}/${toolActs[id].tab}?act=${id}`;
