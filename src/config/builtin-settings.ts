@@ -84,22 +84,22 @@ const outboundRules: Kind<OutboundRules> = kind(
 export const builtinTools = {
   builtinTools: {
     enabled: setting('BUILTIN_TOOLS', toolNames, 'readFile,writeFile').means(
-      'The [built-in tools](tools/built-in-tools.md) that there are. Those that reach out are off until they are named.',
+      '[Built-in tools](tools/built-in-tools.md) to turn on. Tools that reach other servers are off by default.',
     ),
     filesDir: setting('FILES_DIR', folder, './files').means(
-      'Folder of the files that `readFile`, `writeFile` and `sendEmail` know, one below it for each project. Relative to the project.',
+      'Folder for `readFile`, `writeFile` and `sendEmail`, with a subfolder for each project. Relative to the checkout.',
     ),
     search: setting('WEB_SEARCH_URL', searchUrl).means(
-      'What `webSearch` asks, such as `searxng+http://localhost:8888`, `brave+https://:KEY@api.search.brave.com` or `duckduckgo+https://html.duckduckgo.com`.',
+      'Search service of `webSearch`, such as `searxng+http://localhost:8888`, `brave+https://:KEY@api.search.brave.com` or `duckduckgo+https://html.duckduckgo.com`.',
     ),
     mail: setting('SMTP_URL', smtpUrl).means(
-      'The server that `sendEmail` hands mail to, such as `smtps://user:password@mail.example.com?from=agent@example.com`.',
+      'Mail server of `sendEmail`, such as `smtps://user:password@mail.example.com?from=agent@example.com`.',
     ),
     webhookSecret: setting('SEND_WEBHOOK_SECRET', secret).means(
-      'What `sendWebhook` signs with: `whsec_` and base64, or any text; another one than `WEBHOOK_SECRET`, for agents choose what is signed.',
+      'Secret that signs webhooks of `sendWebhook`: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`, because agents choose the signed content.',
     ),
     outbound: setting('OUTBOUND_ALLOW', outboundRules, '').means(
-      'Where built-in tools may connect to besides public addresses on ports 80 and 443.',
+      'Additional destinations of built-in tools. Public addresses on ports 80 and 443 are always allowed.',
     ),
     page: {
       /** Limit for a page, from the name look-up to the last byte. */

@@ -31,23 +31,25 @@ const server = {
       kind('an address', (host) => (host === 'localhost' ? '127.0.0.1' : host)),
       '127.0.0.1',
     ).means(
-      'Address to listen on; `localhost` is `127.0.0.1`. Off loopback the server starts only with `ADMIN_API_KEY` or `AUTH_MODE=off`.',
+      'Address to listen on; `localhost` is `127.0.0.1`. On other addresses than loopback the server starts only with `ADMIN_API_KEY` or `AUTH_MODE=off`.',
     ),
-    port: setting('PORT', whole(0, 65_535), 3_000).means('Port to listen on; 0 takes a free one.'),
+    port: setting('PORT', whole(0, 65_535), 3_000).means('Port to listen on; 0 selects a free one.'),
     keepAliveTimeoutMs: setting('KEEP_ALIVE_TIMEOUT_MS', whole(1_000, 3_600_000), 72_000).means(
-      'How long an idle connection stays open; longer than that of the load balancer in front.',
+      'Milliseconds until an idle connection is closed. Set it higher than the timeout of a load balancer in front.',
     ),
     drainTimeoutMs: setting('DRAIN_TIMEOUT_MS', whole(100, 3_600_000), 25_000).means(
-      "How long SIGTERM waits for requests in flight; less than the orchestrator's grace period.",
+      "Milliseconds that SIGTERM waits for open requests. Set it lower than the orchestrator's grace period.",
     ),
     trustProxy: setting('TRUST_PROXY', flag, false).means(
-      'Believe `X-Forwarded-*`: only behind a proxy that sets them.',
+      'Trust `X-Forwarded-*`. Use it only behind a proxy that sets these headers.',
     ),
     allowedHosts: setting(
       'ALLOWED_HOSTS',
       kind('names of hosts, comma-separated', (names) => list.read(names.toLowerCase())),
       '',
-    ).means('Host names besides loopback ones that callers without a key may name in `Host`.'),
+    ).means(
+      'Additional names for the `Host` header of requests without a key. Loopback names are always allowed.',
+    ),
     /** Limit for the body of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,
     /** Interval of heartbeats on an idle stream. */
@@ -65,16 +67,16 @@ const server = {
 const access = {
   auth: {
     mode: setting('AUTH_MODE', oneOf('auto', 'off'), 'auto').means(
-      '`auto`: a key is asked for: `ADMIN_API_KEY`, or on loopback the one that the server makes. `off`: nobody is asked, on any address: something in front must.',
+      '`auto`: requests need a key, `ADMIN_API_KEY` or, on loopback, the one that the server creates. `off`: no request needs a key, so a proxy must authenticate callers.',
     ),
     adminKey: setting('ADMIN_API_KEY', secret).means(
-      'The key that may do everything, as `Authorization: Bearer` or `x-api-key`; every route asks for it then, on loopback too. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback alone.',
+      "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key, on loopback too. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
     ),
     public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
-      'Calls of tools a minute from one address for callers without a key, counted by each server; beyond them: `rate_limited`. 0: no limit. Keys have their own ([security.md](operate/security.md)).',
+      'Maximum calls per minute from one address without a key, on each server; further calls are `rate_limited`. 0: no limit. Keys have their own rates ([security.md](operate/security.md)).',
     ),
     /** Polling interval for changes of API keys, if the database does not notify of them. */
     keysRefreshMs: 750,
@@ -86,13 +88,15 @@ const access = {
 
 const database = {
   dataDir: setting('TOOLKEEPER_DATA_DIR', folder, '.toolkeeper').means(
-    'What must outlive a restart, such as the embedded database. Relative to the project.',
+    'Folder for data that must survive a restart, such as the embedded database. Relative to the project.',
   ),
   database: {
     url: setting('DATABASE_URL', databaseUrl).means(
-      'A PostgreSQL server (15 or newer). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
+      'PostgreSQL server (15 or newer). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
-    poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 10).means('Connections of this process at most.'),
+    poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 10).means(
+      'Maximum database connections of this process.',
+    ),
     connectTimeoutMs: 5_000,
     /** Between two pings, and the timeout of each. */
     pingMs: 2_000,
@@ -114,10 +118,10 @@ const events = {
 const playbooks = {
   playbooks: {
     dir: setting('PLAYBOOKS_DIR', folder, './playbooks').means(
-      'Folder of the playbooks that are imported at start. Relative to the project.',
+      'Folder of playbooks to import at start. Relative to the project.',
     ),
     cacheTtlMs: setting('PLAYBOOK_CACHE_TTL_MS', whole(0, 86_400_000), 3_600_000).means(
-      'How long what `get_playbooks` and `get_context` found answers equal calls; 0: not at all.',
+      'Milliseconds that results of `get_playbooks` and `get_context` are cached; 0: not cached.',
     ),
     refreshIntervalMs: 2_000,
   },
@@ -125,13 +129,11 @@ const playbooks = {
 
 const webhooks = {
   webhooks: {
-    urls: setting('WEBHOOK_URLS', webUrls, '').means('Where events are sent to; needs `WEBHOOK_SECRET`.'),
+    urls: setting('WEBHOOK_URLS', webUrls, '').means('Receivers of events; needs `WEBHOOK_SECRET`.'),
     secret: setting('WEBHOOK_SECRET', secret).means(
-      'What webhooks are signed with: `whsec_` and base64, or any text.',
+      'Secret that signs webhooks: `whsec_` and base64, or any text.',
     ),
-    types: setting('WEBHOOK_EVENTS', someOf(...toolEventTypes)).means(
-      'Types of events that are sent; unset: all.',
-    ),
+    types: setting('WEBHOOK_EVENTS', someOf(...toolEventTypes)).means('Event types to send; unset: all.'),
     timeoutMs: 5_000,
     maxAttempts: 8,
     /** Beyond them the oldest is dropped. */
@@ -142,9 +144,9 @@ const webhooks = {
 const dataStorage = {
   dataStorage: {
     url: setting('DATA_STORAGE_URL', baseUrl).means(
-      'Base URL of a service that finds the playbooks instead of the catalogue here; unset: the catalogue.',
+      'Base URL of a service that searches playbooks in place of the catalogue; unset: the catalogue.',
     ),
-    token: setting('DATA_STORAGE_TOKEN', text).means('Bearer token for it.'),
+    token: setting('DATA_STORAGE_TOKEN', text).means('Bearer token for the Data Storage service.'),
     /** Limit for one try, from the connection to the last byte of the answer. */
     timeoutMs: 2_000,
     /** Limit for all tries and pauses of one request. */
@@ -171,12 +173,12 @@ const dataStorage = {
 const embeddings = {
   embeddings: {
     url: setting('EMBEDDINGS_URL', webUrl).means(
-      'An OpenAI-compatible endpoint up to `/embeddings`, such as `http://localhost:11434/v1` of Ollama: playbooks are then found by meaning too. Unset: by words alone.',
+      'Base URL of an OpenAI-compatible `/embeddings` endpoint, such as `http://localhost:11434/v1` (Ollama), to find playbooks by meaning. Unset: by words only.',
     ),
-    model: setting('EMBEDDINGS_MODEL', text).means('Its model.'),
-    apiKey: setting('EMBEDDINGS_API_KEY', text).means('Key, sent as bearer token.'),
+    model: setting('EMBEDDINGS_MODEL', text).means('Embedding model.'),
+    apiKey: setting('EMBEDDINGS_API_KEY', text).means('API key, sent as a bearer token.'),
     cut: setting('EMBEDDINGS_CUT', number(0.05, 0.99), 0.4).means(
-      'Cosine from which a playbook is worth showing (confidence 0.70); each model has its own.',
+      'Cosine that corresponds to confidence 0.70, the default threshold; depends on the model.',
     ),
   },
 };
@@ -184,28 +186,30 @@ const embeddings = {
 const llm = {
   llm: {
     url: setting('LLM_BASE_URL', webUrl).means(
-      'An OpenAI-compatible endpoint up to `/chat/completions`, such as `https://api.openai.com/v1`: `analyze_with_llm` and experiments ask it. Unset: they say that there is none.',
+      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`. `analyze_with_llm` and experiments need it.',
     ),
-    model: setting('LLM_MODEL', text).means('Its model.'),
-    apiKey: setting('LLM_API_KEY', text).means('Key, sent as bearer token.'),
+    model: setting('LLM_MODEL', text).means('Model for `analyze_with_llm`.'),
+    apiKey: setting('LLM_API_KEY', text).means('API key, sent as a bearer token.'),
   },
 };
 
 // OpenTelemetry's SDK reads those of its other variables that concern what is sent and how.
 const tracing = {
   tracing: {
-    disabled: setting('OTEL_SDK_DISABLED', flag, false).means('`true`: no traces, whatever else is set.'),
+    disabled: setting('OTEL_SDK_DISABLED', flag, false).means(
+      '`true`: send no traces, regardless of other settings.',
+    ),
     exporter: setting('OTEL_TRACES_EXPORTER', oneOf('otlp', 'none')).means(
-      '`otlp`: traces are sent. `none`: they are not. Unset: `otlp` where an endpoint is set.',
+      '`otlp`: send traces. `none`: do not. Unset: `otlp` if an endpoint is set.',
     ),
     endpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', webUrl).means(
       'Base URL of the receiver; traces go to `v1/traces` below it. Unset: `http://localhost:4318`.',
     ),
     tracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', webUrl).means(
-      'Full URL for traces; wins over the base URL.',
+      'Full URL for traces; takes precedence over the base URL.',
     ),
     protocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', oneOf('http/protobuf'), 'http/protobuf').means(
-      'The one way that is spoken.',
+      'The only supported protocol.',
     ),
     sampler: setting(
       'OTEL_TRACES_SAMPLER',
@@ -218,18 +222,18 @@ const tracing = {
         'parentbased_traceidratio',
       ),
       'parentbased_always_on',
-    ).means('Which traces are kept. `parentbased_…`: the caller’s decision counts, where there is one.'),
+    ).means('Sampler for traces. `parentbased_…` follows the caller’s decision if there is one.'),
     ratio: setting('OTEL_TRACES_SAMPLER_ARG', number(0, 1), 1).means(
-      'Share of traces that a `…traceidratio` sampler keeps.',
+      'Share of traces that a `…traceidratio` sampler records.',
     ),
     delayMs: setting('OTEL_BSP_SCHEDULE_DELAY', whole(1, 3_600_000), 5_000).means(
-      'How long spans wait for others to be sent with, in milliseconds.',
+      'Milliseconds between two batches of spans.',
     ),
     maxQueue: setting('OTEL_BSP_MAX_QUEUE_SIZE', whole(1, 1_000_000), 2_048).means(
-      'Spans that may wait; beyond them they are dropped.',
+      'Maximum spans that wait; further spans are dropped.',
     ),
     maxBatch: setting('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', whole(1, 1_000_000), 512).means(
-      'Spans of one batch at most.',
+      'Maximum spans per batch.',
     ),
   },
 };

@@ -17,32 +17,32 @@ import { variablePatterns } from './tool-variables.js';
 /** The settings of tools and of their calls; settings.ts is the whole tree. */
 export const customTools = {
   customTools: {
-    enabled: setting('CUSTOM_TOOLS_ENABLED', flag, true).means('`false`: no executable is loaded as a tool.'),
+    enabled: setting('CUSTOM_TOOLS_ENABLED', flag, true).means('`false`: load no executables as tools.'),
     dir: setting('CUSTOM_TOOLS_DIR', folder, './tools/installed').means(
-      'Folder whose `*/tool.json` are registered, at start and when they change. Relative to the project.',
+      'Folder of `*/tool.json` files, which are registered at start and when they change. Relative to the project.',
     ),
     maxPoolSize: setting('CUSTOM_TOOLS_MAX_POOL_SIZE', whole(1, 1_000), 10).means(
-      'Processes of one tool at most, whatever its `poolSize` says.',
+      'Maximum processes of one tool; overrides a larger `poolSize`.',
     ),
     maxProcesses: setting('CUSTOM_TOOLS_MAX_PROCESSES', whole(1, 10_000), 100).means(
-      'Processes of all tools together, those of executables that are tried out (registered, changed, enabled, validated) included: these wait `CUSTOM_TOOLS_START_TIMEOUT` for a place, then `tool_unavailable`.',
+      'Maximum processes of all tools, including test starts (register, change, enable, validate). A test start waits up to `CUSTOM_TOOLS_START_TIMEOUT`, then fails with `tool_unavailable`.',
     ),
     maxQueue: setting('CUSTOM_TOOLS_MAX_QUEUE', whole(1, 100_000), 100).means(
-      'Calls that may wait for one tool; beyond them: `queue_full`.',
+      'Maximum calls that wait for one tool; further calls are `queue_full`.',
     ),
     defaultTimeoutMs: setting('CUSTOM_TOOLS_DEFAULT_TIMEOUT', whole(10, 3_600_000), 30_000).means(
-      'Milliseconds for a call of a tool whose registration names no `timeoutMs`; a later change holds for tools registered after it.',
+      'Default `timeoutMs` of a tool, in milliseconds. A change applies to tools that are registered later.',
     ),
     startTimeoutMs: setting('CUSTOM_TOOLS_START_TIMEOUT', whole(100, 600_000), 10_000).means(
-      'Milliseconds for the answer to `initialize`.',
+      'Milliseconds in which a tool must answer `initialize`.',
     ),
     healthCheckIntervalMs: setting(
       'CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL',
       whole(1_000, 86_400_000),
       60_000,
-    ).means('Milliseconds between two health checks of a tool.'),
+    ).means('Milliseconds between health checks of a tool.'),
     maxOutputBytes: setting('CUSTOM_TOOLS_MAX_OUTPUT_BYTES', whole(1_024, 1_073_741_824), 4_194_304).means(
-      'Largest answer of a tool; beyond it: `output_too_large`.',
+      "Maximum size of a tool's answer; a larger one is `output_too_large`.",
     ),
     healthTimeoutMs: 5_000,
     reloadIntervalMs: 2_000,
@@ -64,33 +64,33 @@ export const customTools = {
       list,
       'python3,python,node,bash,sh,deno,ruby,perl,java',
     ).means(
-      "Names that may be given as a tool's command, found on the server's own `PATH`; `python3` stands for `python3.12`, too.",
+      "Interpreters that a tool's command may name, found on the server's `PATH`. `python3` includes `python3.12`.",
     ),
     allowedRoots: setting('CUSTOM_TOOLS_ALLOWED_ROOTS', list).means(
-      'Folders in which other executables, scripts and working directories must lie; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md)).',
+      'Folders that must contain other executables, scripts and working directories; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md)).',
     ),
     allowedVariables: setting('CUSTOM_TOOLS_ALLOWED_ENV', variablePatterns, '').means(
-      "Variables that tools may set besides `LANG`, `TZ` and `TOOL_*`, or be given of the server's, where there are allowed roots: names, and beginnings such as `DB_*`; none that an interpreter, the loader or a shell reads.",
+      'Additional variables that tools may set if there are allowed roots, or get from the server: names, and prefixes such as `DB_*`. Variables that an interpreter, the loader or a shell reads cannot be listed.',
     ),
   },
   bundles: {
     maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
-      "Largest bundle of a tool's files, packed, with its packages; unpacked it may be eight times as large. 0: none is taken ([register.md](tools/register.md#bundles)).",
+      'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([register.md](tools/register.md#bundles)).',
     ),
     installs: setting('BUNDLE_INSTALLS', flag, false).means(
-      '`true`: packages that a bundle names and does not bring are installed by npm and pip, from the registries that these are configured for.',
+      '`true`: install packages that a bundle names but does not contain, with npm and pip, from their configured registries.',
     ),
     maxEntries: 20_000,
     installTimeoutMs: 300_000,
   },
   secrets: {
     keys: setting('SECRETS_KEY', secretKeys).means(
-      "Keys for the values of tools' `env`; the first encrypts, the others still decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md#secrets)).",
+      "Keys that encrypt the values of tools' `env`: the first encrypts, all decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md#secrets)).",
     ),
   },
   toolInput: {
     maxBytes: setting('TOOL_INPUT_MAX_BYTES', whole(1, 1_073_741_824), 1_048_576).means(
-      'Largest input of a call; beyond it: `payload_too_large`.',
+      "Maximum size of a call's input; a larger one is `payload_too_large`.",
     ),
     maxDepth: 64,
   },
@@ -101,20 +101,20 @@ export const customTools = {
 export const sandbox = {
   sandbox: {
     policy: setting('SANDBOX', oneOf('enforce', 'best-effort', 'off'), 'enforce').means(
-      '`enforce`: a tool whose configuration demands what this host cannot enforce is refused, with the field and the reason. `best-effort`: it runs, and shows what is not enforced. `off`: tools run without a sandbox; the log at start and, with the key, the details of `/readyz` say so. `CUSTOM_TOOLS_SANDBOX_ENABLED` is an alias: `true` is `enforce`, `false` is `off`.',
+      '`enforce`: refuse tools whose configuration contains a restriction that this host cannot enforce. `best-effort`: run them and list the restriction as not enforced. `off`: run all tools without a sandbox, which the log and the details of `/readyz` show. `CUSTOM_TOOLS_SANDBOX_ENABLED` is an alias: `true` is `enforce`, `false` is `off`.',
     ),
     maxTier: setting('SANDBOX_MAX_TIER', whole(0, 3) as Kind<0 | 1 | 2 | 3>, 3).means(
-      'The strongest tier that is used.',
+      'Maximum sandbox tier.',
     ),
     grantable: setting('SANDBOX_GRANTABLE_PATHS', paths, '').means(
-      "Folders and files that a registration may name in `allowedPaths`, besides its tool's own folder. Unset: none ([sandbox.md](operate/sandbox.md#grants)).",
+      "Folders and files that `allowedPaths` may name, in addition to the tool's own folder. Unset: none ([sandbox.md](operate/sandbox.md#grants)).",
     ),
     defaults: {
       memoryMB: setting('SANDBOX_MEMORY_MB', whole(16, 1_048_576), 512).means(
-        'Memory of a tool whose registration names no `maxMemoryMB`.',
+        'Default `maxMemoryMB` of a tool.',
       ),
       processes: setting('SANDBOX_PROCESSES', whole(1, 100_000), 64).means(
-        'Processes that one process of a tool may have around it, itself included.',
+        'Maximum processes of one tool process and its descendants together.',
       ),
       temporaryMB: setting('SANDBOX_TEMPORARY_MB', whole(1, 1_048_576), 64).means(
         "Size of a tool's private temporary directory.",
@@ -125,10 +125,10 @@ export const sandbox = {
       kind('`auto`, `off` or a path', (place) => (/^(auto|off|\/\S*)$/.test(place) ? place : undefined)),
       'auto',
     ).means(
-      'Where leaf cgroups are made. `auto`: in our own group where it is the root of what we see; `off`: nowhere; a path: in that group of each hierarchy.',
+      "Parent of the cgroups for tools. `auto`: the server's own group if it is the root that the server sees; `off`: none; a path: that group of each hierarchy.",
     ),
     firstUid: setting('SANDBOX_FIRST_UID', whole(1_000, 2_147_418_111), 1_900_000_000).means(
-      'Where the gateway runs as root, each tool runs as one of the 65,536 users from this id on. Another range: for a second gateway with a database of its own on the same host, or in a user namespace that maps fewer ids.',
+      'First of 65,536 user ids for tools, if the server runs as root. Change it for a second server with another database on the same host, or for a user namespace with fewer ids.',
     ),
   },
 };
@@ -136,19 +136,19 @@ export const sandbox = {
 export const recording = {
   recorder: {
     journalDir: setting('JOURNAL_DIR', folder).means(
-      'Folder of the journal of executions: one for each gateway, on a volume that outlives it. Unset: `journal` in `TOOLKEEPER_DATA_DIR`.',
+      'Folder of the execution journal: one for each gateway, on a volume that outlives the gateway. Unset: `journal` in `TOOLKEEPER_DATA_DIR`.',
     ),
     maxBytes: setting('JOURNAL_MAX_BYTES', whole(0, 1_099_511_627_776), 1_073_741_824).means(
-      'Bytes that the journal of executions may take while the database takes no records, and as many again for that of spans (`spans` in `JOURNAL_DIR`). Beyond them calls are refused (`recorder_full`), or spans (`spans_full`).',
+      'Maximum size of the execution journal, and of the span journal (`spans` in `JOURNAL_DIR`). At the limit calls are refused with `recorder_full`, spans with `spans_full`.',
     ),
     durability: setting('JOURNAL_DURABILITY', oneOf('process', 'power'), 'process').means(
-      '`process`: acknowledged records survive the death of the gateway. `power`: that of the machine too, at the price of a disk sync a call.',
+      '`process`: acknowledged records survive a crash of the gateway. `power`: also a crash of the machine, with one disk sync per call.',
     ),
     retentionDays: setting('METRICS_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'How many days metrics are kept: a day (UTC) goes as a whole, with its statistics, once all of it is older.',
+      'Retention of metrics in days. A day (UTC) and its statistics are deleted when all of it is older.',
     ),
     captureTtlMs: setting('CAPTURE_TTL_HOURS', hours, 168).means(
-      'Hours that inputs and results of tools with `capture` are kept ([recording.md](operate/recording.md#payloads)).',
+      'Retention of inputs and results of tools with `capture`, in hours ([recording.md](operate/recording.md#payloads)).',
     ),
     /** Records of one insert at most, and how long they wait for each other. */
     batchSize: 5_000,
@@ -159,10 +159,10 @@ export const recording = {
 export const spans = {
   spans: {
     retentionDays: setting('SPANS_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'How many days spans are kept: a day (UTC) goes as a whole once all of it is older; older spans are not taken.',
+      'Retention of spans in days. A day (UTC) is deleted when all of it is older; older spans are rejected.',
     ),
     maxBytes: setting('SPANS_MAX_BYTES', whole(0, 1_125_899_906_842_624), 10_737_418_240).means(
-      'Bytes that spans may take in the database: beyond them the oldest days go before their time; today alone beyond them: `spans_full`.',
+      'Maximum size of spans in the database. Above it the oldest days are deleted early; if today alone exceeds it, spans are refused with `spans_full`.',
     ),
     /** Limits for a body on the wire, and inflated. */
     maxBodyBytes: 16_777_216,
@@ -176,10 +176,10 @@ export const spans = {
 export const circuit = {
   circuit: {
     failures: setting('CIRCUIT_FAILURES', whole(1, 10_000), 5).means(
-      'Faults of a tool within five minutes that open its circuit …',
+      'Faults of a tool in five minutes that open its circuit, if they reach `CIRCUIT_MIN_FAILURE_RATE`.',
     ),
     minFailureRate: setting('CIRCUIT_MIN_FAILURE_RATE', number(0, 1), 0.5).means(
-      '… if they are at least this share of its calls there. 0: the count alone decides.',
+      'Minimum share of faults among the calls in these five minutes. 0: only the number of faults counts.',
     ),
     windowMs: 300_000,
     /** The first time; doubles each time in a row. */
@@ -192,7 +192,7 @@ export const circuit = {
 export const investigations = {
   investigations: {
     callsPerTool: setting('INVESTIGATION_CALLS_PER_TOOL', whole(0, 1_000_000), 10).means(
-      'Calls of one tool in one investigation; 0: no limit. A tool may set its own.',
+      'Maximum calls of one tool in one investigation; 0: no limit. A tool may set its own limit.',
     ),
     /** Time from an investigation's first call until it is forgotten and its budget is whole again. */
     ttlMs: 86_400_000,
