@@ -41,7 +41,7 @@ export function CodeMirror({ label, value, onChange, language = 'json' }: CodeMi
     if (!editor || editor.state.doc.toString() === value) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
   }, [value, label, language]);
-  return <div ref={frame} className={css.editor} />;
+  return <div ref={frame} className={css.editor} data-editor />;
 }
 
 function stateOf(label: string, language: 'json' | 'text', changed: (text: string) => void): EditorState {

@@ -4,7 +4,6 @@ import { useDraft } from '../../lib/drafts.js';
 import { archiveOf, type TextFile } from '../../lib/tar.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextField } from '../../ui/controls.js';
-import { Muted, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Workbench } from './workbench.js';
 
@@ -37,7 +36,6 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
   const address = `/api/v1/custom-tools/${encodeURIComponent(name)}/bundle/try`;
   return (
     <Workbench
-      title="Files"
       isReady={name !== ''}
       attempt={async (call) => ({
         path: call ? `${address}?input=${encodeURIComponent(call.input)}` : address,
@@ -51,14 +49,14 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
       }}
       options={isChanged && <Button onClick={forget}>Start over</Button>}
     >
-      {(problems) => (
-        <Stack>
-          <Muted>{about}</Muted>
+      {(problem) => (
+        <>
+          {about}
           {!isKnown && (
             <TextField
               label="Name"
               value={name}
-              wrong={wrongOf(problems, 'name')}
+              wrong={wrongOf(problem?.fields ?? [], 'name')}
               onText={(changed) => change({ name: changed, texts })}
               help={`What agents call it by. It takes the place of ${toolName} in all files.`}
             />
@@ -76,7 +74,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
             value={texts[path] ?? ''}
             onChange={(text) => change({ name, texts: { ...texts, [path]: text } })}
           />
-        </Stack>
+        </>
       )}
     </Workbench>
   );
