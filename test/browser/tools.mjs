@@ -188,7 +188,7 @@ describe('tools', () => {
     await page.getByLabel('query').fill('pods');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Result 1 for pods').waitFor();
-    await page.getByRole('button', { name: 'tool.json' }).click();
+    await page.getByRole('group', { name: 'File' }).getByRole('button', { name: 'tool.json' }).click();
     await until(() => page.url().includes('template=python&file=tool.json'), 'the address');
     await page
       .getByRole('textbox', { name: 'tool.json' })
@@ -209,6 +209,10 @@ describe('tools', () => {
     const text = (await lab.api('GET', '/api/v1/custom-tools/from_template/bundle/files')).body.data.find(
       ({ path }) => path === 'tool.py',
     ).content;
+    await code.fill(`\nimport nothing_here\n${text}`);
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.locator('.cm-lint-marker-error').waitFor();
+    assert.equal(await page.locator('.cm-lintRange-error').first().innerText(), 'import nothing_here');
     await code.fill(text.replaceAll('Result {', 'Finding {'));
     await page.reload();
     await page.getByRole('button', { name: 'Try', exact: true }).click();

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { type CustomToolView, wrongOf } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
+import { errorLine } from '../../lib/error-line.js';
 import { archiveOf, type TextFile } from '../../lib/tar.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextField } from '../../ui/controls.js';
@@ -49,7 +50,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
       }}
       options={isChanged && <Button onClick={forget}>Start over</Button>}
     >
-      {(problem) => (
+      {(problem, errorText) => (
         <>
           {about}
           {!isKnown && (
@@ -70,7 +71,8 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
           <CodeEditor
             key={path}
             label={path}
-            language={path.endsWith('.json') ? 'json' : 'text'}
+            language={path.split('.').at(-1)}
+            mark={markOf(errorText, path)}
             value={texts[path] ?? ''}
             onChange={(text) => change({ name, texts: { ...texts, [path]: text } })}
           />
@@ -93,6 +95,12 @@ function useFiles(draft: string, name: string, files: readonly TextFile[]) {
   const { text, setText, isChanged, forget } = useDraft(draft, JSON.stringify(initial));
   const change = (changed: Files): void => setText(JSON.stringify(changed));
   return { ...(JSON.parse(text) as Files), change, isChanged, forget };
+}
+
+/** The line in which the program failed, if it lies in this file. */
+function markOf(errorText: string | undefined, path: string) {
+  const line = errorText === undefined ? undefined : errorLine(errorText, path);
+  return line === undefined ? undefined : { line, message: errorText?.trimEnd().split('\n').at(-1) ?? '' };
 }
 
 /** The program first, then its registration, then what belongs to them. */

@@ -7,7 +7,7 @@ import { Button } from '../../ui/controls.js';
 import { Empty } from '../../ui/states.js';
 import type { Attempt, TrialCall } from './trial.js';
 import { TrialResult } from './trial-result.js';
-import { useTrial } from './use-trial.js';
+import { type Trial, useTrial } from './use-trial.js';
 
 interface WorkbenchProps {
   /** The text can be sent as it is. */
@@ -18,8 +18,11 @@ interface WorkbenchProps {
   readonly onSaved: (tool: CustomToolView) => void;
   /** Beside the buttons. */
   readonly options?: ReactNode;
-  /** @param problem why it was refused when it was tried or saved */
-  readonly children: (problem: ApiError | undefined) => ReactNode;
+  /**
+   * @param problem why it was refused when it was tried or saved
+   * @param errorText what the program wrote before it failed, if it failed
+   */
+  readonly children: (problem: ApiError | undefined, errorText: string | undefined) => ReactNode;
 }
 
 /** A tool's definition beside its dry run: it is tried before it is saved. */
@@ -41,7 +44,7 @@ export function Workbench(props: WorkbenchProps): ReactNode {
     <Bench
       name="register"
       onRun={trial.start}
-      first={children(failure)}
+      first={children(failure, errorTextOf(dryRun))}
       second={<TrialResult {...dryRun} failure={failure} />}
       bar={
         <>
@@ -58,4 +61,10 @@ export function Workbench(props: WorkbenchProps): ReactNode {
       }
     />
   );
+}
+
+function errorTextOf({ trial, call, log }: Trial): string | undefined {
+  const failure = trial.failure?.message ?? call.failure?.message ?? call.now?.outcome.error?.message;
+  const written = log.filter(({ event }) => event === 'stderr').map(({ message }) => message);
+  return failure === undefined ? undefined : [failure, ...written].join('\n');
 }
