@@ -41,7 +41,7 @@ describe('interruptions', () => {
     await page.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByRole('button', { name: 'Cancel' }).waitFor();
     await page.reload();
-    await page.getByText('Nothing was tried yet').waitFor();
+    await page.getByText('Run a dry run to see the result').waitFor();
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'typed');
     assert.equal(await page.getByLabel('Folder').inputValue(), lab.program);
     await page.getByLabel('Command').fill('python3 tool.py');
@@ -50,7 +50,7 @@ describe('interruptions', () => {
     await page.getByRole('button', { name: 'Start over' }).click();
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '');
     await page.reload();
-    await page.getByText('Nothing was tried yet').waitFor();
+    await page.getByText('Run a dry run to see the result').waitFor();
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '');
     await visitor.context.close();
   });

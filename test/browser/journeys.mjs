@@ -45,6 +45,7 @@ describe('journeys', () => {
       await write(page.getByLabel('text'), 'to be or not to be');
       await press(button('Run'));
       await page.getByText('"words": 6').waitFor();
+      await page.getByRole('tab', { name: 'Logs' }).click();
       await page.getByText('counting', { exact: true }).waitFor();
       await press(button('Save'));
       await page.getByRole('heading', { name }).waitFor();

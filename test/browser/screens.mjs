@@ -12,10 +12,14 @@ export const screens = (execution) => [
   },
   { path: '/tools', full: 'word_count', fresh: 'word_count', refused: 'word_count' },
   { path: '/tools?q=nothing-fits', full: 'No tools match these filters' },
-  { path: '/tools/new', full: 'Nothing was tried yet', refused: 'may not register or change tools' },
-  { path: '/tools/new?from=json', full: 'Nothing was tried yet' },
-  { path: '/tools/new?from=mcp', full: 'Nothing was tried yet' },
-  { path: '/tools/new?from=template&template=python', full: 'Nothing was tried yet' },
+  {
+    path: '/tools/new',
+    full: 'Run a dry run to see the result',
+    refused: 'may not register or change tools',
+  },
+  { path: '/tools/new?from=json', full: 'Run a dry run to see the result' },
+  { path: '/tools/new?from=mcp', full: 'Run a dry run to see the result' },
+  { path: '/tools/new?from=template&template=python', full: 'Run a dry run to see the result' },
   {
     path: '/tools/word_count/activity',
     full: 'Newest executions',

@@ -180,7 +180,7 @@ describe('tools', () => {
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/tools/new');
-    await page.getByLabel('From').selectOption('a template');
+    await page.getByRole('button', { name: 'Template', exact: true }).click();
     await page.getByRole('button', { name: 'python', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('from_template');
     await page.getByRole('button', { name: 'Try', exact: true }).click();
@@ -188,7 +188,7 @@ describe('tools', () => {
     await page.getByLabel('query').fill('pods');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Result 1 for pods').waitFor();
-    await page.getByRole('button', { name: 'tool.json' }).click();
+    await page.getByRole('group', { name: 'File' }).getByRole('button', { name: 'tool.json' }).click();
     await until(() => page.url().includes('template=python&file=tool.json'), 'the address');
     await page
       .getByRole('textbox', { name: 'tool.json' })
@@ -209,6 +209,10 @@ describe('tools', () => {
     const text = (await lab.api('GET', '/api/v1/custom-tools/from_template/bundle/files')).body.data.find(
       ({ path }) => path === 'tool.py',
     ).content;
+    await code.fill(`\nimport nothing_here\n${text}`);
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.locator('.cm-lint-marker-error').waitFor();
+    assert.equal(await page.locator('.cm-lintRange-error').first().innerText(), 'import nothing_here');
     await code.fill(text.replaceAll('Result {', 'Finding {'));
     await page.reload();
     await page.getByRole('button', { name: 'Try', exact: true }).click();
@@ -239,11 +243,11 @@ describe('tools', () => {
     await open(JSON.stringify({ ...manifest, timeoutMs: 1 }));
     await page.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByRole('alert').getByText('timeoutMs').waitFor();
-    await page.getByLabel('From').selectOption('a program');
+    await page.getByRole('button', { name: 'Program', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('not a name');
     await page.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).and(page.locator('[aria-invalid]')).waitFor();
-    await page.getByLabel('From').selectOption('tool.json');
+    await page.getByRole('button', { name: 'tool.json', exact: true }).click();
     const dropped = await page.evaluateHandle((text) => {
       const transfer = new window.DataTransfer();
       transfer.items.add(new window.File([text], 'tool.json', { type: 'application/json' }));
@@ -318,6 +322,38 @@ describe('tools', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('row', { name: /late callable/ }).waitFor();
     assert.equal((await lab.call('changing__late', {})).status, 200);
+    await visitor.context.close();
+  });
+
+  it('a bench is as high as the window: Ctrl Enter runs, and each view of the result is in sight', async () => {
+    const visitor = await lab.visit({ viewport: { width: 1440, height: 900 } });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/word_count/try');
+    await page.getByText('Run the tool to see its result').waitFor();
+    const inSight = async (locator) => {
+      const { y, height } = await locator.boundingBox();
+      assert.ok(y >= 0 && y + height <= 900, `${locator} ends at ${y + height}`);
+    };
+    const run = async (text, words) => {
+      await page.getByLabel('text').fill(text);
+      await page.keyboard.press('Control+Enter');
+      const result = page.getByText(`"words": ${words}`);
+      await result.waitFor();
+      await inSight(result);
+    };
+    await run('one two', 2);
+    await run('one two three', 3);
+    await inSight(page.getByRole('button', { name: 'Run', exact: true }));
+    assert.ok(await page.evaluate(() => document.documentElement.scrollHeight <= window.innerHeight));
+    const view = (name) => page.getByRole('tab', { name }).click();
+    await view('Diff');
+    await page.getByRole('row', { name: '/words 2 3' }).waitFor();
+    await view('Timing');
+    await page.getByText('Browser to answer').waitFor();
+    await view('Logs');
+    await page.getByRole('log').getByText('one two three').waitFor();
+    assert.equal(await page.getByRole('log').getByText('one two', { exact: true }).count(), 0);
     await visitor.context.close();
   });
 

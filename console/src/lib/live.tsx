@@ -62,11 +62,14 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
 /** Prefixes of the query keys that an event invalidates. */
 const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 
-/** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`. */
-export function useTopic(topic: string, listener: TopicListener): void {
+/** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`; undefined: of none. */
+export function useTopic(topic: string | undefined, listener: TopicListener): void {
   const stream = useContext(Stream);
   const onEvent = useEffectEvent(listener);
-  useEffect(() => stream?.follow(topic, (event) => onEvent(event)), [stream, topic]);
+  useEffect(
+    () => (topic === undefined ? undefined : stream?.follow(topic, (event) => onEvent(event))),
+    [stream, topic],
+  );
 }
 
 const open = ({ topics, lastEventId, signal }: StreamRequest) =>

@@ -10,7 +10,7 @@ const most = 5_000;
 const drawMs = 100;
 
 /** A tool's log as it grows, by the stream of the tab: its newest entries first, then each that comes. */
-export function useLogStream(tool: string): LogRing<LogEntryView> {
+export function useLogStream(tool: string, isOn = true): LogRing<LogEntryView> {
   const [ring, setRing] = useState<LogRing<LogEntryView>>(emptyRing);
   const waiting = useRef<LogEntryView[]>([]);
   useEffect(() => {
@@ -26,7 +26,7 @@ export function useLogStream(tool: string): LogRing<LogEntryView> {
       waiting.current = [];
     };
   }, [tool]);
-  useTopic(`logs:${tool}`, (event) => waiting.current.push(entryOf(event, tool)));
+  useTopic(isOn ? `logs:${tool}` : undefined, (event) => waiting.current.push(entryOf(event, tool)));
   return ring;
 }
 

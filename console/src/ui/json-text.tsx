@@ -1,5 +1,6 @@
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, Suspense, useMemo } from 'react';
 import { bytes } from '../lib/format.js';
+import { CodeMirror } from './code-editor.js';
 import { Button } from './controls.js';
 import css from './json-text.module.css';
 import { useCopy } from './use-copy.js';
@@ -14,14 +15,20 @@ interface JsonTextProps {
 /** More than this a browser draws slowly; the rest is a download away. */
 const shownCharacters = 200_000;
 
-/** A value as indented JSON, or a text as it is. */
-export function JsonText({ label, value, children = (shown) => shown }: JsonTextProps): ReactNode {
+/** A value as indented JSON that can be folded, or a text as it is. */
+export function JsonText({ label, value, children }: JsonTextProps): ReactNode {
   const copy = useCopy();
   const text = useMemo(
     () => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing')),
     [value],
   );
   const isCut = text.length > shownCharacters;
+  const shown = isCut ? `${text.slice(0, shownCharacters)}\n…` : text;
+  const plain = (
+    <pre className={css.text} tabIndex={0} aria-label={label}>
+      {children ? children(shown) : shown}
+    </pre>
+  );
   return (
     <div className={css.frame}>
       <div className={css.tools}>
@@ -34,9 +41,13 @@ export function JsonText({ label, value, children = (shown) => shown }: JsonText
           </Button>
         )}
       </div>
-      <pre className={css.text} tabIndex={0} aria-label={label}>
-        {children(isCut ? `${text.slice(0, shownCharacters)}\n…` : text)}
-      </pre>
+      {isCut || children || typeof value === 'string' ? (
+        plain
+      ) : (
+        <Suspense fallback={plain}>
+          <CodeMirror label={label} value={text} />
+        </Suspense>
+      )}
     </div>
   );
 }

@@ -43,8 +43,13 @@ export const Workspace = ({ children, foot, ...heading }: WorkspaceProps): React
   <div className={css.workspace} data-workspace>
     <Heading {...heading} />
     <div className={css.work}>{children}</div>
-    {foot !== undefined && <div className={css.foot}>{foot}</div>}
+    {foot !== undefined && <Foot>{foot}</Foot>}
   </div>
+);
+
+/** The bar at the bottom of a workspace, or of a part of one. */
+export const Foot = ({ children }: { children: ReactNode }): ReactNode => (
+  <div className={css.foot}>{children}</div>
 );
 
 interface CardProps {

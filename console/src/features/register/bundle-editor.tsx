@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ask, type BundleFileView, type CustomToolView, replaceToolBundle } from '../../lib/api.js';
 import { bundleFilesQuery } from '../../lib/queries.js';
+import { Muted } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { FilesEditor } from './files-editor.js';
 
@@ -21,7 +22,7 @@ export function BundleEditor({ tool, file, onFile, onSaved }: BundleEditorProps)
         complete ? (
           <FilesEditor
             draft={`files ${tool}`}
-            about="A trial runs these files with the settings that the tool has."
+            about={<Muted>A dry run takes these files and the settings that the tool has.</Muted>}
             toolName={tool}
             isKnown
             files={data.filter(isText)}

@@ -5,7 +5,7 @@ import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
 import { customToolQuery } from '../../lib/queries.js';
 import type { editSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
-import { Page } from '../../ui/layout.js';
+import { Workspace } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Loaded } from '../../ui/states.js';
 import { useDone } from '../../ui/toasts.js';
@@ -49,7 +49,7 @@ export function EditPage(): ReactNode {
     void navigate({ to: '/tools/$name/revisions', params: { name }, search: { revision } });
   };
   return (
-    <Page
+    <Workspace
       name={`Edit ${name}`}
       about={form === 'files' ? aboutFiles : aboutSettings}
       actions={
@@ -83,7 +83,7 @@ export function EditPage(): ReactNode {
           )
         }
       </Loaded>
-    </Page>
+    </Workspace>
   );
 }
 

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
 import { type CustomToolView, wrongOf } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
+import { errorLine } from '../../lib/error-line.js';
 import { archiveOf, type TextFile } from '../../lib/tar.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextField } from '../../ui/controls.js';
-import { Muted, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Workbench } from './workbench.js';
 
@@ -37,7 +37,6 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
   const address = `/api/v1/custom-tools/${encodeURIComponent(name)}/bundle/try`;
   return (
     <Workbench
-      title="Files"
       isReady={name !== ''}
       attempt={async (call) => ({
         path: call ? `${address}?input=${encodeURIComponent(call.input)}` : address,
@@ -51,14 +50,14 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
       }}
       options={isChanged && <Button onClick={forget}>Start over</Button>}
     >
-      {(problems) => (
-        <Stack>
-          <Muted>{about}</Muted>
+      {(problem, errorText) => (
+        <>
+          {about}
           {!isKnown && (
             <TextField
               label="Name"
               value={name}
-              wrong={wrongOf(problems, 'name')}
+              wrong={wrongOf(problem?.fields ?? [], 'name')}
               onText={(changed) => change({ name: changed, texts })}
               help={`What agents call it by. It takes the place of ${toolName} in all files.`}
             />
@@ -72,11 +71,12 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
           <CodeEditor
             key={path}
             label={path}
-            language={path.endsWith('.json') ? 'json' : 'text'}
+            language={path.split('.').at(-1)}
+            mark={markOf(errorText, path)}
             value={texts[path] ?? ''}
             onChange={(text) => change({ name, texts: { ...texts, [path]: text } })}
           />
-        </Stack>
+        </>
       )}
     </Workbench>
   );
@@ -95,6 +95,12 @@ function useFiles(draft: string, name: string, files: readonly TextFile[]) {
   const { text, setText, isChanged, forget } = useDraft(draft, JSON.stringify(initial));
   const change = (changed: Files): void => setText(JSON.stringify(changed));
   return { ...(JSON.parse(text) as Files), change, isChanged, forget };
+}
+
+/** The line in which the program failed, if it lies in this file. */
+function markOf(errorText: string | undefined, path: string) {
+  const line = errorText === undefined ? undefined : errorLine(errorText, path);
+  return line === undefined ? undefined : { line, message: errorText?.trimEnd().split('\n').at(-1) ?? '' };
 }
 
 /** The program first, then its registration, then what belongs to them. */

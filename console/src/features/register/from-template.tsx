@@ -5,7 +5,7 @@ import { ask, type CustomToolView, registerToolBundle } from '../../lib/api.js';
 import { templatesQuery } from '../../lib/queries.js';
 import type { registerSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
-import { Stack } from '../../ui/layout.js';
+import { Muted } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { FilesEditor } from './files-editor.js';
@@ -23,27 +23,29 @@ export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolV
         const template = data.find(({ name }) => name === wanted) ?? data[0];
         if (!template) return <Empty title="This server has no templates" />;
         return (
-          <Stack>
-            <Modes
-              label="Template"
-              names={Object.fromEntries(data.map(({ name }) => [name, name]))}
-              value={template.name}
-              onChange={(name) => change({ template: name, file: undefined })}
-            />
-            <FilesEditor
-              key={template.name}
-              draft={`template ${template.name}`}
-              about={template.description}
-              toolName={template.toolName}
-              isKnown={false}
-              files={template.files}
-              save={(name, body) => ask(registerToolBundle({ path: { name }, body }))}
-              saveName="Save"
-              file={file}
-              onFile={(path) => change({ file: path })}
-              onSaved={onSaved}
-            />
-          </Stack>
+          <FilesEditor
+            key={template.name}
+            draft={`template ${template.name}`}
+            about={
+              <>
+                <Modes
+                  label="Template"
+                  names={Object.fromEntries(data.map(({ name }) => [name, name]))}
+                  value={template.name}
+                  onChange={(name) => change({ template: name, file: undefined })}
+                />
+                <Muted>{template.description}</Muted>
+              </>
+            }
+            toolName={template.toolName}
+            isKnown={false}
+            files={template.files}
+            save={(name, body) => ask(registerToolBundle({ path: { name }, body }))}
+            saveName="Save"
+            file={file}
+            onFile={(path) => change({ file: path })}
+            onSaved={onSaved}
+          />
         );
       }}
     </Loaded>

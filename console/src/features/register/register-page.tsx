@@ -1,15 +1,15 @@
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CustomToolView } from '../../lib/api.js';
-import { FilterSelect } from '../../ui/filters.js';
-import { Page, Row, Stack } from '../../ui/layout.js';
+import { Workspace } from '../../ui/layout.js';
+import { Modes } from '../../ui/modes.js';
 import { useDone } from '../../ui/toasts.js';
 import { FromTemplate } from './from-template.js';
 import { ToolEditor } from './tool-editor.js';
 
 const route = getRouteApi('/shell/tools/new');
 
-const names = { path: 'a program', template: 'a template', mcp: 'an MCP server', json: 'tool.json' } as const;
+const names = { path: 'Program', template: 'Template', mcp: 'MCP server', json: 'tool.json' } as const;
 
 /** Registers a tool from a template, a program, an MCP server or a tool.json. */
 export function RegisterPage(): ReactNode {
@@ -22,33 +22,33 @@ export function RegisterPage(): ReactNode {
     void navigate({ to, params: { name } });
   };
   return (
-    <Page name="Register a tool">
-      <Stack>
-        <Row>
-          <FilterSelect
-            label="From"
-            none={names.path}
-            names={names}
-            options={['template', 'mcp', 'json']}
-            value={from === 'path' ? undefined : from}
-            onChange={(chosen) => void navigate({ search: { from: chosen }, replace: true })}
-          />
-        </Row>
-        {from === 'template' ? (
-          <FromTemplate onSaved={onSaved} />
-        ) : (
-          <ToolEditor
-            key={from === 'mcp' ? 'mcp' : 'program'}
-            mode={from}
-            isKnown={false}
-            initial={from === 'mcp' ? { protocol: 'mcp' } : {}}
-            save={{ method: 'POST', path: '/api/v1/custom-tools' }}
-            trialPath="/api/v1/custom-tools/try"
-            saveName="Save"
-            onSaved={onSaved}
-          />
-        )}
-      </Stack>
-    </Page>
+    <Workspace
+      name="Register a tool"
+      actions={
+        <Modes
+          label="From"
+          names={names}
+          value={from}
+          onChange={(chosen) =>
+            void navigate({ search: { from: chosen === 'path' ? undefined : chosen }, replace: true })
+          }
+        />
+      }
+    >
+      {from === 'template' ? (
+        <FromTemplate onSaved={onSaved} />
+      ) : (
+        <ToolEditor
+          key={from === 'mcp' ? 'mcp' : 'program'}
+          mode={from}
+          isKnown={false}
+          initial={from === 'mcp' ? { protocol: 'mcp' } : {}}
+          save={{ method: 'POST', path: '/api/v1/custom-tools' }}
+          trialPath="/api/v1/custom-tools/try"
+          saveName="Save"
+          onSaved={onSaved}
+        />
+      )}
+    </Workspace>
   );
 }

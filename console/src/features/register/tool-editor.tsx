@@ -36,7 +36,6 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
   const tool: Partial<CustomToolCreate> | undefined = jsonObjectOf(text);
   return (
     <Workbench
-      title="Settings"
       isReady={tool !== undefined}
       attempt={(call) => ({ path: trialPath, body: withCall(text, tool?.name ?? '', call) })}
       save={() => sendExactly<CustomToolView>({ ...save, body: text })}
@@ -49,14 +48,15 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
         <>
           {isChanged && <Button onClick={forget}>Start over</Button>}
           <CopyAs
-            label="Copy trying as …"
-            forms={formsOf(() => ({ method: 'POST', path: trialPath, body: text }))}
+            forms={{
+              ...formsOf(() => ({ ...save, body: text })),
+              'curl, dry run': () => formsOf(() => ({ method: 'POST', path: trialPath, body: text })).curl(),
+            }}
           />
-          <CopyAs label="Copy saving as …" forms={formsOf(() => ({ ...save, body: text }))} />
         </>
       }
     >
-      {(problems) =>
+      {(problem) =>
         mode === 'json' || !tool ? (
           <FileDrop label="Open a tool.json" onText={setText}>
             <CodeEditor label="Settings as JSON" value={text} onChange={setText} />
@@ -66,7 +66,7 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
             tool={tool}
             isServer={mode === 'mcp'}
             isKnown={isKnown}
-            problems={problems}
+            problems={problem?.fields ?? []}
             onChange={(changes) => setText(JSON.stringify({ ...tool, ...changes }, null, 2))}
           />
         )

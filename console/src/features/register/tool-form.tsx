@@ -31,7 +31,9 @@ const fields = [
 
 /** The settings that most tools need; all others are members of the JSON. */
 export function ToolForm({ tool, onChange, problems, isServer, isKnown }: ToolFormProps): ReactNode {
-  const wrong = (...names: string[]): string | undefined => wrongOf(problems, ...names);
+  // Beside the form stands all of it, with what the program wrote.
+  const wrong = (...names: string[]): string | undefined =>
+    wrongOf(problems, ...names)?.split('; its stderr')[0];
   return (
     <Stack>
       {!isKnown && (

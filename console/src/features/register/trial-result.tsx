@@ -1,107 +1,140 @@
 import { type ReactNode, useState } from 'react';
-import type { LogEntryView, McpListedToolView, OutcomeView, TrialView } from '../../lib/api.js';
+import type { ApiError, McpListedToolView, TrialView } from '../../lib/api.js';
+import { useDraft } from '../../lib/drafts.js';
 import { counted } from '../../lib/format.js';
 import { tierText } from '../../lib/tiers.js';
-import { CallPanel } from '../../ui/call-panel.js';
-import { Button } from '../../ui/controls.js';
-import { Card, Facts, Note, Stack } from '../../ui/layout.js';
-import { LogLines } from '../../ui/log-lines.js';
+import { RunButton, Runs } from '../../ui/bench.js';
+import { Button, Tag } from '../../ui/controls.js';
+import { InputEditor } from '../../ui/input-editor.js';
+import { Facts, Note, Row, Stack } from '../../ui/layout.js';
+import { RunResult } from '../../ui/run-result.js';
 import { Empty } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
-import type { TrialCall } from './trial.js';
+import css from './register.module.css';
+import type { Trial } from './use-trial.js';
 
-interface TrialResultProps {
-  readonly trial: TrialView | undefined;
-  readonly log: readonly LogEntryView[];
-  readonly run: (call: TrialCall, signal: AbortSignal) => Promise<OutcomeView>;
+interface TrialResultProps extends Trial {
+  /** Why it was refused when it was tried or saved. */
+  readonly failure: ApiError | undefined;
 }
 
-/** A trial's result: the executable's handshake, its sandbox, a call of it, and its log. */
-export const TrialResult = ({ trial, log, run }: TrialResultProps): ReactNode => (
-  <Stack>
-    {trial && <Started trial={trial} />}
-    {trial && !isServer(trial) && (
-      <CallPanel draft="trial" schema={trial.inputSchema} run={(input, signal) => run({ input }, signal)} />
-    )}
-    {trial && isServer(trial) && <ServerTools tools={trial.handshake.tools} run={run} />}
-    {log.length > 0 && (
-      <Card title="What it wrote" flush>
-        <LogLines label="What it wrote" lines={log} follows />
-      </Card>
-    )}
-  </Stack>
-);
-
-type ServerTrial = TrialView & { readonly handshake: { readonly tools: readonly McpListedToolView[] } };
-
-/** An MCP server answers with its tools. */
-const isServer = (trial: TrialView): trial is ServerTrial => Array.isArray(trial.handshake['tools']);
-
-interface ServerToolsProps extends Pick<TrialResultProps, 'run'> {
-  readonly tools: readonly McpListedToolView[];
-}
-
-/** The tools of an MCP server before it is saved, and a call of one. */
-function ServerTools({ tools, run }: ServerToolsProps): ReactNode {
+/** A dry run: the handshake of what was started, a call of it, and its log. */
+export function TrialResult({ trial, log, call, failure }: TrialResultProps): ReactNode {
   const [chosen, setChosen] = useState<string>();
-  const tool = tools.find(({ name }) => name === chosen);
+  const { data, isPending } = trial;
+  if (trial.isIdle && !failure) return <NotTried />;
+  const tools = data && toolsOf(data);
+  const tool = tools ? tools.find(({ name }) => name === chosen) : data;
   return (
-    <>
-      <Card title={`It offers ${counted(tools.length, 'tool')}`} flush>
-        {tools.length === 0 ? (
-          <Empty title="No tool" />
-        ) : (
-          <Table
-            label="Tools of the server"
-            rows={tools}
-            keyOf={({ name }) => name}
-            isSelected={({ name }) => name === chosen}
-            columns={[
-              { name: 'Tool', isMono: true, cell: ({ name }) => name },
-              { name: 'Description', cell: ({ description }) => description },
-              {
-                name: 'Call',
-                cell: ({ name }) => (
-                  <Button small aria-pressed={name === chosen} onClick={() => setChosen(name)}>
-                    Call
-                  </Button>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Card>
-      {tool && (
-        <CallPanel
-          key={tool.name}
-          draft={`trial ${tool.name}`}
-          schema={tool.inputSchema}
-          run={(input, signal) => run({ input, tool: tool.name }, signal)}
+    <div className={css.trial}>
+      {tools && <ServerTools tools={tools} chosen={chosen} onChoose={setChosen} />}
+      {tool && <Call key={chosen} tool={tools && chosen} schema={tool.inputSchema} call={call} />}
+      <div className={css.result}>
+        <RunResult
+          now={call.now}
+          before={call.before}
+          isPending={isPending || call.isPending}
+          failure={failure ?? call.failure}
+          logs={log}
+          isRecorded={false}
+          idle={data && <Started trial={data} />}
         />
-      )}
-    </>
+      </div>
+    </div>
   );
 }
+
+const NotTried = (): ReactNode => (
+  <Empty title="Run a dry run to see the result">
+    <p>
+      Try starts the program in its sandbox, reads its name and input schema, and shows what it writes.
+      Nothing is stored.
+    </p>
+  </Empty>
+);
+
+/** The tools of an MCP server; undefined for a tool. */
+const toolsOf = ({ handshake }: TrialView): readonly McpListedToolView[] | undefined =>
+  Array.isArray(handshake['tools']) ? (handshake['tools'] as McpListedToolView[]) : undefined;
+
+interface CallProps extends Pick<Trial, 'call'> {
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** Of an MCP server. */
+  readonly tool: string | undefined;
+}
+
+/** A call of what was started. Ctrl Enter in here runs it. */
+function Call({ schema, tool, call }: CallProps): ReactNode {
+  const { text, setText } = useDraft(`trial ${tool ?? ''}`, '{}');
+  const run = { ...call, start: () => call.start({ input: text, tool }) };
+  return (
+    <Runs onRun={run.start}>
+      <section className={css.call} aria-label="Input">
+        <Stack>
+          <InputEditor schema={schema} text={text} onText={setText} problems={call.failure?.fields ?? []} />
+          <Row>
+            <RunButton name="Run" run={run} />
+          </Row>
+        </Stack>
+      </section>
+    </Runs>
+  );
+}
+
+interface ServerToolsProps {
+  readonly tools: readonly McpListedToolView[];
+  readonly chosen: string | undefined;
+  readonly onChoose: (name: string) => void;
+}
+
+/** The tools of an MCP server before it is saved. */
+const ServerTools = ({ tools, chosen, onChoose }: ServerToolsProps): ReactNode => (
+  <section className={css.call} aria-label={`It offers ${counted(tools.length, 'tool')}`}>
+    {tools.length === 0 ? (
+      <Empty title="No tool" />
+    ) : (
+      <Table
+        label="Tools of the server"
+        rows={tools}
+        keyOf={({ name }) => name}
+        isSelected={({ name }) => name === chosen}
+        columns={[
+          { name: 'Tool', isMono: true, cell: ({ name }) => name },
+          { name: 'Description', cell: ({ description }) => description },
+          {
+            name: 'Call',
+            cell: ({ name }) => (
+              <Button small aria-pressed={name === chosen} onClick={() => onChoose(name)}>
+                Call
+              </Button>
+            ),
+          },
+        ]}
+      />
+    )}
+  </section>
+);
 
 const Started = ({ trial }: { readonly trial: TrialView }): ReactNode => {
   const { description, version, differences, effectiveSandbox } = trial;
   return (
-    <Card title="It starts and answers">
-      <Stack tight>
-        <Facts
-          facts={[
-            ['Description', description],
-            ['Version', version],
-            ['Held by', tierText(effectiveSandbox.tier)],
-            ['Not enforced here', effectiveSandbox.notEnforced.join(', ')],
-          ]}
-        />
-        {differences.map((difference) => (
-          <Note key={difference} tone="warn">
-            {difference}
-          </Note>
-        ))}
-      </Stack>
-    </Card>
+    <div className={css.started}>
+      <Row>
+        <h2>It starts and answers</h2>
+        <Tag>{version}</Tag>
+      </Row>
+      <Facts
+        facts={[
+          ['Description', description],
+          ['Sandbox', tierText(effectiveSandbox.tier)],
+          ['Not enforced here', effectiveSandbox.notEnforced.join(', ')],
+        ]}
+      />
+      {differences.map((difference) => (
+        <Note key={difference} tone="warn">
+          {difference}
+        </Note>
+      ))}
+    </div>
   );
 };

@@ -1,18 +1,22 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { NeedsScope } from '../../app/needs-scope.js';
-import { asApiError, type ExecutionView, type PayloadView, type ReplayView } from '../../lib/api.js';
+import type { ExecutionView, PayloadView, ReplayView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import type { Act } from '../../lib/act.js';
 import { customToolsQuery, executionQuery, payloadQuery, toolQuery } from '../../lib/queries.js';
-import { Button, buttonLook, TextField } from '../../ui/controls.js';
+import { useRuns } from '../../lib/use-runs.js';
+import { Bench, RunButton } from '../../ui/bench.js';
+import { Comparison } from '../../ui/comparison.js';
+import { buttonLook } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { InputEditor } from '../../ui/input-editor.js';
-import { Card, Columns, Note, Page, Row, Stack } from '../../ui/layout.js';
-import { Loaded, Loading, Problem } from '../../ui/states.js';
-import { Comparison } from './comparison.js';
+import { Note, Workspace } from '../../ui/layout.js';
+import { RunResult } from '../../ui/run-result.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import css from './replay-page.module.css';
 
 const route = getRouteApi('/shell/executions/$id/replay');
 
@@ -25,8 +29,8 @@ export function ReplayPage(): ReactNode {
   const { id } = route.useParams();
   const execution = useQuery(executionQuery(id));
   return (
-    <Page
-      name="Replay"
+    <Workspace
+      name={execution.data ? `Replay of ${execution.data.toolName}` : 'Replay'}
       about="It really runs, as a trial: it spends no budget and counts neither for grade nor circuit."
       actions={execution.data && <ReplayActions execution={execution.data} />}
     >
@@ -37,7 +41,7 @@ export function ReplayPage(): ReactNode {
       >
         <Loaded query={execution}>{(data) => <WithPayload execution={data} />}</Loaded>
       </NeedsScope>
-    </Page>
+    </Workspace>
   );
 }
 
@@ -73,12 +77,17 @@ function replayOf({ metricId }: ExecutionView, input: string | undefined, revisi
   return { method: 'POST', path, body: `{${members.join(',')}}` };
 }
 
+/** The replay as it ran, with what it is compared to. */
 function useReplay(act: Act) {
   const client = useQueryClient();
-  return useMutation({
-    mutationFn: () => sendExactly<ReplayView>(act),
-    onSuccess: () => client.invalidateQueries({ queryKey: ['executions'] }),
+  const [replay, setReplay] = useState<ReplayView>();
+  const run = useRuns(async (signal) => {
+    const answer = await sendExactly<ReplayView>(act, signal);
+    setReplay(answer);
+    void client.invalidateQueries({ queryKey: ['executions'] });
+    return answer.outcome;
   });
+  return { ...run, replay };
 }
 
 interface ReplayProps {
@@ -88,18 +97,18 @@ interface ReplayProps {
 
 function Replay({ execution, payload }: ReplayProps): ReactNode {
   const { revision } = route.useSearch();
-  const navigate = route.useNavigate();
   const tool = useQuery(toolQuery(execution.toolName));
   const captured = payload && 'input' in payload ? JSON.stringify(payload.input, null, 2) : undefined;
   const { text, setText } = useDraft(`replay ${execution.metricId}`, captured ?? '{}');
   const isAsCaptured = text === captured && payload?.redacted !== true;
   const act = replayOf(execution, isAsCaptured ? undefined : text, revision);
-  const replay = useReplay(act);
-  const problem = replay.error && asApiError(replay.error);
+  const { replay, ...run } = useReplay(act);
   return (
-    <Columns>
-      <Card title={`Input of ${execution.toolName}`}>
-        <Stack>
+    <Bench
+      name="replay"
+      onRun={run.start}
+      first={
+        <>
           <CaptureNotes payload={payload} />
           <Loaded query={tool}>
             {({ inputSchema }) => (
@@ -107,35 +116,56 @@ function Replay({ execution, payload }: ReplayProps): ReactNode {
                 schema={inputSchema}
                 text={text}
                 onText={setText}
-                problems={problem?.fields ?? []}
+                problems={run.failure?.fields ?? []}
               />
             )}
           </Loaded>
-          <TextField
-            label="Revision"
-            type="number"
-            min={1}
-            value={revision ?? ''}
-            placeholder="as the tool is now"
-            onText={(value) =>
-              void navigate({ search: { revision: value === '' ? undefined : Number(value) }, replace: true })
-            }
-          />
-          <Row>
-            <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate()}>
-              Replay
-            </Button>
-            <CopyAs forms={formsOf(() => act)} />
-          </Row>
-        </Stack>
-      </Card>
-      <div aria-live="polite">
-        {replay.isPending && <Loading lines={3} />}
-        {problem && !replay.isPending && <Problem problem={problem} />}
-        {replay.data && !replay.isPending && <Comparison replay={replay.data} />}
-      </div>
-    </Columns>
+        </>
+      }
+      second={
+        <RunResult
+          {...run}
+          first="diff"
+          diff={replay && <Comparison before={originalOf(replay)} now={replay.outcome} />}
+          idle={<Empty title="Run the replay to compare it with the first time" />}
+        />
+      }
+      bar={
+        <>
+          <RunButton name="Replay" look="primary" run={run} />
+          <RevisionField value={revision} />
+          <CopyAs forms={formsOf(() => act)} />
+        </>
+      }
+    />
   );
+}
+
+/** The revision that the replay runs on; the address holds it. */
+function RevisionField({ value }: { readonly value: number | undefined }): ReactNode {
+  const navigate = route.useNavigate();
+  return (
+    <label className={css.revision}>
+      Revision
+      <input
+        type="number"
+        min={1}
+        value={value ?? ''}
+        placeholder="current"
+        onChange={({ target: { value: text } }) =>
+          void navigate({ search: { revision: text === '' ? undefined : Number(text) }, replace: true })
+        }
+      />
+    </label>
+  );
+}
+
+/** The first time, for the comparison. */
+function originalOf({ original, payload }: ReplayView) {
+  const { status, executionTimeMs, errorMessage } = original;
+  const result = payload && 'result' in payload ? payload.result : undefined;
+  const isKnown = result !== undefined || status !== 'success';
+  return { status, executionTimeMs, error: errorMessage, result, isKnown };
 }
 
 const CaptureNotes = ({ payload }: { readonly payload: PayloadView | null }): ReactNode => (

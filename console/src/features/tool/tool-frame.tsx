@@ -13,6 +13,7 @@ import { Failed, Loading } from '../../ui/states.js';
 import { StatusBadge } from '../../ui/status-badge.js';
 import { Tabs } from '../../ui/tabs.js';
 import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
+import css from './tool-frame.module.css';
 import { useRegistration } from './use-registration.js';
 
 const route = getRouteApi('/shell/tools/$name');
@@ -43,6 +44,7 @@ export function ToolFrame(): ReactNode {
   const { data: circuit } = useQuery({ ...circuitQuery(name), enabled: isTool });
   const isAt = useMatchRoute();
   const isAtCircuit = Boolean(isAt({ to: '/tools/$name/circuit' }));
+  const isAtBench = Boolean(isAt({ to: '/tools/$name/try' }));
   // A tool that is disabled or cannot start is not callable, and still has its history.
   if (!tool.data && !custom) {
     return (
@@ -59,40 +61,54 @@ export function ToolFrame(): ReactNode {
     );
   }
   return (
-    <Page
-      name={name}
-      title={
-        <>
-          {name}
-          {!isServer && <Badge state={health?.tools[name]?.status ?? 'unknown'} />}
-          {custom && <StatusBadge status={custom.status} />}
-          {circuit && <CircuitBadge state={circuit.state} />}
-          <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
-        </>
-      }
-      about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
-      actions={<Actions name={name} custom={custom} kind={tool.data?.kind} />}
-    >
-      <Tabs label={name}>
-        {(isServer ? serverTabs : [...tabs, ...(custom ? customTabs : [])]).map(({ to, name: title }) => (
-          <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
-            {title}
-          </Link>
-        ))}
-      </Tabs>
-      <Notes>
-        {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
-        {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
-      </Notes>
-      {isServer && tabs.some(({ to }) => isAt({ to })) ? (
-        <Navigate to="/tools/$name/tools" params={{ name }} replace />
-      ) : (
-        <Outlet />
-      )}
-      <ToolActDialog />
-    </Page>
+    <div className={isAtBench ? css.fill : undefined} data-workspace={isAtBench ? '' : undefined}>
+      <Page
+        name={name}
+        title={
+          <>
+            {name}
+            {!isServer && <Badge state={health?.tools[name]?.status ?? 'unknown'} />}
+            {custom && <StatusBadge status={custom.status} />}
+            {circuit && <CircuitBadge state={circuit.state} />}
+            <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
+          </>
+        }
+        about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
+        actions={<Actions name={name} custom={custom} kind={tool.data?.kind} />}
+      >
+        <Screens name={name} isServer={isServer} isCustom={custom !== undefined} />
+        <Notes>
+          {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
+          {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
+        </Notes>
+        <div className={css.outlet}>
+          {isServer && tabs.some(({ to }) => isAt({ to })) ? (
+            <Navigate to="/tools/$name/tools" params={{ name }} replace />
+          ) : (
+            <Outlet />
+          )}
+        </div>
+        <ToolActDialog />
+      </Page>
+    </div>
   );
 }
+
+interface ScreensProps {
+  readonly name: string;
+  readonly isServer: boolean;
+  readonly isCustom: boolean;
+}
+
+const Screens = ({ name, isServer, isCustom }: ScreensProps): ReactNode => (
+  <Tabs label={name}>
+    {(isServer ? serverTabs : [...tabs, ...(isCustom ? customTabs : [])]).map(({ to, name: title }) => (
+      <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
+        {title}
+      </Link>
+    ))}
+  </Tabs>
+);
 
 interface ActionsProps {
   readonly name: string;

@@ -3,15 +3,20 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { callOf } from '../../lib/act.js';
 import type { ToolView } from '../../lib/api.js';
-import { call } from '../../lib/calls.js';
+import { call as send } from '../../lib/calls.js';
+import { useDraft } from '../../lib/drafts.js';
 import { usePermission } from '../../lib/session.js';
 import { toolQuery } from '../../lib/queries.js';
 import { asCommand } from '../../lib/snippets.js';
+import { useLogStream } from '../../lib/use-log-stream.js';
+import { useRuns } from '../../lib/use-runs.js';
+import { Bench, RunButton } from '../../ui/bench.js';
 import { Checkbox } from '../../ui/controls.js';
-import { CallPanel } from '../../ui/call-panel.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
-import { Note, Stack } from '../../ui/layout.js';
-import { Loaded } from '../../ui/states.js';
+import { InputEditor } from '../../ui/input-editor.js';
+import { Note } from '../../ui/layout.js';
+import { RunResult } from '../../ui/run-result.js';
+import { Empty, Loaded } from '../../ui/states.js';
 import { useRegistration } from './use-registration.js';
 
 const route = getRouteApi('/shell/tools/$name/try');
@@ -24,8 +29,10 @@ export function TryTab(): ReactNode {
   const isDisabled = custom?.status === 'inactive';
   const tool = useQuery({ ...toolQuery(name), enabled: isCertain && !isDisabled });
   const mayTest = usePermission('tools:admin') === 'yes' && custom !== undefined;
-  if (isDisabled) return <Call name={name} tool={custom} mayTest={mayTest} />;
-  return <Loaded query={tool}>{(data) => <Call name={name} tool={data} mayTest={mayTest} />}</Loaded>;
+  if (isDisabled) return <Call key={name} name={name} tool={custom} mayTest={mayTest} />;
+  return (
+    <Loaded query={tool}>{(data) => <Call key={name} name={name} tool={data} mayTest={mayTest} />}</Loaded>
+  );
 }
 
 interface CallProps {
@@ -38,36 +45,60 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
   const [counts, setCounts] = useState(false);
   const client = useQueryClient();
   const isTrial = mayTest && !counts;
+  const { text, setText } = useDraft(`call ${name}`, '{}');
+  const log = useLogOfRun(name, mayTest);
+  const call = useRuns(async (signal) => {
+    log.begin();
+    const outcome = await send(callOf(name, text, isTrial), signal);
+    void client.invalidateQueries({ queryKey: ['executions'] });
+    return outcome;
+  });
   return (
-    <Stack>
-      {annotations.destructive && (
-        <Note tone="warn">
-          Nothing says that this tool only reads: it really runs, and may change or delete things.
-        </Note>
-      )}
-      <CallPanel
-        key={name}
-        draft={`call ${name}`}
-        schema={inputSchema}
-        run={async (text, signal) => {
-          const outcome = await call(callOf(name, text, isTrial), signal);
-          void client.invalidateQueries({ queryKey: ['executions'] });
-          return outcome;
-        }}
-        options={(text) => (
-          <>
-            <CopyAs
-              forms={{
-                ...formsOf(() => callOf(name, text, isTrial)),
-                'Command line': () => asCommand(isTrial ? 'tool test' : 'tool call', name, text),
-              }}
-            />
-            {mayTest && (
-              <Checkbox label="Counts for grade and circuit" checked={counts} onChange={setCounts} />
-            )}
-          </>
-        )}
-      />
-    </Stack>
+    <Bench
+      name="try"
+      onRun={call.start}
+      first={
+        <>
+          {annotations.destructive && (
+            <Note tone="warn">
+              Nothing says that this tool only reads: it really runs, and may change or delete things.
+            </Note>
+          )}
+          <InputEditor
+            schema={inputSchema}
+            text={text}
+            onText={setText}
+            problems={call.failure?.fields ?? []}
+          />
+        </>
+      }
+      second={
+        <RunResult
+          {...call}
+          logs={mayTest ? log.lines : undefined}
+          idle={<Empty title="Run the tool to see its result" />}
+        />
+      }
+      bar={
+        <>
+          <RunButton name="Run" look="primary" run={call} />
+          {mayTest && <Checkbox label="Counts for grade and circuit" checked={counts} onChange={setCounts} />}
+          <CopyAs
+            forms={{
+              ...formsOf(() => callOf(name, text, isTrial)),
+              'Command line': () => asCommand(isTrial ? 'tool test' : 'tool call', name, text),
+            }}
+          />
+        </>
+      }
+    />
   );
+}
+
+/** The lines that a tool wrote since its last run began, by the stream of its log. */
+function useLogOfRun(name: string, isAllowed: boolean) {
+  const { lines } = useLogStream(name, isAllowed);
+  const [last, setLast] = useState<string>();
+  const begin = (): void => setLast(lines.at(-1)?.id);
+  return { begin, lines: lines.slice(lines.findLastIndex(({ id }) => id === last) + 1) };
 }
