@@ -5648,7 +5648,7 @@ export type FollowTopicsData = {
     path?: never;
     query: {
         /**
-         * Comma-separated: `events`, `logs:<tool>` for each tool whose log is followed, and `spans` or `spans:<project>` for spans that come in
+         * Comma-separated: `events`, `executions` that ended, `logs:<tool>` for each tool whose log is followed, and `spans` or `spans:<project>` for spans that come in
          */
         topics: Array<string>;
     };

@@ -2,6 +2,9 @@ import { defineConfig } from 'vite';
 
 /** What several screens need and the first one does not; each is one file. */
 const later = {
+  editor:
+    /@codemirror.(?!lang|legacy)|@lezer.(common|highlight|lr)|style-mod|crelt|w3c-keyname|find-cluster-break|console.src.ui.code-mirror/,
+  forms: /@cfworker|console.src.(ui.schema-form|lib.schema-validator)/,
   menus:
     /@floating-ui|@base-ui|console.src.ui.(menu|copy-as|dialog|form-dialog|select|combobox|popover|tooltip)/,
   lists: /@tanstack.(virtual-core|react-virtual)|console.src.ui.log-lines/,

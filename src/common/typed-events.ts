@@ -9,6 +9,10 @@ export class TypedEvents<T> {
 
   constructor(private readonly onListenerError: (error: unknown) => void) {}
 
+  get hasListeners(): boolean {
+    return this.listeners.size > 0;
+  }
+
   /** @returns a function that ends the subscription */
   subscribe(listener: Listener<T>): () => void {
     this.listeners.add(listener);

@@ -59,3 +59,16 @@ export const byKeys = {
     };
   },
 };
+
+/** Chooses from a list that a button opens. */
+export async function choose(page, label, option) {
+  await page.getByRole('combobox', { name: label, exact: true }).click();
+  await page.getByRole('option', { name: option, exact: true }).click();
+}
+
+/** @returns the field of a filter that the bar offers */
+export async function addFilter(page, name) {
+  await page.getByRole('button', { name: 'Add filter' }).click();
+  await page.getByRole('menuitem', { name, exact: true }).click();
+  return page.getByRole('search').getByLabel(name, { exact: true });
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { byKeys, byMouse } from './hands.mjs';
+import { addFilter, byKeys, byMouse } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
@@ -392,30 +392,49 @@ describe('journeys', () => {
   });
 
   it('Back closes a peek and takes a filter away, in one step however much was typed or looked at', async () => {
-    for (let index = 0; index < 2; index += 1) await lab.call('word_count', { text: `call ${index}` });
+    for (let index = 0; index < 2; index += 1) await lab.call('word_count', { text: '' });
     const visitor = await lab.visit();
     const { page } = visitor;
     const at = (query) => until(() => new URL(page.url()).search === query, `the address ${query}`);
     await visitor.open('/tools');
     await page.getByRole('link', { name: 'Executions' }).click();
-    for (const text of ['word', 'word_count']) {
-      await page.getByLabel('Tool', { exact: true }).fill(text);
-      await at(`?tool=${text}`);
+    const errors = await addFilter(page, 'Error');
+    for (const text of ['tool', 'tool_crashed']) {
+      await errors.fill(text);
+      await at(`?errorType=${text}`);
     }
     await page
       .getByRole('row', { name: /word_count/ })
       .first()
       .waitFor();
-    await page.getByLabel('Tool', { exact: true }).blur();
+    await errors.blur();
     for (const key of ['j', 'j']) await page.keyboard.press(key);
     await page.getByRole('complementary', { name: 'Execution' }).waitFor();
     await page.goBack();
-    await at('?tool=word_count');
+    await at('?errorType=tool_crashed');
     await page.goBack();
     await at('');
-    assert.equal(await page.getByLabel('Tool', { exact: true }).inputValue(), '');
+    assert.equal(await errors.inputValue(), '');
     await page.goBack();
     await page.waitForURL('**/console/tools');
+    await visitor.context.close();
+  });
+
+  it('executions that end while the list is read are counted, and shown when that is asked for', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    const rows = page.getByRole('table', { name: 'Executions' }).getByRole('row');
+    await visitor.open('/executions?status=error&since=1h');
+    await rows.nth(1).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const before = await rows.count();
+    for (const text of ['', 'two words']) await lab.call('word_count', { text });
+    const offer = page.getByRole('button', { name: '1 new' });
+    await offer.waitFor();
+    assert.equal(await rows.count(), before);
+    await offer.click();
+    await until(async () => (await rows.count()) === before + 1, 'the new row');
+    await offer.waitFor({ state: 'detached' });
     await visitor.context.close();
   });
 
@@ -484,9 +503,12 @@ describe('journeys', () => {
     const rows = () => table.getByRole('row').allInnerTexts();
     await table.getByRole('row', { name: /admin Disable custom tool custom-tools\/audited/ }).waitFor();
     assert.equal((await rows()).length, 3);
-    await page.getByLabel('What').selectOption('Disable custom tool');
+    await (await addFilter(page, 'Action')).click();
+    await page.getByRole('option', { name: 'Disable custom tool' }).click();
     await until(async () => (await rows()).length === 2, 'the one entry');
+    await page.getByRole('button', { name: 'Period: Any time' }).click();
     await page.getByLabel('Until').fill('2020-01-01T00:00:00');
+    await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByText('No entries match these filters').waitFor();
     const address = new URL(page.url()).searchParams;
     assert.deepEqual(
@@ -495,7 +517,7 @@ describe('journeys', () => {
     );
     await visitor.open('/settings/audit?who=nobody');
     await page.getByText('No entries match these filters').waitFor();
-    await page.getByLabel('Who').selectOption('any');
+    await page.getByRole('button', { name: 'Remove the filter Who' }).click();
     await table.waitFor();
     await visitor.context.close();
   });

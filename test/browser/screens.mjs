@@ -65,7 +65,7 @@ export const screens = (execution) => [
   { path: '/executions/absent/replay', full: 'Try again' },
   {
     path: '/investigations',
-    full: 'Least is left of',
+    full: 'Resets',
     fresh: 'No investigation has called a tool yet',
     refused: 'Your key may not see this',
   },

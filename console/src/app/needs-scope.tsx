@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
-import { type Scope, usePermission } from '../lib/session.js';
+import type { Scope } from '../lib/scopes.js';
+import { usePermission } from '../lib/session.js';
 import { Button } from '../ui/controls.js';
 import { Empty } from '../ui/states.js';
 import { useAct } from './sign-in-gate.js';

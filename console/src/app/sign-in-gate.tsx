@@ -10,7 +10,8 @@ import {
   useState,
 } from 'react';
 import { ApiError } from '../lib/api.js';
-import { type Scope, sessionQuery, usePermission } from '../lib/session.js';
+import type { Scope } from '../lib/scopes.js';
+import { sessionQuery, usePermission } from '../lib/session.js';
 
 const SignInDialog = lazy(() =>
   import('./sign-in-dialog.js').then(({ SignInDialog: it }) => ({ default: it })),

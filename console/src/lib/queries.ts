@@ -21,6 +21,7 @@ import {
   listInvestigations,
   listOpenCircuits,
   listMcpTools,
+  listRecordedTools,
   listShownPlaybooks,
   listTools,
   orNull,
@@ -166,6 +167,12 @@ export const newestExecutionsQuery = (query: { readonly tool?: string; readonly 
     queryFn: async ({ signal }) => (await ask(listExecutions({ query, signal }))).data,
     refetchInterval: 10_000,
   });
+
+/** Names of the tools that have executions. */
+export const recordedToolsQuery = queryOptions({
+  queryKey: ['executions', 'tools'],
+  queryFn: async ({ signal }) => (await ask(listRecordedTools({ signal }))).data,
+});
 
 /** The captured payload of an execution; null if none was captured, or its time is over. For the scope `tools:admin`. */
 export const payloadQuery = (id: string) =>

@@ -1,4 +1,6 @@
-import type { Scope } from './session.js';
+import type { SessionView } from '../../../client/index.js';
+
+export type Scope = SessionView['scopes'][number];
 
 /** Each scope in plain words, from the narrowest to the widest. */
 export const scopeTexts: Readonly<Record<Scope, string>> = {

@@ -1,4 +1,4 @@
-import type { Scope } from './session.js';
+import type { Scope } from './scopes.js';
 
 /** What a route says about itself, for the breadcrumb and for whoever lists the screens. */
 export interface RouteFacts {

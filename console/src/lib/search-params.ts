@@ -3,7 +3,7 @@
  * know is left out, and so is what has no value.
  */
 export type Search = Readonly<Record<string, unknown>>;
-type Reader<T> = (raw: unknown) => T | undefined;
+export type Reader<T> = (raw: unknown) => T | undefined;
 type Readers = Readonly<Record<string, Reader<unknown>>>;
 type SearchOf<R extends Readers> = { [K in keyof R]?: NonNullable<ReturnType<R[K]>> | undefined };
 

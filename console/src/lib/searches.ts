@@ -1,9 +1,14 @@
-import { count, flag, moment, oneOf, searchParams, share, text } from './search-params.js';
+import { count, flag, moment, oneOf, type Reader, searchParams, share, text } from './search-params.js';
+import { backs } from './time-range.js';
 import { toolActIds } from './tool-acts.js';
 
 /*
  * The state that each screen keeps behind the `?` of its address. Defaults are left out.
  */
+
+const back = oneOf(...backs);
+/** The start of a range: a moment, or a time back from now. */
+const start: Reader<string> = (raw) => back(raw) ?? moment(raw);
 
 export const toolsSearch = searchParams({
   q: text,
@@ -11,7 +16,7 @@ export const toolsSearch = searchParams({
   grade: oneOf('healthy', 'degraded', 'unhealthy', 'unknown'),
   circuit: oneOf('open', 'half_open', 'closed'),
   status: oneOf('active', 'inactive', 'error'),
-  sort: oneOf('calls', 'success', 'latency', 'used'),
+  sort: text,
 });
 
 export const executionsSearch = searchParams({
@@ -23,8 +28,8 @@ export const executionsSearch = searchParams({
   user: text,
   session: text,
   request: text,
-  since: text,
-  until: text,
+  since: start,
+  until: moment,
   slowMs: count,
   /** The execution that is looked at beside the list. */
   exec: text,
@@ -39,7 +44,7 @@ export const eventTypes = [
 export const eventsSearch = searchParams({
   tool: text,
   type: oneOf(...eventTypes),
-  since: moment,
+  since: start,
   until: moment,
 });
 
@@ -56,11 +61,11 @@ export const auditSearch = searchParams({
   who: text,
   what: text,
   target: text,
-  since: moment,
+  since: start,
   until: moment,
 });
 
-export const investigationsSearch = searchParams({ q: text, spent: flag });
+export const investigationsSearch = searchParams({ q: text, spent: flag, sort: text });
 
 /** Hours back from now. */
 export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });

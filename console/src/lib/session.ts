@@ -1,9 +1,8 @@
 import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
 import { ApiError, ask, getSession, type SessionView, signIn, signOut } from './api.js';
 import { forgetDrafts } from './drafts.js';
+import type { Scope } from './scopes.js';
 import { askOtherTabs, csrfToken, endInOtherTabs, listenToOtherTabs } from './csrf-token.js';
-
-export type Scope = SessionView['scopes'][number];
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],

@@ -3,19 +3,35 @@ import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration } from '../lib/format.js';
 import { Badge, Tag } from './controls.js';
+import css from './controls.module.css';
 import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
-/** Status of an execution, with its failure type if that adds information. */
-export const Ended = ({ execution }: { readonly execution: ExecutionView }): ReactNode => (
+const marks = ({ isTest, semanticFailure }: ExecutionView): ReactNode => (
   <>
-    <Badge state={execution.status} /> {execution.isTest && <Tag>test</Tag>}{' '}
-    {execution.semanticFailure !== null && <Tag>useless</Tag>}
+    {isTest && <Tag>test</Tag>} {semanticFailure !== null && <Tag>useless</Tag>}
   </>
 );
 
-const when: Column<ExecutionView> = {
-  name: 'When',
+/** Status of an execution, with its marks. */
+export const Ended = ({ execution }: { readonly execution: ExecutionView }): ReactNode => (
+  <>
+    <Badge state={execution.status} /> {marks(execution)}
+  </>
+);
+
+/** The same in a list: a success is a dot, so that failures stand out. */
+const Status = (execution: ExecutionView): ReactNode =>
+  execution.status === 'success' ? (
+    <>
+      <span className={css.dot} role="img" aria-label="success" title="success" /> {marks(execution)}
+    </>
+  ) : (
+    <Ended execution={execution} />
+  );
+
+const time: Column<ExecutionView> = {
+  name: 'Time',
   width: 92,
   cell: ({ recordedAt, metricId }) => (
     <Link to="/executions/$id" params={{ id: metricId }}>
@@ -24,74 +40,68 @@ const when: Column<ExecutionView> = {
   ),
 };
 const tool: Column<ExecutionView> = {
-  ...{ name: 'Tool', cut: true, isMono: true, width: 168 },
+  ...{ name: 'Tool', cut: true, isMono: true, width: 168, card: 'title' },
   cell: ({ toolName }) => <span title={toolName}>{toolName}</span>,
 };
-const ended: Column<ExecutionView> = {
-  name: 'Ended',
-  width: 132,
-  cell: (execution) => <Ended execution={execution} />,
-};
+const status: Column<ExecutionView> = { name: 'Status', width: 104, card: 'state', cell: Status };
 const took: Column<ExecutionView> = {
-  name: 'Took',
+  name: 'Duration',
   isNumber: true,
   cell: ({ executionTimeMs }) => duration(executionTimeMs),
 };
-const why: Column<ExecutionView> = {
-  name: 'Why',
+const error: Column<ExecutionView> = {
+  name: 'Error',
   cut: true,
-  cell: ({ errorType, errorMessage }) => (
-    <span title={errorMessage ?? undefined}>
-      {errorType === null ? '' : `${errorType}: ${errorMessage ?? ''}`}
-    </span>
-  ),
+  cell: ({ errorType, errorMessage }) =>
+    errorType !== null && (
+      <span title={errorMessage ?? undefined}>
+        <span className={css.wrong}>{errorType}</span> {errorMessage}
+      </span>
+    ),
 };
-const forWhom: Column<ExecutionView> = {
-  ...{ name: 'For', cut: true, isMono: true, width: 124, isOptional: true },
+const caller: Column<ExecutionView> = {
+  ...{ name: 'Caller', cut: true, isMono: true, width: 124, isOptional: true },
   cell: ({ investigationId, userId }) => investigationId ?? userId,
 };
 const sizes: Column<ExecutionView> = {
   ...{ name: 'In / out', isNumber: true, width: 132, isOptional: true },
   cell: ({ inputSize, outputSize }) => `${bytes(inputSize)} / ${bytes(outputSize)}`,
 };
-
 const input: Column<ExecutionView> = {
   ...{ name: 'Input', cut: true, isOptional: true },
   cell: ({ inputPreview }) => <code title={inputPreview}>{inputPreview}</code>,
 };
 
-const executionColumns = [when, tool, ended, took, why, forWhom, sizes];
+const all = { time, tool, status, took, error, caller, sizes } as const;
 
-/** With their inputs in place of the sizes, where tools captured some and the caller may see them. */
-export const columnsOf = (rows: readonly ExecutionView[]): readonly Column<ExecutionView>[] =>
-  rows.some(({ inputPreview }) => inputPreview !== undefined)
-    ? executionColumns.toSpliced(2, 0, input).filter((column) => column !== sizes)
-    : executionColumns;
+/**
+ * The columns of executions: with their inputs in place of the sizes, where tools captured some and the caller may see
+ * them.
+ */
+export function columnsOf(
+  rows: readonly ExecutionView[],
+  without: readonly (keyof typeof all)[] = [],
+): readonly Column<ExecutionView>[] {
+  const hasInputs = rows.some(({ inputPreview }) => inputPreview !== undefined);
+  const left = new Set([...without, ...(hasInputs ? ['sizes'] : [])]);
+  const columns = Object.entries(all).flatMap(([name, column]) => (left.has(name) ? [] : [column]));
+  return hasInputs ? columns.toSpliced(columns.indexOf(status), 0, input) : columns;
+}
 
-const shortColumns = [when, { ...tool, width: undefined }, ended, took];
+export const executionKey = ({ metricId }: ExecutionView): string => metricId;
 
 interface ExecutionTableProps {
   readonly label: string;
   readonly rows: readonly ExecutionView[];
-  /** Without the columns that need the width of a page. */
-  readonly short?: boolean;
   /** The tool goes without saying. */
   readonly ofOneTool?: boolean;
 }
 
-export function ExecutionTable({
-  label,
-  rows,
-  short = false,
-  ofOneTool = false,
-}: ExecutionTableProps): ReactNode {
-  const columns = short ? shortColumns : columnsOf(rows);
-  return (
-    <Table
-      label={label}
-      rows={rows}
-      columns={ofOneTool ? columns.filter((each) => each !== tool) : columns}
-      keyOf={({ metricId }) => metricId}
-    />
-  );
-}
+export const ExecutionTable = ({ label, rows, ofOneTool = false }: ExecutionTableProps): ReactNode => (
+  <Table
+    label={label}
+    rows={rows}
+    columns={columnsOf(rows, ofOneTool ? ['tool'] : [])}
+    keyOf={executionKey}
+  />
+);

@@ -1,34 +1,156 @@
-import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
-import { localTime, utcTime } from '../lib/local-time.js';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useEffectEvent, useId, useRef, useState } from 'react';
+import { recordedToolsQuery } from '../lib/queries.js';
+import type { TimeRange } from '../lib/time-range.js';
+import { useChange } from '../lib/use-change.js';
+import { Combobox } from './combobox.js';
 import css from './filters.module.css';
+import { Icon } from './icons.js';
+import { Menu } from './menu.js';
+import { RangePicker } from './period.js';
+import { Select } from './select.js';
 
-export const FilterBar = ({ label, children }: { label: string; children: ReactNode }): ReactNode => (
-  <search aria-label={label} className={css.bar}>
-    {children}
-  </search>
-);
-
-interface FilterTextProps {
+interface Field {
+  /** Its name in the address. */
+  readonly key: string;
   readonly label: string;
+}
+interface Choice extends Field {
+  readonly options: readonly string[];
+  readonly names?: Readonly<Record<string, string>>;
+}
+/** A filter that can be added: a choice, the name of a tool, a number, or a text. */
+export type Filter = Choice | (Field & { readonly of: 'tools' | 'numbers' | 'texts' });
+
+interface FilterBarProps {
+  readonly label: string;
+  /** The state in the address. */
+  readonly search?: object;
+  /** The text field that is always there. */
+  readonly text?: Field & { readonly placeholder?: string; readonly wide?: boolean };
+  readonly filters?: readonly Filter[];
+  /** The list has times: `since` and `until` in the address. */
+  readonly range?: TimeRange;
+  readonly children?: ReactNode;
+}
+
+const valueOf = (search: object, key: string): string | undefined => {
+  const value: unknown = Object.entries(search).find(([name]) => name === key)?.[1];
+  const isSet = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  return isSet ? value.toString() : undefined;
+};
+
+/** The filters of a list in one line: a search, a chip for each filter that is set, and the period at the right. */
+export function FilterBar(props: FilterBarProps): ReactNode {
+  const { label, search = {}, text, filters = [], range, children } = props;
+  const change = useChange<Readonly<Record<string, string | undefined>>>();
+  /** Filters that were added and have no value yet. */
+  const [added, setAdded] = useState<readonly string[]>([]);
+  const newest = useRef('');
+  const id = useId();
+  const isShown = ({ key }: Filter): boolean => added.includes(key) || valueOf(search, key) !== undefined;
+  const add = (key: string): void => {
+    newest.current = key;
+    setAdded((before) => [...before, key]);
+  };
+  const remove = (key: string): void => {
+    setAdded((before) => before.filter((each) => each !== key));
+    if (valueOf(search, key) !== undefined) change({ [key]: undefined });
+  };
+  const missing = filters.filter((filter) => !isShown(filter));
+  return (
+    <search aria-label={label} className={css.bar}>
+      {text && (
+        <FilterText
+          {...text}
+          value={valueOf(search, text.key)}
+          onChange={(value) => change({ [text.key]: value })}
+        />
+      )}
+      {filters.filter(isShown).map((filter) => (
+        <span key={filter.key} className={css.chip}>
+          <Control
+            filter={filter}
+            id={`${id}${filter.key}`}
+            value={valueOf(search, filter.key)}
+            onChange={(value) => change({ [filter.key]: value })}
+          />
+          <button
+            type="button"
+            aria-label={`Remove the filter ${filter.label}`}
+            onClick={() => remove(filter.key)}
+          >
+            <Icon name="close" />
+          </button>
+        </span>
+      ))}
+      {missing.length > 0 && (
+        <Menu
+          label="Add filter"
+          items={missing.map(({ key, label: name }) => ({ name, onClick: () => add(key) }))}
+          focusAfter={() => document.getElementById(`${id}${newest.current}`)}
+        />
+      )}
+      {children}
+      {range && (
+        <span className={css.right}>
+          <RangePicker {...range} />
+        </span>
+      )}
+    </search>
+  );
+}
+
+interface ControlProps {
+  readonly filter: Filter;
+  readonly id: string;
   readonly value: string | undefined;
   readonly onChange: (value: string | undefined) => void;
-  readonly placeholder?: string;
-  /** With its part of the room that there is; the first of the bar takes the most. */
-  readonly wide?: boolean;
-  /** The value that comes back when a text took effect; absent: the same text. */
-  readonly meaning?: (text: string) => string;
+}
+
+function Control({ filter, ...rest }: ControlProps): ReactNode {
+  const { label } = filter;
+  if ('options' in filter)
+    return <Select {...rest} label={label} options={filter.options} names={filter.names} />;
+  return (
+    <>
+      <label htmlFor={rest.id}>{label}</label>
+      {filter.of === 'tools' ? (
+        <ToolControl label={label} {...rest} />
+      ) : (
+        <TypedInput {...rest} label={label} isNumber={filter.of === 'numbers'} />
+      )}
+    </>
+  );
+}
+
+/** Tools that have executions. */
+function ToolControl(props: Omit<ControlProps, 'filter'> & { readonly label: string }): ReactNode {
+  const { data: options = [] } = useQuery(recordedToolsQuery);
+  return (
+    <Combobox {...props} className={css.input} options={options} nothing="No tool of this name was called" />
+  );
+}
+
+interface TypedInputProps {
+  readonly label: string;
+  readonly id?: string;
+  readonly value: string | undefined;
+  readonly isNumber?: boolean;
+  readonly placeholder?: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
 }
 
 const typingMs = 200;
 
 /** Takes effect when the typing pauses. */
-export function FilterText(props: FilterTextProps): ReactNode {
-  const { label, value = '', placeholder, wide = false, meaning = (text) => text } = props;
+function TypedInput({ label, id, value = '', isNumber = false, ...props }: TypedInputProps): ReactNode {
   const [typed, setTyped] = useState(value);
   const sent = useRef(value);
   const send = useEffectEvent(() => {
-    sent.current = meaning(typed);
-    props.onChange(typed === '' ? undefined : typed);
+    const isNone = typed === '' || (isNumber && !/^\d+(\.\d+)?$/.test(typed));
+    sent.current = isNone ? '' : typed;
+    props.onChange(isNone ? undefined : typed);
   });
   useEffect(() => {
     // Its own text that comes back is no news: more may be typed by then.
@@ -41,86 +163,45 @@ export function FilterText(props: FilterTextProps): ReactNode {
     return () => clearTimeout(timer);
   }, [typed, value]);
   return (
-    <label className={`${css.filter} ${wide ? css.wide : ''}`}>
-      {label}
-      <input
-        type="search"
-        placeholder={placeholder}
-        value={typed}
-        onChange={({ target }) => setTyped(target.value)}
-      />
-    </label>
+    <input
+      id={id}
+      type="search"
+      className={css.input}
+      aria-label={label}
+      inputMode={isNumber ? 'decimal' : undefined}
+      placeholder={props.placeholder}
+      value={typed}
+      onChange={({ target }) => setTyped(target.value)}
+    />
   );
 }
 
-interface FilterNumberProps extends Pick<FilterTextProps, 'label' | 'placeholder'> {
-  readonly value: number | undefined;
-  readonly onChange: (value: number | undefined) => void;
+interface FilterTextProps extends Omit<TypedInputProps, 'id'> {
+  /** Takes the room that there is. */
+  readonly wide?: boolean;
 }
 
-/** A number as it is typed; what is none is no filter. */
-export const FilterNumber = ({ value, onChange, ...rest }: FilterNumberProps): ReactNode => (
-  <FilterText
-    {...rest}
-    value={value?.toString()}
-    meaning={(text) => numberIn(text)?.toString() ?? ''}
-    onChange={(text) => onChange(numberIn(text))}
-  />
+/** A search field; its label stands in it. */
+export const FilterText = ({ wide = false, placeholder, ...rest }: FilterTextProps): ReactNode => (
+  <span className={`${css.text} ${wide ? css.wide : ''}`}>
+    <Icon name="search" />
+    <TypedInput {...rest} placeholder={placeholder ?? rest.label} />
+  </span>
 );
-
-const numberIn = (text = ''): number | undefined =>
-  text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
 
 interface FilterSelectProps<T extends string> {
   readonly label: string;
   readonly value: T | undefined;
   readonly options: readonly T[];
   /** Their names where they are not read as they are. */
-  readonly names?: Readonly<Record<T, string>>;
+  readonly names?: Readonly<Partial<Record<T, string>>>;
   /** The label of no choice. */
   readonly none?: string;
   readonly onChange: (value: T | undefined) => void;
 }
 
-export function FilterSelect<T extends string>(props: FilterSelectProps<T>): ReactNode {
-  const { label, value, options, names, none = 'any', onChange } = props;
-  return (
-    <label className={css.filter}>
-      {label}
-      <select
-        value={value ?? ''}
-        onChange={({ target }) => onChange(options.find((option) => option === target.value))}
-      >
-        <option value="">{none}</option>
-        {options.map((option) => (
-          <option key={option} value={option}>
-            {names?.[option] ?? option}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-interface FilterTimeProps {
-  readonly label: string;
-  /** ISO 8601. */
-  readonly value: string | undefined;
-  readonly onChange: (value: string | undefined) => void;
-}
-
-/** A date and time in the browser's time zone. */
-export function FilterTime({ label, value, onChange }: FilterTimeProps): ReactNode {
-  return (
-    <label className={css.filter}>
-      {label}
-      <input
-        type="datetime-local"
-        step={1}
-        className={css.time}
-        value={localTime(value)}
-        onChange={({ target }) => onChange(target.value === '' ? undefined : utcTime(target.value))}
-      />
-    </label>
-  );
-}
+/** A choice that is always shown. */
+export const FilterSelect = <T extends string>({
+  none = 'any',
+  ...rest
+}: FilterSelectProps<T>): ReactNode => <Select {...rest} none={none} />;

@@ -15,6 +15,10 @@ const paths = {
   session: 'M14 4h5v16h-5M4 12h11M11 8l4 4-4 4',
   more: 'M5 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1zM12 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1zM19 11.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1z',
   close: 'M6 6l12 12M18 6L6 18',
+  down: 'M6 9l6 6 6-6',
+  plus: 'M12 5v14M5 12h14',
+  check: 'M5 12.5l4.5 4.5L19 7',
+  clock: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3 2',
   keyboard: 'M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
   collapse: 'M4 5h16v14H4zM9 5v14M16 9l-3 3 3 3',
 } as const;

@@ -14,10 +14,12 @@ interface MenuProps {
   /** Absent: three dots, for acts that are rare or dangerous. */
   readonly label?: string | undefined;
   readonly items: readonly MenuItem[];
+  /** The element that has the focus afterwards; absent: the button. */
+  readonly focusAfter?: () => HTMLElement | null;
 }
 
 /** A button that opens a list of acts; dangerous ones belong last. */
-export const Menu = ({ label, items }: MenuProps): ReactNode => (
+export const Menu = ({ label, items, focusAfter }: MenuProps): ReactNode => (
   <Base.Root modal={false}>
     <Base.Trigger
       className={buttonLook(label === undefined ? undefined : 'quiet')}
@@ -27,7 +29,7 @@ export const Menu = ({ label, items }: MenuProps): ReactNode => (
     </Base.Trigger>
     <Base.Portal>
       <Base.Positioner sideOffset={4} align="end" className={css.positioner}>
-        <Base.Popup className={css.popup}>
+        <Base.Popup className={css.popup} finalFocus={focusAfter}>
           {items.map(({ name, isDanger, onClick }) => (
             <Base.Item key={name} className={`${css.item} ${isDanger ? css.danger : ''}`} onClick={onClick}>
               {name}

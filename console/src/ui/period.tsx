@@ -1,30 +1,97 @@
-import type { ReactNode } from 'react';
+import { Popover } from '@base-ui/react/popover';
+import { type ReactNode, useState } from 'react';
+import { localTime, utcTime } from '../lib/local-time.js';
 import type { periodSearch } from '../lib/searches.js';
+import { backName, backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
-import { FilterSelect } from './filters.js';
+import { Button, buttonLook, TextField } from './controls.js';
+import { Icon } from './icons.js';
+import menu from './menu.module.css';
+import css from './period.module.css';
+import { Select } from './select.js';
 
 /** Hours back from now, as they stand in the address; absent: a day. */
 type Period = ReturnType<typeof periodSearch>['period'];
 
 export const hoursOf = (period: Period): number => Number(period ?? '24');
 
-const names = { '1': 'last hour', '24': 'last day', '168': 'last week' } as const;
+/** The same hours as the range of a list. */
+export const sinceOf = (period: Period): string => ({ '1': '1h', '24': '24h', '168': '7d' })[period ?? '24'];
 
-interface PeriodSelectProps {
-  readonly label?: string;
-  readonly period: Period;
-}
+const names = { '1': backName('1h'), '24': backName('24h'), '168': backName('7d') } as const;
 
-export function PeriodSelect({ label = 'Period', period }: PeriodSelectProps): ReactNode {
+/** The period of figures and charts. */
+export function PeriodSelect({ period }: { readonly period: Period }): ReactNode {
   const change = useChange<ReturnType<typeof periodSearch>>();
   return (
-    <FilterSelect
-      label={label}
-      none={names['24']}
+    <Select
+      label="Period"
       names={names}
-      options={['1', '168']}
-      value={period}
-      onChange={(chosen) => change({ period: chosen })}
+      options={['1', '24', '168']}
+      value={period ?? '24'}
+      onChange={(chosen) => change({ period: chosen === '24' ? undefined : chosen })}
     />
+  );
+}
+
+/** The time range of a list: one of the last minutes, hours or days, or from and to. */
+export function RangePicker(range: TimeRange): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const change = useChange<TimeRange>();
+  const choose = (chosen: TimeRange): void => {
+    setOpen(false);
+    change(chosen);
+  };
+  return (
+    <Popover.Root open={isOpen} onOpenChange={setOpen}>
+      <Popover.Trigger className={buttonLook()} aria-label={`Period: ${rangeName(range)}`}>
+        <Icon name="clock" />
+        {rangeName(range)}
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Positioner className={menu.positioner} sideOffset={4} align="end">
+          <Popover.Popup className={`${menu.popup} ${css.popup}`} aria-label="Period">
+            {[undefined, ...backs].map((since) => (
+              <button
+                key={since ?? ''}
+                type="button"
+                className={`${menu.item} ${css.choice}`}
+                aria-pressed={range.since === since && range.until === undefined}
+                onClick={() => choose({ since, until: undefined })}
+              >
+                {rangeName({ since })}
+              </button>
+            ))}
+            <Custom range={range} onChoose={choose} />
+          </Popover.Popup>
+        </Popover.Positioner>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+interface CustomProps {
+  readonly range: TimeRange;
+  readonly onChoose: (range: TimeRange) => void;
+}
+
+/** Both ends in the browser's time zone. */
+function Custom({ range, onChoose }: CustomProps): ReactNode {
+  const [since, setSince] = useState(localTime(sinceMoment(range.since)));
+  const [until, setUntil] = useState(localTime(range.until));
+  const moment = (text: string): string | undefined => (text === '' ? undefined : utcTime(text));
+  const field = { type: 'datetime-local', step: 1 } as const;
+  return (
+    <form
+      className={css.custom}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onChoose({ since: moment(since), until: moment(until) });
+      }}
+    >
+      <TextField {...field} label="Since" value={since} onText={setSince} />
+      <TextField {...field} label="Until" value={until} onText={setUntil} />
+      <Button type="submit">Apply</Button>
+    </form>
   );
 }

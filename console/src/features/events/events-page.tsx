@@ -4,9 +4,10 @@ import { counted, number } from '../../lib/format.js';
 import { useConnection } from '../../lib/live.js';
 import type { Connection } from '../../lib/server-stream.js';
 import { eventTypes, type eventsSearch } from '../../lib/searches.js';
+import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, type Tone } from '../../ui/controls.js';
-import { FilterBar, FilterSelect, FilterText, FilterTime } from '../../ui/filters.js';
+import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -49,7 +50,7 @@ const member = (data: object, name: string): string => {
 };
 
 const columns: readonly Column<Happening>[] = [
-  { name: 'When', width: 92, cell: ({ timestamp }) => <Time at={timestamp} /> },
+  { name: 'Time', width: 92, cell: ({ timestamp }) => <Time at={timestamp} /> },
   {
     name: 'Event',
     width: 150,
@@ -92,7 +93,13 @@ export function EventsPage(): ReactNode {
   return (
     <Page name="Events">
       <Stack>
-        <EventFilters search={search} change={change}>
+        <FilterBar
+          label="Events"
+          search={search}
+          text={{ key: 'tool', label: 'Search tools' }}
+          filters={filters}
+          range={search}
+        >
           <Button
             aria-pressed={search.until !== undefined}
             onClick={() => change({ until: search.until === undefined ? newest : undefined })}
@@ -100,7 +107,7 @@ export function EventsPage(): ReactNode {
             {search.until === undefined ? 'Pause' : `Follow${newer > 0 ? ` (${number(newer)} newer)` : ''}`}
           </Button>
           <Following count={wanted.length} isPaused={search.until !== undefined} />
-        </EventFilters>
+        </FilterBar>
         <Panel>
           <Loaded query={query}>{() => <Events rows={wanted} isFiltered={happenings.length > 0} />}</Loaded>
         </Panel>
@@ -113,32 +120,12 @@ export function EventsPage(): ReactNode {
   );
 }
 
-interface EventFiltersProps {
-  readonly search: Search;
-  readonly change: (changes: Search) => void;
-  readonly children: ReactNode;
-}
-
-const EventFilters = ({ search, change, children }: EventFiltersProps): ReactNode => (
-  <FilterBar label="Events">
-    <FilterText label="Tool" value={search.tool} onChange={(tool) => change({ tool })} />
-    <FilterSelect
-      label="Event"
-      value={search.type}
-      options={eventTypes}
-      names={typeNames}
-      onChange={(type) => change({ type })}
-    />
-    <FilterTime label="Since" value={search.since} onChange={(since) => change({ since })} />
-    <FilterTime label="Until" value={search.until} onChange={(until) => change({ until })} />
-    {children}
-  </FilterBar>
-);
+const filters: readonly Filter[] = [{ key: 'type', label: 'Event', options: eventTypes, names: typeNames }];
 
 const isWanted =
-  ({ tool, type, since, until }: Search) =>
+  ({ tool, type, since, until }: Search, start = sinceMoment(since)) =>
   (event: Happening): boolean =>
-    (since === undefined || event.timestamp >= since) &&
+    (start === undefined || event.timestamp >= start) &&
     (until === undefined || event.timestamp <= until) &&
     // A gap passes all filters, because the missing events may belong to any tool.
     (event.type === 'gap' ||

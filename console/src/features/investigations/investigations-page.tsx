@@ -7,7 +7,7 @@ import { investigationsQuery } from '../../lib/queries.js';
 import type { investigationsSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge } from '../../ui/controls.js';
-import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -19,20 +19,38 @@ const route = getRouteApi('/shell/investigations');
 type Search = ReturnType<typeof investigationsSearch>;
 type Investigation = InvestigationBudgetView;
 
+const keyOf = ({ investigationId }: Investigation): string => investigationId;
+
 const columns: readonly Column<Investigation>[] = [
   {
-    ...{ name: 'Investigation', cut: true, isMono: true },
+    ...{ name: 'Investigation', cut: true, isMono: true, sort: { by: 'id', value: keyOf } },
     cell: ({ investigationId: id }) => (
       <Link to="/investigations/$id" params={{ id }}>
         {id}
       </Link>
     ),
   },
-  { name: 'Budget', width: 150, cell: (investigation) => <BudgetBadge investigation={investigation} /> },
-  { name: 'Calls', isNumber: true, cell: (investigation) => number(sumsOf(investigation).calls) },
-  { name: 'Tools', isNumber: true, cell: ({ tools }) => number(tools.length) },
+  {
+    name: 'Budget',
+    width: 150,
+    card: 'state',
+    cell: (investigation) => <BudgetBadge investigation={investigation} />,
+  },
+  {
+    ...{ name: 'Calls', isNumber: true },
+    sort: { by: 'calls', value: (investigation) => sumsOf(investigation).calls, isDescending: true },
+    cell: (investigation) => number(sumsOf(investigation).calls),
+  },
+  {
+    ...{ name: 'Tools', isNumber: true },
+    sort: { by: 'tools', value: ({ tools }) => tools.length, isDescending: true },
+    cell: ({ tools }) => number(tools.length),
+  },
   { name: 'Least is left of', cut: true, cell: (investigation) => leastLeft(investigation) },
-  { name: 'Whole again', width: 110, cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+  {
+    ...{ name: 'Resets', width: 110, sort: { by: 'resets', value: ({ resetsAt }) => resetsAt } },
+    cell: ({ resetsAt }) => <Time at={resetsAt} />,
+  },
 ];
 
 function BudgetBadge({ investigation }: { readonly investigation: Investigation }): ReactNode {
@@ -46,23 +64,23 @@ function leastLeft(investigation: Investigation): ReactNode {
   return nearest ? `${nearest.tool}: ${leftText(nearest)}` : <Muted>no tool has a limit</Muted>;
 }
 
+const filters: readonly Filter[] = [
+  { key: 'spent', label: 'Budget', options: ['true'], names: { true: 'spent' } },
+];
+
 /** Investigations of agents, and the calls that each has left. */
 export function InvestigationsPage(): ReactNode {
   const search = route.useSearch();
   const investigations = useQuery(investigationsQuery);
-  const change = useChange<Search>();
   return (
     <Page name="Investigations">
       <Stack>
-        <FilterBar label="Investigations">
-          <FilterText label="Id holds" value={search.q} onChange={(q) => change({ q })} />
-          <FilterSelect
-            label="Budget"
-            value={search.spent ? 'spent' : undefined}
-            options={['spent']}
-            onChange={(spent) => change({ spent: spent && true })}
-          />
-        </FilterBar>
+        <FilterBar
+          label="Investigations"
+          search={search}
+          text={{ key: 'q', label: 'Search investigations' }}
+          filters={filters}
+        />
         <Panel>
           <Loaded query={investigations}>{(all) => <Investigations all={all} search={search} />}</Loaded>
         </Panel>
@@ -80,8 +98,9 @@ interface InvestigationsProps {
   readonly search: Search;
 }
 
-function Investigations({ all, search: { q, spent } }: InvestigationsProps): ReactNode {
+function Investigations({ all, search: { q, spent, sort } }: InvestigationsProps): ReactNode {
   const navigate = route.useNavigate();
+  const change = useChange<Search>();
   const rows = all.filter(
     (each) =>
       (q === undefined || each.investigationId.toLowerCase().includes(q.toLowerCase())) &&
@@ -115,7 +134,8 @@ function Investigations({ all, search: { q, spent } }: InvestigationsProps): Rea
       label="Investigations"
       rows={rows}
       columns={columns}
-      keyOf={({ investigationId }) => investigationId}
+      keyOf={keyOf}
+      sort={{ by: sort, change: (by) => change({ sort: by }) }}
       onOpen={({ investigationId: id }) => void navigate({ to: '/investigations/$id', params: { id } })}
     />
   );

@@ -47,7 +47,7 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
       {!isFresh && (
         <>
           <Row>
-            <PeriodSelect label="Charts of the" period={period} />
+            <PeriodSelect period={period} />
           </Row>
           <Suspense fallback={<Loading lines={9} />}>
             <Traffic hours={hoursOf(period)} />
@@ -55,7 +55,7 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
           <Columns>
             <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>
               <Loaded query={recent}>
-                {(data) => <ExecutionTable label="Newest executions" rows={data} short />}
+                {(data) => <ExecutionTable label="Newest executions" rows={data} />}
               </Loaded>
             </Card>
             <Card title="Slowest" flush>

@@ -5,7 +5,7 @@ import type { playbooksSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { buttonLook } from '../../ui/controls.js';
-import { FilterBar, FilterNumber, FilterText } from '../../ui/filters.js';
+import { FilterBar, FilterText } from '../../ui/filters.js';
 import { Note, Page, Stack } from '../../ui/layout.js';
 import { PlaybookList } from './playbook-list.js';
 import { SearchResult } from './search-result.js';
@@ -36,22 +36,24 @@ export function PlaybooksPage(): ReactNode {
           <FilterText
             wide
             label="What the incident shows"
-            placeholder="pod OOMKilled, exit code 137"
+            placeholder="What the incident shows: pod OOMKilled, exit code 137"
             value={search.q}
             onChange={(q) => change({ q, was: undefined })}
           />
           <FilterText
             wide
             label="Labels of the situation"
-            placeholder="environment=production"
+            placeholder="Labels: environment=production"
             value={search.labels}
             onChange={(labels) => change({ labels, was: undefined })}
           />
-          <FilterNumber
-            label="Least confidence"
-            placeholder="0.7"
-            value={search.threshold}
-            onChange={(threshold) => change({ threshold, was: undefined })}
+          <FilterText
+            isNumber
+            label="Min confidence"
+            value={search.threshold?.toString()}
+            onChange={(text) =>
+              change({ threshold: text === undefined ? undefined : Number(text), was: undefined })
+            }
           />
         </FilterBar>
         {wrong !== undefined && (

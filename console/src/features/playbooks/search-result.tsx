@@ -44,7 +44,7 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
   const ranked = candidates.filter(({ removed_by }) => removed_by !== null && removed_by !== 'no_match');
   const keptOut = ranked.filter(({ removed_by }) => removed_by === (search.by ?? removed_by));
   const strangers = candidates.filter(({ removed_by }) => removed_by === 'no_match');
-  const select = (playbook: string | undefined): void => change({ playbook, was: undefined });
+  const select = (playbook?: string): void => change({ playbook, was: undefined });
   const open = (id: string): void => void navigate({ to: '/playbooks/$id', params: { id } });
   useRowKeys({
     ids: [...shown, ...keptOut, ...strangers].map(({ playbook_id }) => playbook_id),
@@ -54,6 +54,7 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
     keyOf: ({ playbook_id }: Candidate) => playbook_id,
     isSelected: ({ playbook_id }: Candidate) => playbook_id === search.playbook,
     onOpen: ({ playbook_id }: Candidate) => select(playbook_id),
+    hasKeys: false,
   };
   const peek = search.playbook !== undefined && (
     <CandidatePeek {...{ search, explanation, id: search.playbook }} onClose={() => select(undefined)} />

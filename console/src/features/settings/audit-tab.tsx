@@ -5,10 +5,10 @@ import { NeedsScope } from '../../app/needs-scope.js';
 import { ask, type AuditEntryView, listAuditEntries } from '../../lib/api.js';
 import { words } from '../../lib/format.js';
 import type { auditSearch } from '../../lib/searches.js';
-import { useChange } from '../../lib/use-change.js';
+import { sinceMoment } from '../../lib/time-range.js';
 import { auditColumns } from '../../ui/acts.js';
 import { Button } from '../../ui/controls.js';
-import { FilterBar, FilterSelect, FilterText, FilterTime } from '../../ui/filters.js';
+import { FilterBar } from '../../ui/filters.js';
 import { Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -42,7 +42,14 @@ function useAudit({ who: userId, what: action, ...rest }: Search) {
     queryKey: ['audit', query],
     queryFn: ({ pageParam, signal }) =>
       ask(
-        listAuditEntries({ query: { ...query, ...(pageParam !== null && { cursor: pageParam }) }, signal }),
+        listAuditEntries({
+          query: {
+            ...query,
+            since: sinceMoment(query.since),
+            ...(pageParam !== null && { cursor: pageParam }),
+          },
+          signal,
+        }),
       ),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,
@@ -54,7 +61,6 @@ const entriesOf = ({ data }: ReturnType<typeof useAudit>): readonly AuditEntryVi
 
 function Audit(): ReactNode {
   const search = route.useSearch();
-  const change = useChange<Search>();
   const list = useAudit(search);
   const all = entriesOf(useAudit({}));
   const rows = entriesOf(list);
@@ -64,30 +70,19 @@ function Audit(): ReactNode {
   const actions = valuesOf(search.what, ({ action }) => action);
   return (
     <Stack>
-      <FilterBar label="Audit">
-        <FilterSelect
-          label="Who"
-          value={search.who}
-          options={valuesOf(search.who, ({ userId }) => userId)}
-          onChange={(value) => change({ who: value })}
-        />
-        <FilterSelect
-          label="What"
-          value={search.what}
-          options={actions}
-          names={Object.fromEntries(actions.map((action) => [action, words(action)]))}
-          onChange={(value) => change({ what: value })}
-        />
-        <FilterText
-          label="Target"
-          wide
-          placeholder="custom-tools/disk_usage"
-          value={search.target}
-          onChange={(value) => change({ target: value })}
-        />
-        <FilterTime label="Since" value={search.since} onChange={(since) => change({ since })} />
-        <FilterTime label="Until" value={search.until} onChange={(until) => change({ until })} />
-      </FilterBar>
+      <FilterBar
+        label="Audit"
+        search={search}
+        text={{ key: 'target', label: 'Target', placeholder: 'custom-tools/disk_usage' }}
+        filters={[
+          { key: 'who', label: 'Who', options: valuesOf(search.who, ({ userId }) => userId) },
+          {
+            ...{ key: 'what', label: 'Action', options: actions },
+            names: Object.fromEntries(actions.map((action) => [action, words(action)])),
+          },
+        ]}
+        range={search}
+      />
       <Panel>
         <Loaded query={list}>
           {() =>

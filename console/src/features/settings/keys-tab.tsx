@@ -8,12 +8,11 @@ import type { keysSearch } from '../../lib/searches.js';
 import { useSession } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, Tags } from '../../ui/controls.js';
-import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { useRowKeys } from '../../ui/use-row-keys.js';
 import { KeyPeek } from './key-peek.js';
 import { MakeKey } from './make-key.js';
 
@@ -52,7 +51,7 @@ const columns: readonly Column<KeyView>[] = [
       </Link>
     ),
   },
-  { name: 'Status', width: 92, cell: ({ status }) => <Badge state={status} /> },
+  { name: 'Status', width: 92, card: 'state', cell: ({ status }) => <Badge state={status} /> },
   {
     name: 'Scopes',
     cell: ({ scopes }) => <Tags words={scopes} />,
@@ -80,6 +79,12 @@ const limitsText = ({ tools, projects, rate }: KeyView): string =>
     .filter(Boolean)
     .join(', ');
 
+const keyOf = ({ id }: KeyView): string => id;
+
+const filters: readonly Filter[] = [
+  { key: 'status', label: 'Status', options: ['active', 'expired', 'revoked'] },
+];
+
 const isWanted =
   ({ q, status }: Search) =>
   (key: KeyView): boolean =>
@@ -96,18 +101,15 @@ function Keys(): ReactNode {
   const change = useChange<Search>();
   const rows = keys.data?.filter(isWanted(search)) ?? [];
   const looked = keys.data?.find(({ id }) => id === search.key);
-  const select = (key: string | undefined): void => change({ key });
-  useRowKeys({ ids: rows.map(({ id }) => id), selected: search.key, onSelect: select, onOpen: select });
+  const select = (key?: string): void => change({ key });
   return (
     <Stack>
-      <FilterBar label="Keys">
-        <FilterText label="Name, owner or id" value={search.q} onChange={(q) => change({ q })} />
-        <FilterSelect
-          label="Status"
-          value={search.status}
-          options={['active', 'expired', 'revoked']}
-          onChange={(status) => change({ status })}
-        />
+      <FilterBar
+        label="Keys"
+        search={search}
+        text={{ key: 'q', label: 'Search keys', placeholder: 'Name, owner or id' }}
+        filters={filters}
+      >
         <Button look="primary" onClick={() => change({ make: true })}>
           Make a key
         </Button>
@@ -128,7 +130,7 @@ interface KeyTableProps {
   readonly all: readonly KeyView[];
   readonly rows: readonly KeyView[];
   readonly selected: string | undefined;
-  readonly onSelect: (id: string) => void;
+  readonly onSelect: (id?: string) => void;
 }
 
 function KeyTable({ all, rows, selected, onSelect }: KeyTableProps): ReactNode {
@@ -145,9 +147,8 @@ function KeyTable({ all, rows, selected, onSelect }: KeyTableProps): ReactNode {
       label="Keys"
       rows={rows}
       columns={selected === undefined ? columns : columns.slice(0, besidePeek)}
-      keyOf={({ id }) => id}
-      isSelected={({ id }) => id === selected}
-      onOpen={({ id }) => onSelect(id)}
+      keyOf={keyOf}
+      peek={{ selected, select: onSelect }}
     />
   );
 }

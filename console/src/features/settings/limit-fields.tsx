@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { ApiError, wrongOf } from '../../lib/api.js';
-import type { Scope } from '../../lib/session.js';
+import type { Scope } from '../../lib/scopes.js';
 import { Field, TextField } from '../../ui/controls.js';
 import { Columns } from '../../ui/layout.js';
 import type { KeyFields } from './key-fields.js';

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import type { Sending } from '../../lib/act.js';
 import { ask, createKey, type NewKeyView } from '../../lib/api.js';
 import { allScopes, scopeTexts } from '../../lib/scopes.js';
-import type { Scope } from '../../lib/session.js';
+import type { Scope } from '../../lib/scopes.js';
 import { Checkbox, TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Stack } from '../../ui/layout.js';

@@ -38,9 +38,9 @@ function Logs(): ReactNode {
   return (
     <Stack>
       <FilterBar label="Log">
-        <FilterText label="Holds" value={q} onChange={(value) => change({ q: value })} />
+        <FilterText label="Search" value={q} onChange={(value) => change({ q: value })} />
         <FilterSelect
-          label="At least"
+          label="Min level"
           value={level}
           options={['info', 'warn', 'error']}
           onChange={(value) => change({ level: value })}
@@ -63,7 +63,9 @@ function Logs(): ReactNode {
         }
       >
         {wanted.length === 0 ? (
-          <Empty title={ring.lines.length === 0 ? 'Nothing was written yet' : 'No line fits'} />
+          <Empty
+            title={ring.lines.length === 0 ? 'Nothing was written yet' : 'No lines match these filters'}
+          />
         ) : (
           <LogLines
             label={`Log of ${name}`}

@@ -37,21 +37,12 @@ export function toolRows(
   });
 }
 
-const orders = {
-  calls: (a: ToolRow, b: ToolRow) => b.calls - a.calls,
-  // Without calls there is no rate: such tools stand last.
-  success: (a: ToolRow, b: ToolRow) => rate(a) - rate(b),
-  latency: (a: ToolRow, b: ToolRow) => b.latencyMs - a.latencyMs,
-  used: (a: ToolRow, b: ToolRow) => (b.lastUsed ?? '').localeCompare(a.lastUsed ?? ''),
-} as const;
-const rate = ({ calls, successRate }: ToolRow): number => (calls === 0 ? 2 : successRate);
-
 export function wantedRows(
   rows: readonly ToolRow[],
-  { q = '', kind, grade, circuit, status, sort }: Wanted,
+  { q = '', kind, grade, circuit, status }: Wanted,
 ): ToolRow[] {
   const words = q.toLowerCase().split(/\s+/);
-  const byName = rows
+  return rows
     .filter(
       (row) =>
         words.every((word) => `${row.name} ${row.description}`.toLowerCase().includes(word)) &&
@@ -61,5 +52,4 @@ export function wantedRows(
         (status === undefined || row.status === status),
     )
     .sort((a, b) => a.name.localeCompare(b.name));
-  return sort === undefined ? byName : byName.sort(orders[sort]);
 }

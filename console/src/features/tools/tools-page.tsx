@@ -7,105 +7,81 @@ import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
-import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { StatusBadge, statusNames } from '../../ui/status-badge.js';
-import { Table } from '../../ui/table.js';
+import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
 
 const route = getRouteApi('/shell/tools');
 
-const circuitNames = { open: 'open', half_open: 'half-open', closed: 'closed' } as const;
+/** The worst first. */
+const grades = ['unhealthy', 'degraded', 'healthy', 'unknown'] as const;
 
-const columns = [
+/** Without calls there is no rate and no duration. */
+const called = <T,>({ calls }: ToolRow, value: T): T | null => (calls === 0 ? null : value);
+const keyOf = ({ name }: ToolRow): string => name;
+
+const columns: readonly Column<ToolRow>[] = [
   {
     ...{ name: 'Tool', cut: true, isMono: true, width: 236 },
-    cell: ({ name }: ToolRow) => (
+    cell: ({ name }) => (
       <Link to="/tools/$name/activity" params={{ name }} title={name}>
         {name}
       </Link>
     ),
   },
   {
-    name: 'Health',
-    width: 150,
-    cell: ({ grade, status, circuit }: ToolRow) => (
+    ...{ name: 'Health', width: 196, card: 'state' },
+    sort: { by: 'health', value: ({ grade }) => grades.indexOf(grade ?? 'unknown') },
+    cell: ({ grade, status, circuit }) => (
       <Row>
-        {grade === undefined ? '–' : <Badge state={grade} />}
+        {grade === undefined || grade === 'unknown' ? '–' : <Badge state={grade} />}
         <StatusBadge status={status} />
         {circuit !== 'closed' && <CircuitBadge state={circuit} />}
       </Row>
     ),
   },
-  { ...{ name: 'Kind', width: 80, isOptional: true }, cell: ({ kind }: ToolRow) => <Tag>{kind}</Tag> },
-  { name: 'Calls, 1 h', isNumber: true, cell: ({ calls }: ToolRow) => number(calls) },
+  { ...{ name: 'Kind', width: 80, isOptional: true }, cell: ({ kind }) => <Tag>{kind}</Tag> },
   {
-    name: 'Success',
-    isNumber: true,
-    cell: ({ calls, successRate }: ToolRow) => (calls === 0 ? '–' : percent(successRate)),
+    ...{ name: 'Calls, 1 h', isNumber: true },
+    sort: { by: 'calls', value: ({ calls }) => calls, isDescending: true },
+    cell: ({ calls }) => number(calls),
   },
   {
-    name: 'Average',
-    isNumber: true,
-    cell: ({ calls, latencyMs }: ToolRow) => (calls === 0 ? '–' : duration(latencyMs)),
+    ...{ name: 'Success', isNumber: true },
+    sort: { by: 'success', value: (row) => called(row, row.successRate) },
+    cell: (row) => called(row, percent(row.successRate)) ?? '–',
+  },
+  {
+    ...{ name: 'Average', isNumber: true },
+    sort: { by: 'latency', value: (row) => called(row, row.latencyMs), isDescending: true },
+    cell: (row) => called(row, duration(row.latencyMs)) ?? '–',
   },
   {
     ...{ name: 'Last used', width: 96, isOptional: true },
-    cell: ({ lastUsed }: ToolRow) => (lastUsed === null ? '–' : <Time at={lastUsed} />),
+    sort: { by: 'used', value: ({ lastUsed }) => lastUsed, isDescending: true },
+    cell: ({ lastUsed }) => (lastUsed === null ? '–' : <Time at={lastUsed} />),
   },
   {
-    ...{ name: 'What it does', cut: true, isOptional: true },
-    cell: ({ description }: ToolRow) => <span title={description}>{description}</span>,
+    ...{ name: 'Description', cut: true, isOptional: true },
+    cell: ({ description }) => <span title={description}>{description}</span>,
   },
 ];
 
-interface ToolFiltersProps {
-  readonly search: Wanted;
-  readonly change: (changes: Wanted) => void;
-}
-
-function ToolFilters({ search, change }: ToolFiltersProps): ReactNode {
-  return (
-    <FilterBar label="Tools">
-      <FilterText label="Name or description" value={search.q} onChange={(q) => change({ q })} />
-      <FilterSelect
-        label="Health"
-        value={search.grade}
-        options={['healthy', 'degraded', 'unhealthy', 'unknown']}
-        onChange={(grade) => change({ grade })}
-      />
-      <FilterSelect
-        label="Circuit"
-        value={search.circuit}
-        options={['open', 'half_open', 'closed']}
-        names={circuitNames}
-        onChange={(circuit) => change({ circuit })}
-      />
-      <FilterSelect
-        label="Kind"
-        value={search.kind}
-        options={['builtin', 'custom', 'mcp', 'server']}
-        onChange={(kind) => change({ kind })}
-      />
-      <FilterSelect
-        label="Status"
-        value={search.status}
-        options={['active', 'inactive', 'error']}
-        names={statusNames}
-        onChange={(status) => change({ status })}
-      />
-      <FilterSelect
-        label="Order"
-        value={search.sort}
-        none="name"
-        options={['calls', 'success', 'latency', 'used']}
-        onChange={(sort) => change({ sort })}
-      />
-    </FilterBar>
-  );
-}
+const filters: readonly Filter[] = [
+  { key: 'grade', label: 'Health', options: grades },
+  {
+    key: 'circuit',
+    label: 'Circuit',
+    options: ['open', 'half_open', 'closed'],
+    names: { half_open: 'half-open' },
+  },
+  { key: 'kind', label: 'Kind', options: ['builtin', 'custom', 'mcp', 'server'] },
+  { key: 'status', label: 'Status', options: ['active', 'inactive', 'error'], names: statusNames },
+];
 
 export function ToolsPage(): ReactNode {
   const search = route.useSearch();
@@ -128,7 +104,12 @@ export function ToolsPage(): ReactNode {
       }
     >
       <Stack>
-        <ToolFilters search={search} change={change} />
+        <FilterBar
+          label="Tools"
+          search={search}
+          text={{ key: 'q', label: 'Search tools', placeholder: 'Name or description' }}
+          filters={filters}
+        />
         <Panel>
           <Loaded query={tools}>
             {(data) => {
@@ -138,10 +119,10 @@ export function ToolsPage(): ReactNode {
               ) : (
                 <Table
                   label="Tools"
-                  asCards
                   rows={rows}
                   columns={columns}
-                  keyOf={({ name }) => name}
+                  keyOf={keyOf}
+                  sort={{ by: search.sort, change: (sort) => change({ sort }) }}
                   onOpen={({ name }) => void navigate({ to: '/tools/$name/activity', params: { name } })}
                 />
               );

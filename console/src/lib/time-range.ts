@@ -1,0 +1,33 @@
+import { timeSpan } from './format.js';
+
+/** Times back from now, as the address writes them. */
+const back = {
+  '15m': ['Last 15 minutes', 15 * 60_000],
+  '1h': ['Last hour', 3_600_000],
+  '24h': ['Last 24 hours', 86_400_000],
+  '7d': ['Last 7 days', 7 * 86_400_000],
+} as const;
+
+export type Back = keyof typeof back;
+export const backs = Object.keys(back) as readonly Back[];
+const isBack = (text: string): text is Back => text in back;
+
+export const backName = (since: Back): string => back[since][0];
+
+/** The start of a range as ISO 8601. @param since a moment, or a time back from now */
+export const sinceMoment = <T extends string | undefined>(since: T, now = Date.now()): T | string =>
+  since !== undefined && isBack(since) ? new Date(now - back[since][1]).toISOString() : since;
+
+export interface TimeRange {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** "Last hour", "Since Thu 26 Nov, 10:30", "Thu 26 Nov, 10:30 – 10:40". */
+export function rangeName({ since, until }: TimeRange): string {
+  const end = until === undefined ? undefined : Date.parse(until);
+  if (since === undefined) return end === undefined ? 'Any time' : `Until ${timeSpan(end)}`;
+  if (isBack(since) && end === undefined) return backName(since);
+  const start = Date.parse(sinceMoment(since));
+  return end === undefined ? `Since ${timeSpan(start)}` : timeSpan(start, end);
+}
