@@ -3,13 +3,13 @@ import { defineConfig } from 'vite';
 /** What several screens need and the first one does not; each is one file. */
 const later = {
   editor:
-    /@codemirror.(?!lang|legacy)|@lezer.(common|highlight|lr)|style-mod|crelt|w3c-keyname|find-cluster-break|console.src.ui.code-mirror/,
+    /@codemirror.(?!lang-|legacy)|@lezer.(common|highlight|lr)|style-mod|crelt|w3c-keyname|find-cluster-break|console.src.ui.code-mirror/,
   forms: /@cfworker|console.src.(ui.schema-form|lib.schema-validator)/,
   menus:
-    /@floating-ui|@base-ui|console.src.ui.(menu|copy-as|dialog|form-dialog|select|combobox|popover|tooltip)/,
-  lists: /@tanstack.(virtual-core|react-virtual)|console.src.ui.log-lines/,
+    /@floating-ui|@base-ui|console.src.ui.(menu|copy-as|dialog|form-dialog|select|combobox|filters|period)/,
+  lists: /@tanstack.(virtual-core|react-virtual)|console.src.ui.(log-lines|long-table|run-result)/,
   parts:
-    /console.src.(ui.(line-diff|ansi-text|execution-facts|changes-table)|lib.(ansi|line-changes))|node_modules.(diff|anser)/,
+    /console.src.(ui.(line-diff|ansi-text|execution-facts|changes-table|comparison)|lib.(ansi|line-changes))|node_modules.(diff|anser)/,
 };
 
 /** Whether the module is loaded with the page: imports lead to it from the entry without a lazy one between. */
