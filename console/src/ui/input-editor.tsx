@@ -5,7 +5,7 @@ import { Muted, Note, Stack } from './layout.js';
 import { Modes } from './modes.js';
 import { Loading } from './states.js';
 
-const SchemaForm = lazy(() =>
+export const SchemaForm = lazy(() =>
   import('./schema-form/schema-form.js').then(({ SchemaForm: it }) => ({ default: it })),
 );
 
