@@ -20,6 +20,8 @@ try {
   writeFileSync(drawn, `${JSON.stringify(await documentOfServer(), null, 2)}\n`);
   lint(drawn);
   await generate(drawn, join(folder, 'client'));
+  const settings = `${JSON.stringify(toolSettingsOf(drawn), null, 2)}\n`;
+  writeFileSync(join(folder, 'client', 'tool-settings.json'), settings);
   put(drawn, join(root, 'docs', 'openapi.json'));
   put(join(folder, 'client'), join(root, 'client'));
 } finally {
@@ -71,6 +73,37 @@ async function generate(document, path) {
     logs: { level: 'silent', file: false },
   });
 }
+
+/**
+ * The settings of a tool as a JSON Schema for a form. Defaults are told, and not filled in: what is left out stays as the
+ * server has it.
+ */
+function toolSettingsOf(document) {
+  const { schemas } = JSON.parse(readFileSync(document, 'utf8')).components;
+  const left = new Set(['$ref', 'allOf', 'default', 'example', 'nullable']);
+  const plain = (value) => {
+    if (Array.isArray(value) || typeof value !== 'object' || value === null) return value;
+    const { $ref, allOf = [], default: initial, description = '' } = value;
+    const [part] = [...($ref ? [{ $ref }] : []), ...allOf].map(
+      (each) => schemas[each.$ref.split('/').at(-1)],
+    );
+    const hasDefault = initial !== undefined && !Array.isArray(initial);
+    const told = [description, hasDefault ? `Default: ${initial}.` : ''].filter(Boolean).join('. ');
+    const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !left.has(name)));
+    return { ...(part && plain(part)), ...mapped(rest, plain), ...(told && { description: told }) };
+  };
+  return plain(schemas.CustomToolCreate);
+}
+
+const mapped = (object, change) =>
+  Object.fromEntries(
+    Object.entries(object).map(([name, value]) => [
+      name,
+      name === 'properties'
+        ? Object.fromEntries(Object.entries(value).map(([each, its]) => [each, change(its)]))
+        : change(value),
+    ]),
+  );
 
 /** Takes the place of what is there, or with --check is compared with it. */
 function put(from, to) {

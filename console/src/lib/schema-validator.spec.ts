@@ -26,6 +26,15 @@ it('names each field that is wrong, once', () => {
   expect(messages(person, { name: 'Ada', next: undefined })).toEqual([]);
 });
 
+// prevents a number from being sent with other digits than those that were typed
+it('refuses whole numbers that JavaScript rounds, wherever they are', () => {
+  const wrong = 'is larger than 9007199254740991: send it as text';
+  expect(messages({}, { list: [2 ** 53, -1e300], least: -9007199254740991 })).toEqual([
+    `.list.0 ${wrong}`,
+    `.list.1 ${wrong}`,
+  ]);
+});
+
 it('chooses among alternatives that refer to the rest of the schema, at the root as well', () => {
   const options: RJSFSchema[] = [{ $ref: '#/$defs/id' }, { type: 'string' }];
   const root: RJSFSchema = { $defs: { id: { type: 'integer' } }, anyOf: options };

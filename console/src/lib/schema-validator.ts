@@ -8,7 +8,6 @@ import {
   type ValidationData,
   type ValidatorType,
 } from '@rjsf/utils';
-import { rounded } from './exact-json.js';
 
 /** The address by which parts of a schema find the rest of it. */
 const rootId = 'https://schema.invalid/root';
@@ -43,10 +42,18 @@ export const schemaValidator: ValidatorType = {
 function problemsOf(schema: RJSFSchema, formData: unknown): RJSFValidationError[] {
   try {
     const { errors } = new Validator(own(schema), '2020-12', false).validate(plain(formData));
-    return ofNearest(errors).filter(isLeaf).map(asProblem);
+    return [...ofNearest(errors).filter(isLeaf).map(asProblem), ...roundedIn(formData)];
   } catch (error) {
     return [problem([], `The schema cannot be read here: ${String(error)}`)];
   }
+}
+
+/** Whole numbers that JavaScript and many clients would round. The server refuses them, too. */
+function roundedIn(value: unknown, path: readonly string[] = []): RJSFValidationError[] {
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
+    return [problem(path, `is larger than ${Number.MAX_SAFE_INTEGER}: send it as text`)];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) => roundedIn(each, [...path, name]));
 }
 
 /** A part of a schema may refer to any other part of the whole. */
@@ -74,7 +81,7 @@ function aimedAtRoot(value: unknown): unknown {
 
 /** A form leaves fields that are not filled in as `undefined`, which JSON does not have. */
 const plain = (value: unknown): unknown =>
-  value === undefined ? undefined : JSON.parse(JSON.stringify(value), (_, each: unknown) => rounded(each));
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 
 /** Keywords whose errors only repeat an error below them, which is reported separately. */
 const wrappers = new Set([

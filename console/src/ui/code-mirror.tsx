@@ -95,7 +95,19 @@ const common = (label: string): Extension => [
 
 const fixed: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
 
+/** A browser keeps the colour of a text that is typed over as an inline style, which the policy forbids. */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput({ inputType, data }, view) {
+    const { state } = view;
+    if (inputType !== 'insertText' || data === null || view.composing || state.selection.main.empty)
+      return false;
+    view.dispatch(state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    return true;
+  },
+});
+
 const editable = (changed: (text: string) => void): Extension => [
+  typedOver,
   lintGutter(),
   lineNumbers(),
   history(),

@@ -1,18 +1,17 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { FieldProblemView } from '../lib/api.js';
-import { readForForm, writeFromForm } from '../lib/exact-json.js';
 import { CodeEditor } from './code-editor.js';
 import { Muted, Note, Stack } from './layout.js';
 import { Modes } from './modes.js';
 import { Loading } from './states.js';
 
-const SchemaForm = lazy(() =>
+export const SchemaForm = lazy(() =>
   import('./schema-form/schema-form.js').then(({ SchemaForm: it }) => ({ default: it })),
 );
 
 interface InputEditorProps {
   readonly schema: Readonly<Record<string, unknown>>;
-  /** The input as JSON: what is sent is this text, so that large numbers stay as they were typed. */
+  /** The input as JSON: this text is sent. */
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly problems: readonly FieldProblemView[];
@@ -38,7 +37,7 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
             schema={schema}
             value={value}
             problems={problems}
-            onChange={(changed) => onText(writeFromForm(changed ?? {}))}
+            onChange={(changed) => onText(JSON.stringify(changed ?? {}, null, 2))}
           />
         </Suspense>
       ) : (
@@ -57,7 +56,7 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
 /** Undefined for a text that is no JSON. */
 function parsed(text: string): unknown {
   try {
-    return readForForm(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -1,8 +1,12 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, Suspense, useMemo, useState } from 'react';
+import settings from '../../../../client/tool-settings.json';
 import { type CustomToolCreate, type FieldProblemView, wrongOf } from '../../lib/api.js';
 import { commandOf, wordsOf } from '../../lib/command-words.js';
 import { Checkbox, TextField } from '../../ui/controls.js';
+import { words } from '../../lib/format.js';
+import { SchemaForm } from '../../ui/input-editor.js';
 import { Stack } from '../../ui/layout.js';
+import { Loading } from '../../ui/states.js';
 import { useTyped } from '../../lib/use-typed.js';
 
 interface ToolFormProps {
@@ -76,9 +80,56 @@ export function ToolForm({ tool, onChange, problems, isServer, isKnown }: ToolFo
         checked={tool.permissions?.canNetwork === true}
         onChange={(canNetwork) => onChange({ permissions: { ...tool.permissions, canNetwork } })}
       />
+      <Advanced tool={tool} onChange={onChange} problems={problems} isServer={isServer} />
     </Stack>
   );
 }
+
+/** Settings with fields of their own above, and the input schema, which is code. */
+const ownFields = ['name', 'protocol', 'url', 'command', 'args', 'workingDir', 'description', 'keepAlive'];
+const notInForm = new Set([...ownFields, 'inputSchema']);
+
+const advancedSchema = (isServer: boolean) => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    Object.entries(settings.properties)
+      .filter(([name]) => !notInForm.has(name) && (isServer || name !== 'headers'))
+      .map(([name, property]) => [name, { title: words(name), ...property }]),
+  ),
+});
+
+/** All other settings, by the schema of the API. */
+function Advanced({ tool, onChange, problems, isServer }: Omit<ToolFormProps, 'isKnown'>): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const schema = useMemo(() => advancedSchema(isServer), [isServer]);
+  const names = Object.keys(schema.properties);
+  const values = Object.fromEntries(Object.entries(tool).filter(([name]) => names.includes(name)));
+  const take = (changed: unknown): void => {
+    const members = names.map(
+      (name) => [name, (changed as Readonly<Record<string, unknown>>)[name]] as const,
+    );
+    onChange(Object.fromEntries(members.filter(([name, value]) => name in tool || !isEmpty(value))));
+  };
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Advanced</summary>
+      {isOpen && (
+        <Suspense fallback={<Loading lines={3} />}>
+          <SchemaForm
+            schema={schema}
+            value={values}
+            onChange={take}
+            problems={problems.map((each) => ({ ...each, pointer: `/settings${each.pointer}` }))}
+          />
+        </Suspense>
+      )}
+    </details>
+  );
+}
+
+/** A form makes empty objects and lists for what is not filled in. */
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || (typeof value === 'object' && value !== null && Object.values(value).every(isEmpty));
 
 interface CommandFieldProps extends Pick<ToolFormProps, 'tool' | 'onChange' | 'isServer'> {
   readonly wrong: string | undefined;

@@ -1,12 +1,10 @@
 // The package's own entry also loads what only its tests need.
 import Form from '@rjsf/core/lib/components/Form.js';
-import StringField from '@rjsf/core/lib/components/fields/StringField.js';
 import {
   type ArrayFieldItemTemplateProps,
   errorId,
   type ErrorSchema,
   type FieldErrorProps,
-  type FieldProps,
   type IconButtonProps,
   type MultiSchemaFieldTemplateProps,
   type RJSFSchema,
@@ -14,11 +12,10 @@ import {
 } from '@rjsf/utils';
 import { type ReactNode, useMemo } from 'react';
 import type { FieldProblemView } from '../../lib/api.js';
-import { digitsOf, numberIn } from '../../lib/exact-json.js';
 import { schemaValidator } from '../../lib/schema-validator.js';
-import { useTyped } from '../../lib/use-typed.js';
 import { Button } from '../controls.js';
 import css from './schema-form.module.css';
+import { widgets } from './widgets.js';
 
 interface SchemaFormProps {
   readonly schema: Readonly<Record<string, unknown>>;
@@ -72,24 +69,6 @@ const Alternatives = ({ selector, optionSchemaField }: MultiSchemaFieldTemplateP
   </div>
 );
 
-type FormNumber = string | number | undefined;
-const digits = {
-  read: (text: string): FormNumber => (text === '' ? undefined : numberIn(text)),
-  write: digitsOf,
-};
-
-/** A number is sent with the digits that were typed, also where JavaScript would round it. */
-function NumberField(props: FieldProps): ReactNode {
-  const { registry, schema, onChange, fieldPathId } = props;
-  const value = props.formData as FormNumber;
-  const [typed, type] = useTyped(value, digits, (changed) => onChange(changed, fieldPathId.path));
-  const onText: FieldProps['onChange'] = (text: FormNumber) => type(digitsOf(text));
-  if (registry.schemaUtils.isSelect(schema)) return <StringField {...props} />;
-  return <StringField {...props} formData={typed} onChange={onText} />;
-}
-
-const fields = { NumberField };
-
 const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   ButtonTemplates: Partial<TemplatesType['ButtonTemplates']>;
 } = {
@@ -119,7 +98,7 @@ export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProp
         tagName="div"
         schema={plainSchema}
         validator={schemaValidator}
-        fields={fields}
+        widgets={widgets}
         formData={value}
         templates={templates}
         extraErrors={refusals}
