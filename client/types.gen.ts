@@ -647,6 +647,14 @@ export type SpanView = {
     semantic_pattern: string | null;
     semantic_severity: string | null;
     /**
+     * The part of the span that holds it
+     */
+    semantic_source: string | null;
+    /**
+     * The text around it
+     */
+    semantic_snippet: string | null;
+    /**
      * What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB
      */
     attribute?: {
@@ -690,6 +698,14 @@ export type RunView = {
      * Whether any span failed
      */
     has_errors: boolean;
+    /**
+     * Spans that failed
+     */
+    error_count: number;
+    /**
+     * Errors that texts of its spans tell of
+     */
+    semantic_error_count: number;
     /**
      * `error`: a root span failed
      */
@@ -774,6 +790,14 @@ export type GroupView = {
      * Whether any span failed
      */
     has_errors: boolean;
+    /**
+     * Spans that failed
+     */
+    error_count: number;
+    /**
+     * Errors that texts of its spans tell of
+     */
+    semantic_error_count: number;
     /**
      * `error`: a root span failed
      */
@@ -988,6 +1012,30 @@ export type SkeletonView = {
      * Places in `types`, from 0
      */
     type: Array<number>;
+    /**
+     * Tools of tool calls, models of model calls, operations of other spans
+     */
+    names: Array<string>;
+    /**
+     * Places in `names`, from 0
+     */
+    name: Array<number>;
+    /**
+     * US dollars, as each span reports them
+     */
+    costs: Array<number>;
+    /**
+     * Input and output, as each span reports them
+     */
+    tokens: Array<number>;
+    /**
+     * Sums of 1: failed, 2: its text tells of an error (once, at the first span), 4: it has an execution
+     */
+    flags: Array<number>;
+    /**
+     * Of the spans that have an execution, 36 characters each, in their order
+     */
+    execution_ids: string;
 };
 
 export type RunResultView = {

@@ -8,6 +8,7 @@ import { CurrentProject } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
 import { Problem } from '../../../common/errors.js';
 import { Answers, ReadsTraces } from './answers.decorator.js';
+import { SkeletonView } from './skeleton.dto.js';
 import { comparisonOf } from './summary.js';
 import { given, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
 import * as queries from './trace-queries.dto.js';
@@ -196,7 +197,7 @@ export class TracesController {
 
   @Get('traces/:id/skeleton')
   @Answers(
-    views.SkeletonView,
+    SkeletonView,
     'All spans of a trace in columns, without what they carried',
     'By start, the first 50,000: what a tree or a time line of them needs. Small in gzip.',
     'not_found',
