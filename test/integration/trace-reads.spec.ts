@@ -195,7 +195,7 @@ function expectedByKey(
 ): Record<string, unknown> {
   const groups = Map.groupBy(spans, keyOf);
   groups.delete(null);
-  return Object.fromEntries([...groups].map(([key, list]) => [key, expectedFigures(list, all)]));
+  return Object.fromEntries([...groups].map(([key, list]) => [key, expectedFigures(list, knownTexts, all)]));
 }
 
 type Sent = readonly [id: string, parent: string | undefined, name: string, attributes: Attributes];

@@ -111,7 +111,7 @@ export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =
            min(start_us)::float8 AS start_time_us, max(finish_us)::float8 AS finish_time_us,
            ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,
            bool_or(status = 'error') AS has_errors, count(*) FILTER (WHERE status = 'error')::int AS error_count,
-           count(DISTINCT ${findingKey}) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
+           count(DISTINCT (run_id, ${findingKey})) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
            CASE WHEN bool_or(status = 'error' AND is_root) THEN 'error' ELSE 'success' END AS status,
            ${distinct('left(error_message, 500)')} AS errors
     FROM (SELECT *, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
