@@ -660,6 +660,14 @@ export type SpanView = {
     attribute?: {
         [key: string]: unknown;
     };
+    /**
+     * A text, or JSON such as messages; with `texts`
+     */
+    input?: string;
+    /**
+     * A text or JSON; with `texts`
+     */
+    output?: string;
 };
 
 export type PaginationView = {
@@ -683,6 +691,11 @@ export type RunView = {
     request_models: Array<string>;
     used_models: Array<string>;
     used_tools: Array<string>;
+    labels: Array<string>;
+    /**
+     * Of the first root
+     */
+    root_operation: string | null;
     /**
      * Calls of models
      */
@@ -775,6 +788,11 @@ export type GroupView = {
     request_models: Array<string>;
     used_models: Array<string>;
     used_tools: Array<string>;
+    labels: Array<string>;
+    /**
+     * Of the first root
+     */
+    root_operation: string | null;
     /**
      * Calls of models
      */
@@ -1032,6 +1050,10 @@ export type SkeletonView = {
      * Sums of 1: failed, 2: its text tells of an error (once, at the first span), 4: it has an execution
      */
     flags: Array<number>;
+    /**
+     * What was found in the spans with the flag 2, in their order
+     */
+    patterns: Array<string>;
     /**
      * Of the spans that have an execution, 36 characters each, in their order
      */
@@ -4213,6 +4235,10 @@ export type ListSpansData = {
          */
         q?: string;
         /**
+         * Adds `input` and `output` of each span as text
+         */
+        texts?: boolean;
+        /**
          * By start
          */
         order?: 'asc' | 'desc';
@@ -5158,6 +5184,10 @@ export type ListTraceWindowData = {
          * Microseconds since 1970, included; spans that start after it are left out
          */
         end_time?: number;
+        /**
+         * Adds `input` and `output` of each span as text
+         */
+        texts?: boolean;
         limit?: number;
     };
     url: '/api/v1/traces/{id}/window';

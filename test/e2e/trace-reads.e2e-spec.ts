@@ -144,6 +144,9 @@ describe('reading spans over REST', () => {
       run_id: 'shared-run',
       thread_ids: ['shared-thread'],
       root_span_ids: ['root'],
+      root_operation: 'run',
+      labels: ['of-default'],
+      error_count: 1,
       llm_calls: 1,
       cost: 0.25,
       input_tokens: 100,
@@ -210,6 +213,7 @@ describe('reading spans over REST', () => {
       costs: [0, 0.25, 0],
       tokens: [0, 120, 0],
       flags: [0, 0, 1],
+      patterns: [],
       execution_ids: '',
     });
     const plain = await get(path).set('accept-encoding', 'identity').expect(200);
@@ -233,11 +237,11 @@ describe('reading spans over REST', () => {
     await writeSpans(tk.db.dataSource, 'flagged', spans as RawSpan[]);
     const of = (path: string) => tk.http.get(`/api/v1${path}`).set('x-project-id', 'flagged').expect(200);
     const { body } = await of('/traces/flagged/skeleton');
-    expect([body.flags, body.execution_ids]).toEqual([[6, 2, 0], execution]);
+    expect([body.flags, body.patterns.length, body.execution_ids]).toEqual([[6, 2, 0], 2, execution]);
     const { data } = (await of('/runs')).body;
     expect([data[0].error_count, data[0].semantic_error_count]).toEqual([0, 2]);
-    const window = (await of('/traces/flagged/window?limit=1')).body;
-    expect([window.data[0].semantic_source, window.data[0].semantic_snippet]).toEqual(['output', told]);
+    const window = (await of('/traces/flagged/window?limit=1&texts=true')).body;
+    expect(window.data[0]).toMatchObject({ semantic_source: 'output', semantic_snippet: told, output: told });
   });
 
   it('shows the window of a trace around a span, or in a span of time', async () => {

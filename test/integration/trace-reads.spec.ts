@@ -180,6 +180,7 @@ function figuresByKey(rows: readonly GroupView[]): Record<string, unknown> {
         run_ids: ___,
         request_models: ____,
         used_tools: _____,
+        labels: ______,
         ...figures
       } = row;
       return [keyOfGroup(row), figures];

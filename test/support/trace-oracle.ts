@@ -550,6 +550,7 @@ export function expectedFigures(
       .sort(bySpan)
       .map(({ raw }) => raw.span_id)
       .slice(0, 100),
+    root_operation: roots.toSorted(bySpan)[0]?.raw.operation_name ?? null,
     used_models: distinct(spans.map(({ callModel }) => callModel)).slice(0, 100),
     llm_calls: spans.filter(({ isCall }) => isCall).length,
     cost: dollars(sum(spans, ({ callCost }) => callCost)),

@@ -61,6 +61,12 @@ export class SkeletonView {
   })
   readonly flags!: number[];
   @ApiProperty({
+    type: [String],
+    example: ['failed to'],
+    description: 'What was found in the spans with the flag 2, in their order',
+  })
+  readonly patterns!: string[];
+  @ApiProperty({
     example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
     description: 'Of the spans that have an execution, 36 characters each, in their order',
   })

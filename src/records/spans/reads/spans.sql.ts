@@ -146,7 +146,7 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       `'[' || string_agg((${value})::text, ',' ORDER BY place) || ']'`;
     return `
     WITH chosen AS MATERIALIZED (
-      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us, execution_id, ${findingOf} AS finding,
+      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us, execution_id, semantic_pattern, ${findingOf} AS finding,
              coalesce(cost, 0) AS cost, coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens,
              coalesce(CASE kind WHEN 'tool' THEN tool_name WHEN 'llm' THEN coalesce(model, request_model) END, operation) AS title
       FROM all_spans
@@ -189,6 +189,7 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       || ',"costs":' || ${column('trim_scale(round(cost, 9))')}
       || ',"tokens":' || ${column('tokens')}
       || ',"flags":' || ${column(flags)}
+      || ',"patterns":' || to_json(coalesce(array_agg(semantic_pattern ORDER BY place) FILTER (WHERE is_finding), '{}'))
       || ',"execution_ids":' || to_json(coalesce(string_agg(execution_id::text, '' ORDER BY place), '')) || '}' AS skeleton
     FROM placed
     HAVING count(*) > 0`;

@@ -79,6 +79,13 @@ export class SpanView {
       'What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB',
   })
   readonly attribute?: Record<string, unknown>;
+  @ApiPropertyOptional({
+    example: 'What is the weather?',
+    description: 'A text, or JSON such as messages; with `texts`',
+  })
+  readonly input?: string;
+  @ApiPropertyOptional({ example: 'It is sunny.', description: 'A text or JSON; with `texts`' })
+  readonly output?: string;
 }
 
 export class SpanListView extends ListOf(SpanView) {}
@@ -96,6 +103,8 @@ export class FiguresOfGroupView {
   @Ids('gpt-4.1') readonly request_models!: string[];
   @Ids('gpt-4.1-2025-04-14') readonly used_models!: string[];
   @Ids('search') readonly used_tools!: string[];
+  @Ids('support') readonly labels!: string[];
+  @Nullable(String, 'run', 'Of the first root') readonly root_operation!: string | null;
   @ApiProperty({ example: 3, description: 'Calls of models' }) readonly llm_calls!: number;
   @ApiProperty({ example: 0.0063 }) readonly cost!: number;
   @Nullable(Number, 2_436) readonly input_tokens!: number | null;
