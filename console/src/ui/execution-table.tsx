@@ -10,7 +10,7 @@ import { Time } from './time.js';
 export const Ended = ({ execution }: { readonly execution: ExecutionView }): ReactNode => (
   <>
     <Badge state={execution.status} /> {execution.isTest && <Tag>test</Tag>}{' '}
-    {execution.semanticFailure !== null && <Tag>useless</Tag>}
+    {execution.semanticFailure !== null && <Tag>semantic failure</Tag>}
   </>
 );
 
