@@ -24,7 +24,7 @@ export const Conversation = ({ messages }: { readonly messages: readonly Message
   </ol>
 );
 
-export const Said = ({ text }: { readonly text: string }): ReactNode => (
+const Said = ({ text }: { readonly text: string }): ReactNode => (
   <div className={css.text}>
     <Clamped text={shortened(text)} />
   </div>
@@ -33,7 +33,7 @@ export const Said = ({ text }: { readonly text: string }): ReactNode => (
 /** A call of a tool with its result. */
 export const ToolUse = ({ call }: { readonly call: AskedTool }): ReactNode => (
   <div className={css.call}>
-    <code>{call.name}</code>
+    {call.name !== '' && <code>{call.name}</code>}
     <Said text={call.input === '' ? 'no arguments' : call.input} />
     {call.result === undefined ? <Muted>no result here</Muted> : <Said text={call.result} />}
   </div>

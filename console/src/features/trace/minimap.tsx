@@ -90,8 +90,11 @@ function draw(
   for (let place = 0; place < trace.count; place += 1) {
     const [start, flags] = [trace.starts[place] ?? 0, trace.flags[place] ?? 0];
     const [first, last] = [columnOf(start), columnOf(start + (trace.durations[place] ?? 0))];
-    changes[first] = (changes[first] ?? 0) + 1;
-    changes[last + 1] = (changes[last + 1] ?? 0) - 1;
+    // Spans with others below them wait for those.
+    if (trace.childCounts[place] === 0) {
+      changes[first] = (changes[first] ?? 0) + 1;
+      changes[last + 1] = (changes[last + 1] ?? 0) - 1;
+    }
     if (flags & flag.error) marks[0][first] = 1;
     if (flags & flag.semantic) marks[1][first] = 1;
   }

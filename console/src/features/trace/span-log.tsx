@@ -87,7 +87,7 @@ function Entry({ span, messages, store, state }: LogEntry & Omit<SpanLogProps, '
         )}
       </header>
       {span.kind === 'tool' ? (
-        <ToolUse call={{ id: undefined, name, input, result: output || undefined }} />
+        <ToolUse call={{ id: undefined, name: '', input, result: output || undefined }} />
       ) : (
         <Conversation messages={messages} />
       )}

@@ -1,7 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { cost, duration, number } from '../../lib/format.js';
-import { Muted } from '../../ui/layout.js';
 import type { Axis } from './axis.js';
 import { flag } from './trace.js';
 import type { TraceState, TraceStore } from './trace-store.js';
@@ -95,7 +94,7 @@ function onKey(event: KeyboardEvent, store: TraceStore, page: number): void {
   act();
 }
 
-const ticks = [0, 0.25, 0.5, 0.75] as const;
+const ticks = [0, 1 / 3, 2 / 3] as const;
 
 const Head = ({ axis }: { readonly axis: Axis }): ReactNode => (
   <div role="rowgroup" className={css.head}>
@@ -178,8 +177,8 @@ const SpanRow = memo(
           <span className={css.title} title={name}>
             {name}
           </span>
-          {operation !== name && <Muted>{operation}</Muted>}
           <Wrong store={store} span={span} />
+          {operation !== name && <span className={css.operation}>{operation}</span>}
         </div>
         <div role="gridcell" className={css.number}>
           {duration(trace.durations[span] ?? 0)}
@@ -205,7 +204,11 @@ function Wrong({ store: { trace }, span }: Pick<SpanRowProps, 'store' | 'span'>)
   return (
     <>
       {(flags & flag.error) !== 0 && <span className={css.error}>error</span>}
-      {pattern !== undefined && <span className={css.semantic}>semantic failure: “{pattern}”</span>}
+      {pattern !== undefined && (
+        <span className={css.semantic} title={`Semantic failure: “${pattern}”`}>
+          “{pattern}”
+        </span>
+      )}
     </>
   );
 }

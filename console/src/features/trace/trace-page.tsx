@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useEffectEvent, useRef, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useMemo, useRef, useSyncExternalStore } from 'react';
 import type { RunView } from '../../lib/api.js';
 import { cost, counted, duration, exactTime, number } from '../../lib/format.js';
 import { isTyping } from '../../lib/key-targets.js';
@@ -43,6 +43,9 @@ export function TracePage(): ReactNode {
   );
 }
 
+/** Spans that took less of the run are not marked. */
+const minPercent = 1;
+
 interface OpenTraceProps {
   readonly id: string;
   readonly store: TraceStore;
@@ -56,7 +59,15 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
   useAddress(store);
   useKeys(store, work);
   const waits = useQuery({ ...bottlenecksQuery(run?.run_id ?? ''), enabled: run !== undefined });
-  const critical = new Set(waits.data?.data.map(({ span_id: span }) => span));
+  const critical = useMemo(
+    () =>
+      new Set(
+        waits.data?.data
+          .filter(({ percent_of_total: percent }) => percent >= minPercent)
+          .map(({ span_id: span }) => span),
+      ),
+    [waits.data],
+  );
   const name = run?.root_operation ?? store.trace.nameOf(0);
   return (
     <Workspace
@@ -169,7 +180,10 @@ function Toolbar({ store, state }: { readonly store: TraceStore; readonly state:
       >
         <FilterText label="Search" wide value={q} onChange={(text = '') => store.search(text)} />
         <span className={css.hits} role="status">
-          {q !== '' && `${number(hits.indexOf(selected) + 1)} of ${number(hits.length)}`}
+          {q !== '' &&
+            (hits.includes(selected)
+              ? `${number(hits.indexOf(selected) + 1)} of ${number(hits.length)}`
+              : counted(hits.length, 'hit'))}
         </span>
         <Button type="submit" small disabled={hits.length === 0}>
           Next hit
