@@ -647,11 +647,27 @@ export type SpanView = {
     semantic_pattern: string | null;
     semantic_severity: string | null;
     /**
+     * The part of the span that holds it
+     */
+    semantic_source: string | null;
+    /**
+     * The text around it
+     */
+    semantic_snippet: string | null;
+    /**
      * What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB
      */
     attribute?: {
         [key: string]: unknown;
     };
+    /**
+     * A text, or JSON such as messages; with `texts`
+     */
+    input?: string;
+    /**
+     * A text or JSON; with `texts`
+     */
+    output?: string;
 };
 
 export type PaginationView = {
@@ -675,6 +691,11 @@ export type RunView = {
     request_models: Array<string>;
     used_models: Array<string>;
     used_tools: Array<string>;
+    labels: Array<string>;
+    /**
+     * Of the first root
+     */
+    root_operation: string | null;
     /**
      * Calls of models
      */
@@ -690,6 +711,14 @@ export type RunView = {
      * Whether any span failed
      */
     has_errors: boolean;
+    /**
+     * Spans that failed
+     */
+    error_count: number;
+    /**
+     * Errors that texts of its spans tell of
+     */
+    semantic_error_count: number;
     /**
      * `error`: a root span failed
      */
@@ -759,6 +788,11 @@ export type GroupView = {
     request_models: Array<string>;
     used_models: Array<string>;
     used_tools: Array<string>;
+    labels: Array<string>;
+    /**
+     * Of the first root
+     */
+    root_operation: string | null;
     /**
      * Calls of models
      */
@@ -774,6 +808,14 @@ export type GroupView = {
      * Whether any span failed
      */
     has_errors: boolean;
+    /**
+     * Spans that failed
+     */
+    error_count: number;
+    /**
+     * Errors that texts of its spans tell of
+     */
+    semantic_error_count: number;
     /**
      * `error`: a root span failed
      */
@@ -988,6 +1030,34 @@ export type SkeletonView = {
      * Places in `types`, from 0
      */
     type: Array<number>;
+    /**
+     * Tools of tool calls, models of model calls, operations of other spans
+     */
+    names: Array<string>;
+    /**
+     * Places in `names`, from 0
+     */
+    name: Array<number>;
+    /**
+     * US dollars, as each span reports them
+     */
+    costs: Array<number>;
+    /**
+     * Input and output, as each span reports them
+     */
+    tokens: Array<number>;
+    /**
+     * Sums of 1: failed, 2: its text tells of an error (once, at the first span), 4: it has an execution
+     */
+    flags: Array<number>;
+    /**
+     * What was found in the spans with the flag 2, in their order
+     */
+    patterns: Array<string>;
+    /**
+     * Of the spans that have an execution, 36 characters each, in their order
+     */
+    execution_ids: string;
 };
 
 export type RunResultView = {
@@ -4165,6 +4235,10 @@ export type ListSpansData = {
          */
         q?: string;
         /**
+         * Adds `input` and `output` of each span as text
+         */
+        texts?: boolean;
+        /**
          * By start
          */
         order?: 'asc' | 'desc';
@@ -5110,6 +5184,10 @@ export type ListTraceWindowData = {
          * Microseconds since 1970, included; spans that start after it are left out
          */
         end_time?: number;
+        /**
+         * Adds `input` and `output` of each span as text
+         */
+        texts?: boolean;
         limit?: number;
     };
     url: '/api/v1/traces/{id}/window';

@@ -144,6 +144,9 @@ describe('reading spans over REST', () => {
       run_id: 'shared-run',
       thread_ids: ['shared-thread'],
       root_span_ids: ['root'],
+      root_operation: 'run',
+      labels: ['of-default'],
+      error_count: 1,
       llm_calls: 1,
       cost: 0.25,
       input_tokens: 100,
@@ -205,10 +208,40 @@ describe('reading spans over REST', () => {
         { operation: 'tool_call', kind: 'tool', status: 'error' },
       ],
       type: [1, 0, 2],
+      names: ['of-default', 'run'],
+      name: [1, 0, 0],
+      costs: [0, 0.25, 0],
+      tokens: [0, 120, 0],
+      flags: [0, 0, 1],
+      patterns: [],
+      execution_ids: '',
     });
     const plain = await get(path).set('accept-encoding', 'identity').expect(200);
     expect([plain.headers['content-encoding'], plain.body]).toEqual([undefined, body]);
     await get('/traces/none/skeleton').expect(404, /There is no trace/);
+  });
+
+  it('flags errors that texts tell of once, and names executions, in the columns of a trace', async () => {
+    const execution = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
+    const told = 'Failed to open: unauthorized';
+    const repeated = { messages: [{ role: 'tool', tool_call_id: 'call-1', content: told }] };
+    const attributes = [
+      { 'toolkeeper.execution_id': execution, tool_name: 'search', output: told },
+      { request: repeated },
+      { request: repeated },
+    ];
+    const spans = spansOf('default').map((span, at) => ({
+      ...{ ...span, trace_id: 'flagged', run_id: 'flagged', attribute: attributes[at] },
+      operation_name: at === 0 ? 'tool_call' : 'api_invoke',
+    }));
+    await writeSpans(tk.db.dataSource, 'flagged', spans as RawSpan[]);
+    const of = (path: string) => tk.http.get(`/api/v1${path}`).set('x-project-id', 'flagged').expect(200);
+    const { body } = await of('/traces/flagged/skeleton');
+    expect([body.flags, body.patterns.length, body.execution_ids]).toEqual([[6, 2, 0], 2, execution]);
+    const { data } = (await of('/runs')).body;
+    expect([data[0].error_count, data[0].semantic_error_count]).toEqual([0, 2]);
+    const window = (await of('/traces/flagged/window?limit=1&texts=true')).body;
+    expect(window.data[0]).toMatchObject({ semantic_source: 'output', semantic_snippet: told, output: told });
   });
 
   it('shows the window of a trace around a span, or in a span of time', async () => {

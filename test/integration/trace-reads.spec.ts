@@ -180,6 +180,7 @@ function figuresByKey(rows: readonly GroupView[]): Record<string, unknown> {
         run_ids: ___,
         request_models: ____,
         used_tools: _____,
+        labels: ______,
         ...figures
       } = row;
       return [keyOfGroup(row), figures];
@@ -195,7 +196,7 @@ function expectedByKey(
 ): Record<string, unknown> {
   const groups = Map.groupBy(spans, keyOf);
   groups.delete(null);
-  return Object.fromEntries([...groups].map(([key, list]) => [key, expectedFigures(list, all)]));
+  return Object.fromEntries([...groups].map(([key, list]) => [key, expectedFigures(list, knownTexts, all)]));
 }
 
 type Sent = readonly [id: string, parent: string | undefined, name: string, attributes: Attributes];

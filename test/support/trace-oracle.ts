@@ -306,7 +306,7 @@ interface ToolMessage {
   readonly content: string;
 }
 
-function toolSections(spans: readonly Told[], texts: readonly KnownText[]): object {
+function toolSections(spans: readonly Told[], texts: readonly KnownText[]): Record<string, unknown> {
   const tells = (text: string): KnownText | undefined =>
     texts.find((each) => each.text === text && each.pattern);
   const order = ['high', 'medium', 'low'];
@@ -528,6 +528,7 @@ function rankings(spans: readonly Told[]): object {
 /** What the spans of a run, a thread or a span of time come to. */
 export function expectedFigures(
   raws: readonly RawSpan[],
+  texts: readonly KnownText[],
   all: readonly RawSpan[] = raws,
 ): Record<string, unknown> {
   const ids = new Set(raws.map(({ trace_id, span_id }) => idOf(trace_id, span_id)));
@@ -549,6 +550,7 @@ export function expectedFigures(
       .sort(bySpan)
       .map(({ raw }) => raw.span_id)
       .slice(0, 100),
+    root_operation: roots.toSorted(bySpan)[0]?.raw.operation_name ?? null,
     used_models: distinct(spans.map(({ callModel }) => callModel)).slice(0, 100),
     llm_calls: spans.filter(({ isCall }) => isCall).length,
     cost: dollars(sum(spans, ({ callCost }) => callCost)),
@@ -565,6 +567,8 @@ export function expectedFigures(
     duration_ms: halfUp((finish - start) / 1000),
     total_spans: spans.length,
     has_errors: spans.some(({ failed }) => failed),
+    error_count: spans.filter(({ failed }) => failed).length,
+    semantic_error_count: toolSections(spans, texts)['semantic_error_spans_total'] ?? 0,
     status: roots.some(({ failed }) => failed) ? 'error' : 'success',
     errors: distinct(spans.map(({ message }) => message)).slice(0, 100),
   };

@@ -70,3 +70,7 @@ export function words(name: string): string {
   const text = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** US dollars: "$1.24", "$0.0021". */
+export const cost = (dollars: number): string =>
+  `$${dollars === 0 || dollars >= 1 ? dollars.toFixed(2) : Number(dollars.toPrecision(2))}`;

@@ -42,6 +42,14 @@ export const screens = {
     scope: 'metrics:read',
     group: 'Watch',
   },
+  traces: {
+    to: '/traces',
+    title: 'Traces',
+    icon: 'traces',
+    isPinned: false,
+    scope: 'traces:read',
+    group: 'Watch',
+  },
   events: {
     to: '/events',
     title: 'Events',

@@ -44,10 +44,16 @@ export const count: Reader<number> = (raw) => {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 };
 
+/** A number that is not negative. */
+export const amount: Reader<number> = (raw) => {
+  const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+};
+
 /** 0 to 1. */
 export const share: Reader<number> = (raw) => {
-  const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
-  return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined;
+  const value = amount(raw);
+  return value !== undefined && value <= 1 ? value : undefined;
 };
 
 /** A moment as ISO 8601, in UTC to the millisecond. */

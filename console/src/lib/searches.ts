@@ -1,4 +1,4 @@
-import { count, flag, moment, oneOf, type Reader, searchParams, share, text } from './search-params.js';
+import { amount, count, flag, moment, oneOf, type Reader, searchParams, share, text } from './search-params.js';
 import { backs } from './time-range.js';
 import { toolActIds } from './tool-acts.js';
 
@@ -114,3 +114,31 @@ export const playbookEditSearch = searchParams(situation);
 export const playbookSearch = searchParams({ v: text });
 
 export const playbookVersionsSearch = searchParams({ from: text, to: text });
+
+export const tracesSearch = searchParams({
+  group: oneOf('thread', 'time'),
+  q: text,
+  model: text,
+  labels: text,
+  status: oneOf('success', 'error'),
+  errors: oneOf('yes', 'no'),
+  /** US dollars. */
+  minCost: amount,
+  minMs: count,
+  thread: text,
+  /** Ids of traces, with commas between them. */
+  trace: text,
+  since: start,
+  until: moment,
+});
+
+export const traceSearch = searchParams({
+  span: text,
+  view: oneOf('log'),
+  q: text,
+  /** Milliseconds from the start of the trace. */
+  from: count,
+  to: count,
+  /** `L2` for a level, and ids of spans. */
+  collapsed: text,
+});

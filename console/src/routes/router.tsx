@@ -128,6 +128,20 @@ const investigation = createRoute({
   staticData: { title: 'Investigation', scope: 'metrics:read' },
   component: lazyRouteComponent(() => import('./investigation-screens.js'), 'InvestigationPage'),
 });
+const traces = createRoute({
+  getParentRoute: () => shell,
+  path: '/traces',
+  staticData: screens.traces,
+  validateSearch: searches.tracesSearch,
+  component: lazyRouteComponent(() => import('./trace-screens.js'), 'TracesPage'),
+});
+const trace = createRoute({
+  getParentRoute: () => shell,
+  path: '/traces/$id',
+  staticData: { title: 'Trace', scope: 'traces:read' },
+  validateSearch: searches.traceSearch,
+  component: lazyRouteComponent(() => import('./trace-screens.js'), 'TracePage'),
+});
 const events = createRoute({
   getParentRoute: () => shell,
   path: '/events',
@@ -188,6 +202,8 @@ const tree = root.addChildren([
     playbook.addChildren([playbookHome, playbookVersions]),
     investigations,
     investigation,
+    traces,
+    trace,
     events,
     serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration, exactTime, words } from '../lib/format.js';
-import { useTracesPath } from '../lib/use-traces-path.js';
+import { usePermission } from '../lib/session.js';
 import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
 import { JsonText } from './json-text.js';
@@ -11,7 +11,7 @@ import { Facts, Muted, Note, type Pairs, Stack } from './layout.js';
 /** The facts of one execution: its end, its caller, and its process. */
 export function ExecutionFacts({ execution }: { readonly execution: ExecutionView }): ReactNode {
   const { toolName, errorType, errorMessage, semanticFailure, metadata } = execution;
-  const tracesPath = useTracesPath([execution]);
+  const mayTrace = usePermission('traces:read') === 'yes';
   return (
     <Stack>
       {errorType !== null && (
@@ -20,7 +20,7 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
         </Note>
       )}
       <Stderr metadata={metadata} />
-      {semanticFailure !== null && <Note tone="warn">Marked as of no use: {semanticFailure}</Note>}
+      {semanticFailure !== null && <Note tone="warn">Marked as semantic failure: {semanticFailure}</Note>}
       <Facts
         facts={[
           [
@@ -34,7 +34,7 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
           ['Duration', duration(execution.executionTimeMs)],
           ['In / out', `${bytes(execution.inputSize)} / ${bytes(execution.outputSize)}`],
           ['User', execution.userId],
-          ...belongings(execution, tracesPath),
+          ...belongings(execution, mayTrace),
           ['Session', execution.sessionId],
           ['Request', execution.requestId],
           ['Tool fault', execution.toolFault ? 'yes' : null],
@@ -66,8 +66,8 @@ function Stderr({ metadata }: Pick<ExecutionView, 'metadata'>): ReactNode {
 
 /** The units of work that the call was a part of. */
 const belongings = (
-  { investigationId, runId, traceId }: ExecutionView,
-  tracesPath: string | undefined,
+  { metricId, investigationId, runId, traceId }: ExecutionView,
+  mayTrace: boolean,
 ): Pairs => [
   [
     'Investigation',
@@ -87,10 +87,10 @@ const belongings = (
   ],
   [
     'Trace',
-    tracesPath !== undefined && (
-      <a key="trace" href={tracesPath}>
+    mayTrace && traceId && (
+      <Link key="trace" to="/traces/$id" params={{ id: traceId }} search={{ span: metricId }}>
         {traceId}
-      </a>
+      </Link>
     ),
   ],
 ];

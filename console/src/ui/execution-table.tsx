@@ -9,7 +9,7 @@ import { Time } from './time.js';
 
 const marks = ({ isTest, semanticFailure }: ExecutionView): ReactNode => (
   <>
-    {isTest && <Tag>test</Tag>} {semanticFailure !== null && <Tag>useless</Tag>}
+    {isTest && <Tag>test</Tag>} {semanticFailure !== null && <Tag>semantic failure</Tag>}
   </>
 );
 

@@ -7,6 +7,7 @@ const paths = {
   tools: 'M14.7 6.3a4 4 0 0 0-5.4 5L3 17.6V21h3.4l6.3-6.3a4 4 0 0 0 5-5.4L15 12l-3-3z',
   executions: 'M4 6h16M4 12h16M4 18h10',
   investigations: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
+  traces: 'M3 5h10M7 10h12M7 15h6M11 20h10',
   playbooks: 'M5 4h10a4 4 0 0 1 4 4v12H9a4 4 0 0 1-4-4zM5 16a4 4 0 0 1 4-4h10',
   events: 'M3 12h4l3-8 4 16 3-8h4',
   docs: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',

@@ -17,7 +17,7 @@ const kinds = [
   { filter: 'userId', place: '/executions?user=' },
 ] as const;
 
-/** Things that have an id: a page of executions, or spans, which are read over the API. */
+/** Things that have an id: a page of executions, or spans. */
 interface Found {
   readonly place: string | null;
   readonly spans: readonly FoundIdView[];
@@ -40,9 +40,6 @@ async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
   const places = await Promise.all([isExecution, ...lists]);
   return { place: places.find((place) => place !== null) ?? null, spans: await ofSpans };
 }
-
-const spansOf = (kind: FoundIdView['kind'], id: string): string =>
-  `/api/v1/spans?${kind}_ids=${encodeURIComponent(id)}`;
 
 /** Finds an id: an execution, an investigation, spans, or the executions of a run, request, session or user. */
 export function FindPage(): ReactNode {
@@ -86,9 +83,17 @@ function NoExecution({ id, spans }: { readonly id: string } & Found): ReactNode 
   return (
     <Empty title="Spans have this id">
       <p>No execution has it.</p>
-      {spans.map(({ kind }) => (
+      {spans.map(({ kind, trace_id: trace, span_id: span }) => (
         <p key={kind}>
-          <a href={spansOf(kind, id)}>{kind === 'span' ? 'The span' : `The spans of the ${kind}`}, as JSON</a>
+          {kind === 'thread' ? (
+            <Link to="/traces" search={{ thread: id }}>
+              The traces of the thread
+            </Link>
+          ) : (
+            <Link to="/traces/$id" params={{ id: trace }} search={kind === 'span' ? { span } : {}}>
+              {kind === 'span' ? 'The span' : `The ${kind}`}
+            </Link>
+          )}
         </p>
       ))}
     </Empty>

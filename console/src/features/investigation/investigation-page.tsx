@@ -5,7 +5,6 @@ import type { ExecutionView } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
 import { callsOfQuery, investigationQuery, shownPlaybooksQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
-import { useTracesPath } from '../../lib/use-traces-path.js';
 import { Acts } from '../../ui/acts.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Card, Muted, Page, Stack } from '../../ui/layout.js';
@@ -19,6 +18,8 @@ const route = getRouteApi('/shell/investigations/$id');
 
 /** More calls than a person reads in a row: the others are among the executions. */
 const callsShown = 200;
+/** An address of more would be too long. */
+const maxTraces = 50;
 
 /** One investigation: what it may still spend, what it called in which order, and what it was shown. */
 export function InvestigationPage(): ReactNode {
@@ -26,7 +27,8 @@ export function InvestigationPage(): ReactNode {
   const budget = useQuery(investigationQuery(id));
   const shown = useQuery(shownPlaybooksQuery(id));
   const calls = useQuery(callsOfQuery(id, callsShown));
-  const tracesPath = useTracesPath(calls.data?.calls ?? []);
+  const traces = [...new Set(calls.data?.calls.flatMap(({ traceId }) => traceId ?? []))];
+  const mayTrace = usePermission('traces:read') === 'yes';
   const maySeeActs = usePermission('admin') === 'yes';
   return (
     <Page
@@ -36,10 +38,14 @@ export function InvestigationPage(): ReactNode {
       actions={
         <>
           <BudgetActions id={id} budget={budget.data ?? undefined} />
-          {tracesPath !== undefined && (
-            <a href={tracesPath} className={buttonLook()}>
-              Trace as JSON
-            </a>
+          {mayTrace && traces.length > 0 && (
+            <Link
+              to="/traces"
+              search={{ trace: traces.slice(-maxTraces).join(',') }}
+              className={buttonLook()}
+            >
+              Traces
+            </Link>
           )}
           <Link to="/executions" search={{ investigation: id }} className={buttonLook()}>
             Its executions

@@ -1,4 +1,5 @@
 import { billableSpans } from './billable-spans.sql.js';
+import { findingKey } from './summary.sql.js';
 import { conditionOf, type Page, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
 
 /** Spans are taken together by the run or the thread that they belong to, or by when they start. */
@@ -104,12 +105,14 @@ export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
            coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${maxListed}], '{}') AS root_span_ids,
            ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
-           ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools,
+           ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools, ${distinct('label')} AS labels,
+           (array_agg(operation ORDER BY start_us, span_id) FILTER (WHERE is_root))[1] AS root_operation,
            count(*) FILTER (WHERE is_call)::int AS llm_calls, ${groupCost}::float8 AS cost,
            sum(call_input)::float8 AS input_tokens, sum(call_output)::float8 AS output_tokens,
            min(start_us)::float8 AS start_time_us, max(finish_us)::float8 AS finish_time_us,
            ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,
-           bool_or(status = 'error') AS has_errors,
+           bool_or(status = 'error') AS has_errors, count(*) FILTER (WHERE status = 'error')::int AS error_count,
+           count(DISTINCT (run_id, ${findingKey})) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
            CASE WHEN bool_or(status = 'error' AND is_root) THEN 'error' ELSE 'success' END AS status,
            ${distinct('left(error_message, 500)')} AS errors
     FROM (SELECT *, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans

@@ -1,4 +1,5 @@
 import { conditionOf, type Page, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
+import { findingKey } from './summary.sql.js';
 import type { FoundIdView } from './trace-views.dto.js';
 
 export interface SpanPage extends Page {
@@ -16,7 +17,8 @@ const shown = `
   start_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us,
   round((finish_us - start_us) / 1000.0)::float8 AS duration_ms, model, tool_name, label, cost::float8 AS cost, cost_source,
   input_tokens::float8 AS input_tokens, output_tokens::float8 AS output_tokens, cached_tokens::float8 AS cached_tokens,
-  ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, semantic_pattern, semantic_severity`;
+  ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, semantic_pattern, semantic_severity,
+  semantic_source, semantic_snippet`;
 
 /** One page of spans; with what they carried in `attribute`, if asked for. */
 export const selectSpans = (filter: SpanFilter, page: SpanPage, contents: boolean): Statement =>
@@ -125,6 +127,11 @@ export const deleteSpans = (filter: SpanFilter): Statement =>
     SELECT count(*)::int AS deleted FROM gone`;
   });
 
+/** A finding counts once: not again in the inner span of a model call, or in a request that repeats a tool's result. */
+const findingOf = `CASE WHEN semantic_pattern IS NOT NULL AND call_part IS DISTINCT FROM 'inner' THEN ${findingKey} END`;
+
+const flags = `(status = 'error')::int + 2 * is_finding::int + 4 * (execution_id IS NOT NULL)::int`;
+
 /**
  * All spans of a trace as the text of one JSON object, in columns by start: what a tree and a time line draw. The database
  * writes it, so that 50,000 spans cost the event loop one string. Ids are most of what is left in gzip, so they stand in one
@@ -139,7 +146,9 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       `'[' || string_agg((${value})::text, ',' ORDER BY place) || ']'`;
     return `
     WITH chosen AS MATERIALIZED (
-      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us
+      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us, execution_id, semantic_pattern, ${findingOf} AS finding,
+             coalesce(cost, 0) AS cost, coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens,
+             coalesce(CASE kind WHEN 'tool' THEN tool_name WHEN 'llm' THEN coalesce(model, request_model) END, operation) AS title
       FROM all_spans
       WHERE ${condition}
       ORDER BY start_us, span_id, trace_id
@@ -147,7 +156,9 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
     ), placed AS MATERIALIZED (
       SELECT *, row_number() OVER by_start - 1 AS place,
              start_us / 1000 - lag(start_us / 1000, 1, start_us / 1000) OVER by_start AS after_ms,
-             dense_rank() OVER (ORDER BY operation COLLATE "C", kind, status) - 1 AS type
+             dense_rank() OVER (ORDER BY operation COLLATE "C", kind, status) - 1 AS type,
+             dense_rank() OVER (ORDER BY title COLLATE "C") - 1 AS name,
+             finding IS NOT NULL AND row_number() OVER (PARTITION BY finding ORDER BY start_us, span_id, trace_id) = 1 AS is_finding
       FROM chosen
       WINDOW by_start AS (ORDER BY start_us, span_id, trace_id)
     ), ends AS (
@@ -158,6 +169,8 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       SELECT place, is_child, min(place) FILTER (WHERE NOT is_child) OVER (PARTITION BY id) AS parent FROM ends
     ), types AS (
       SELECT DISTINCT type, operation, kind, status FROM placed
+    ), names AS (
+      SELECT DISTINCT name, title FROM placed
     ), ids AS (
       SELECT max(length(span_id)) AS id_length FROM placed
     )
@@ -170,7 +183,14 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       || ',"durations_ms":' || ${column('round((finish_us - start_us) / 1000.0)')}
       || ',"types":' || (
         SELECT json_agg(json_build_object('operation', operation, 'kind', kind, 'status', status) ORDER BY type) FROM types)
-      || ',"type":' || ${column('type')} || '}' AS skeleton
+      || ',"type":' || ${column('type')}
+      || ',"names":' || (SELECT json_agg(title ORDER BY name) FROM names)
+      || ',"name":' || ${column('name')}
+      || ',"costs":' || ${column('trim_scale(round(cost, 9))')}
+      || ',"tokens":' || ${column('tokens')}
+      || ',"flags":' || ${column(flags)}
+      || ',"patterns":' || to_json(coalesce(array_agg(semantic_pattern ORDER BY place) FILTER (WHERE is_finding), '{}'))
+      || ',"execution_ids":' || to_json(coalesce(string_agg(execution_id::text, '' ORDER BY place), '')) || '}' AS skeleton
     FROM placed
     HAVING count(*) > 0`;
   });

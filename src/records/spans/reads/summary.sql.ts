@@ -45,7 +45,7 @@ const selfTimes = `
   )`;
 
 /** A finding is that of a tool call's result, wherever that stands; of a request that names no call, of its text. */
-const findingKey = `coalesce(semantic_call_id,
+export const findingKey = `coalesce(semantic_call_id,
              CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END)`;
 
 /** A tool's answer stands in later requests as well as in the tool's own span: it counts where it stands first. */

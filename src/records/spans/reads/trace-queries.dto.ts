@@ -38,6 +38,8 @@ const Status = (): PropertyDecorator => OptionalOneOf(['success', 'error'], { ex
 const Dollars = (description: string): PropertyDecorator =>
   OptionalNum({ minimum: 0, example: 0.01, description });
 const Offset = (): PropertyDecorator => OptionalInt(0, 10_000_000, { default: 0, example: 0 });
+const Texts = (): PropertyDecorator =>
+  OptionalFlag({ example: true, description: 'Adds `input` and `output` of each span as text' });
 const Labels = (): PropertyDecorator => Ids('support', 'Labels of spans');
 
 export class PeriodQuery {
@@ -64,6 +66,7 @@ export class ListSpansQuery extends PeriodQuery {
   readonly has_errors?: boolean;
   @OptionalText(256, { example: 'search', description: 'In operation, error, model, tool or label' })
   readonly q?: string;
+  @Texts() readonly texts?: boolean;
   @OptionalOneOf(['asc', 'desc'], { default: 'asc', example: 'asc', description: 'By start' })
   readonly order!: 'asc' | 'desc';
   @Limit(100) readonly limit!: number;
@@ -186,6 +189,7 @@ export class WindowQuery {
   readonly span_id?: string;
   @Moment('spans that end before it are left out') readonly start_time?: number;
   @Moment('spans that start after it are left out') readonly end_time?: number;
+  @Texts() readonly texts?: boolean;
   @OptionalInt(1, 500, { default: 100, example: 100 }) readonly limit!: number;
 }
 

@@ -69,6 +69,9 @@ export class SpanView {
   readonly key_id!: string | null;
   @Nullable(String, 'not found', 'An error that its text tells of') readonly semantic_pattern!: string | null;
   @Nullable(String, 'medium') readonly semantic_severity!: string | null;
+  @Nullable(String, 'output', 'The part of the span that holds it') readonly semantic_source!: string | null;
+  @Nullable(String, 'Error: the page was not found', 'The text around it')
+  readonly semantic_snippet!: string | null;
   @AnyObject({
     required: false,
     example: { 'gen_ai.request.model': 'gpt-4.1' },
@@ -76,6 +79,13 @@ export class SpanView {
       'What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB',
   })
   readonly attribute?: Record<string, unknown>;
+  @ApiPropertyOptional({
+    example: 'What is the weather?',
+    description: 'A text, or JSON such as messages; with `texts`',
+  })
+  readonly input?: string;
+  @ApiPropertyOptional({ example: 'It is sunny.', description: 'A text or JSON; with `texts`' })
+  readonly output?: string;
 }
 
 export class SpanListView extends ListOf(SpanView) {}
@@ -93,6 +103,8 @@ export class FiguresOfGroupView {
   @Ids('gpt-4.1') readonly request_models!: string[];
   @Ids('gpt-4.1-2025-04-14') readonly used_models!: string[];
   @Ids('search') readonly used_tools!: string[];
+  @Ids('support') readonly labels!: string[];
+  @Nullable(String, 'run', 'Of the first root') readonly root_operation!: string | null;
   @ApiProperty({ example: 3, description: 'Calls of models' }) readonly llm_calls!: number;
   @ApiProperty({ example: 0.0063 }) readonly cost!: number;
   @Nullable(Number, 2_436) readonly input_tokens!: number | null;
@@ -102,6 +114,9 @@ export class FiguresOfGroupView {
   @ApiProperty({ example: 9_000 }) readonly duration_ms!: number;
   @ApiProperty({ example: 14 }) readonly total_spans!: number;
   @ApiProperty({ example: false, description: 'Whether any span failed' }) readonly has_errors!: boolean;
+  @ApiProperty({ example: 0, description: 'Spans that failed' }) readonly error_count!: number;
+  @ApiProperty({ example: 1, description: 'Errors that texts of its spans tell of' })
+  readonly semantic_error_count!: number;
   @ApiProperty({ enum: ['success', 'error'], example: 'success', description: '`error`: a root span failed' })
   readonly status!: string;
   @Ids('The model is overloaded') readonly errors!: string[];
@@ -245,43 +260,6 @@ export class FoundIdView {
 export class FoundIdsView {
   @ApiProperty({ type: [FoundIdView], description: 'Empty where nothing has the id' })
   readonly data!: FoundIdView[];
-}
-
-export class SpanTypeView {
-  @ApiProperty({ example: 'api_invoke' }) readonly operation!: string;
-  @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
-  @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
-}
-
-/** Columns: the first entry of each is of the first span by start, and so on. */
-export class SkeletonView {
-  @ApiProperty({ example: 2, description: 'Spans in the columns' }) readonly spans!: number;
-  @ApiProperty({ example: 2, description: 'Spans of the trace' }) readonly total_spans!: number;
-  @ApiProperty({ example: us, description: 'Of the first span' }) readonly start_time_us!: number;
-  @ApiProperty({ example: 16, description: 'Characters (code points) of the longest id' })
-  readonly id_length!: number;
-  @ApiProperty({
-    example: '00f067aa0ba902b7a3ce929d0e0e4736',
-    description: 'One after the other, each with spaces behind it up to `id_length`',
-  })
-  readonly span_ids!: string;
-  @ApiProperty({
-    type: [Number],
-    example: [-1, 0],
-    description: 'Places of parents, from 0; -1: has none here',
-  })
-  readonly parents!: number[];
-  @ApiProperty({
-    type: [Number],
-    example: [0, 12],
-    description: 'Milliseconds from the start of the span before',
-  })
-  readonly starts_after_ms!: number[];
-  @ApiProperty({ type: [Number], example: [1_500, 240] }) readonly durations_ms!: number[];
-  @ApiProperty({ type: [SpanTypeView], description: 'Each that occurs, by name' })
-  readonly types!: SpanTypeView[];
-  @ApiProperty({ type: [Number], example: [0, 0], description: 'Places in `types`, from 0' })
-  readonly type!: number[];
 }
 
 export class DeletedSpansView {

@@ -7,7 +7,9 @@ import { AuditedRead } from '../../../auth/audit/audit.interceptor.js';
 import { CurrentProject } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
 import { Problem } from '../../../common/errors.js';
+import { spanTextsOf } from '../ingest/span-texts.js';
 import { Answers, ReadsTraces } from './answers.decorator.js';
+import { SkeletonView } from './skeleton.dto.js';
 import { comparisonOf } from './summary.js';
 import { given, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
 import * as queries from './trace-queries.dto.js';
@@ -31,9 +33,10 @@ export class TracesController {
   @Get('spans')
   @AuditedRead()
   @Answers(views.SpanListView, 'Spans that every filter lets through, by start', 'With what they carried.')
-  listSpans(@CurrentProject() project: string, @Query() query: queries.ListSpansQuery) {
-    const { limit, offset, order } = query;
-    return this.reads.spans(spansOf(project, query), { limit, offset, newestFirst: order === 'desc' });
+  async listSpans(@CurrentProject() project: string, @Query() query: queries.ListSpansQuery) {
+    const { limit, offset, order, texts } = query;
+    const page = { limit, offset, newestFirst: order === 'desc' };
+    return withTexts(await this.reads.spans(spansOf(project, query), page), texts);
   }
 
   @Get('runs')
@@ -196,7 +199,7 @@ export class TracesController {
 
   @Get('traces/:id/skeleton')
   @Answers(
-    views.SkeletonView,
+    SkeletonView,
     'All spans of a trace in columns, without what they carried',
     'By start, the first 50,000: what a tree or a time line of them needs. Small in gzip.',
     'not_found',
@@ -227,20 +230,33 @@ export class TracesController {
   async listTraceWindow(
     @CurrentProject() project: string,
     @Param() { id }: queries.TraceParams,
-    @Query() { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit }: queries.WindowQuery,
+    @Query() query: queries.WindowQuery,
   ) {
+    const { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit, texts } = query;
     const trace = { project, traceIds: [id] };
     if (spanId === undefined)
-      return this.reads.spans(given({ ...trace, finishFromUs, endUs }), { limit, offset: 0 });
+      return withTexts(
+        await this.reads.spans(given({ ...trace, finishFromUs, endUs }), { limit, offset: 0 }),
+        texts,
+      );
     const place = await this.reads.place(trace, spanId);
     if (place === undefined)
       throw new Problem(
         'not_found',
         `There is no span ${JSON.stringify(spanId)} in the trace ${JSON.stringify(id)}`,
       );
-    return this.reads.spans(trace, { limit, offset: Math.max(0, place - Math.floor(limit / 2)) });
+    const offset = Math.max(0, place - Math.floor(limit / 2));
+    return withTexts(await this.reads.spans(trace, { limit, offset }), texts);
   }
 }
+
+const withTexts = (
+  { data, pagination }: views.Listed<views.SpanView>,
+  texts = false,
+): views.Listed<views.SpanView> => ({
+  data: texts ? data.map((span) => ({ ...span, ...spanTextsOf(span) })) : data,
+  pagination,
+});
 
 const unknown = (what: string, id: string): Problem =>
   new Problem('not_found', `There is no ${what} ${JSON.stringify(id)}`);

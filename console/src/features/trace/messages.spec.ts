@@ -1,0 +1,66 @@
+import { expect, it } from '@jest/globals';
+import { keyOf, messagesOf, paired } from './messages.js';
+
+const call = { id: 'call-1', type: 'function', function: { name: 'search', arguments: '{"q":"a"}' } };
+
+it.each([
+  [
+    'OpenAI',
+    [
+      { role: 'user', content: 'Find a.' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call-1', content: 'found' },
+    ],
+    { choices: [{ message: { role: 'assistant', content: 'Here is a.' } }] },
+  ],
+  [
+    'Anthropic',
+    [
+      { role: 'user', content: [{ type: 'text', text: 'Find a.' }] },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'call-1', name: 'search', input: '{"q":"a"}' }],
+      },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call-1', content: 'found' }] },
+    ],
+    [{ role: 'assistant', content: 'Here is a.' }],
+  ],
+  [
+    'OpenTelemetry',
+    [
+      { role: 'user', parts: [{ type: 'text', content: 'Find a.' }] },
+      {
+        role: 'assistant',
+        parts: [{ type: 'tool_call', id: 'call-1', name: 'search', arguments: '{"q":"a"}' }],
+      },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id: 'call-1', response: 'found' }] },
+    ],
+    [{ role: 'assistant', parts: [{ type: 'text', content: 'Here is a.' }] }],
+  ],
+])('reads a conversation of %s, with results at their calls', (_, input, output) => {
+  const messages = paired(messagesOf({ input: JSON.stringify(input), output: JSON.stringify(output) }));
+  expect(messages.map(({ role, text }) => [role, text])).toEqual([
+    ['user', 'Find a.'],
+    ['assistant', ''],
+    ['assistant', 'Here is a.'],
+  ]);
+  expect(messages[1]?.calls).toEqual([{ id: 'call-1', name: 'search', input: '{"q":"a"}', result: 'found' }]);
+});
+
+it('takes a plain text for one message', () => {
+  expect(messagesOf({ input: 'Hello', output: '{"broken' }).map(({ role, text }) => [role, text])).toEqual([
+    ['user', 'Hello'],
+    ['assistant', '{"broken'],
+  ]);
+  expect(messagesOf({})).toEqual([]);
+});
+
+it('knows a message again', () => {
+  const [first, again] = messagesOf({
+    input: JSON.stringify([
+      { role: 'user', content: 'a' },
+      { role: 'user', content: 'a' },
+    ]),
+  });
+  expect(first && again && keyOf(first) === keyOf(again)).toBe(true);
+});

@@ -1,0 +1,122 @@
+import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { counted, duration } from '../../lib/format.js';
+import { axisOf, gapsIn } from './axis.js';
+import { flag, type Trace } from './trace.js';
+import type { TraceState, TraceStore } from './trace-store.js';
+import css from './minimap.module.css';
+
+interface MinimapProps {
+  readonly store: TraceStore;
+  readonly state: TraceState;
+}
+
+/** The whole trace on one line: how many spans run, which failed, and the stretch that the bars show. */
+export function Minimap({ store, state }: MinimapProps): ReactNode {
+  const { trace } = store;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [drag, setDrag] = useState<readonly [number, number]>();
+  const [whole] = useState(() => axisOf({ from: 0, to: trace.durationMs }, gapsIn(trace)));
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element) return undefined;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    if (canvas.current && width > 0) draw(canvas.current, trace, whole.placeOf, state.hits);
+  }, [trace, whole, width, state.hits]);
+  const placeAt = ({ currentTarget, clientX }: PointerEvent): number => {
+    const { left, width: size } = currentTarget.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (clientX - left) / size));
+  };
+  const end = (event: PointerEvent): void => {
+    const [from, to] = [Math.min(drag?.[0] ?? 0, placeAt(event)), Math.max(drag?.[0] ?? 0, placeAt(event))];
+    setDrag(undefined);
+    if (drag)
+      store.zoom(to - from < minDrag ? undefined : { from: whole.timeAt(from), to: whole.timeAt(to) });
+  };
+  const shown =
+    drag ?? (state.isZoomed && ([whole.placeOf(state.axis.from), whole.placeOf(state.axis.to)] as const));
+  return (
+    <div
+      className={css.minimap}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setDrag([placeAt(event), placeAt(event)]);
+      }}
+      onPointerMove={(event) => drag && setDrag([drag[0], placeAt(event)])}
+      onPointerUp={end}
+    >
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={`${counted(trace.count, 'span')} in ${duration(trace.durationMs)}; ${counted(whole.folds.length, 'folded gap')}`}
+      />
+      {whole.folds.map(({ from, to }) => (
+        <span
+          key={from}
+          className={css.fold}
+          title={`Nothing ran for ${duration(to - from)}`}
+          style={span(whole.placeOf(from), whole.placeOf(to))}
+        />
+      ))}
+      {shown && <span className={css.brush} style={span(Math.min(...shown), Math.max(...shown))} />}
+    </div>
+  );
+}
+
+const minDrag = 0.003;
+const span = (from: number, to: number) => ({ left: `${from * 100}%`, width: `${(to - from) * 100}%` });
+
+/** Draws by column of pixels, so that many spans cost as much as few. */
+function draw(
+  canvas: HTMLCanvasElement,
+  trace: Trace,
+  placeOf: (ms: number) => number,
+  hits: Int32Array,
+): void {
+  const scale = window.devicePixelRatio;
+  const [width, height] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
+  Object.assign(canvas, { width, height });
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  // The colours of the theme, which a canvas does not know by their names.
+  const { color, borderTopColor, borderRightColor, borderBottomColor } = getComputedStyle(canvas);
+  const columnOf = (ms: number): number => Math.min(width - 1, Math.floor(placeOf(ms) * width));
+  const changes = new Int32Array(width + 1);
+  const marks = [new Uint8Array(width), new Uint8Array(width), new Uint8Array(width)] as const;
+  for (let place = 0; place < trace.count; place += 1) {
+    const [start, flags] = [trace.starts[place] ?? 0, trace.flags[place] ?? 0];
+    const [first, last] = [columnOf(start), columnOf(start + (trace.durations[place] ?? 0))];
+    // Spans with others below them wait for those.
+    if (trace.childCounts[place] === 0) {
+      changes[first] = (changes[first] ?? 0) + 1;
+      changes[last + 1] = (changes[last + 1] ?? 0) - 1;
+    }
+    if (flags & flag.error) marks[0][first] = 1;
+    if (flags & flag.semantic) marks[1][first] = 1;
+  }
+  for (const place of hits) marks[2][columnOf(trace.starts[place] ?? 0)] = 1;
+  const running = changes.map(
+    (
+      (sum) => (change) =>
+        (sum += change)
+    )(0),
+  );
+  const most = running.reduce((max, each) => Math.max(max, each), 1);
+  const room = height - 8 * scale;
+  context.fillStyle = color;
+  for (let x = 0; x < width; x += 1) {
+    const tall = ((running[x] ?? 0) / most) * room;
+    if (tall > 0) context.fillRect(x, height - Math.max(scale, tall), 1, Math.max(scale, tall));
+  }
+  const colours = [borderTopColor, borderRightColor, borderBottomColor];
+  marks.forEach((columns, kind) => {
+    context.fillStyle = colours[kind] ?? color;
+    columns.forEach((isThere, x) => {
+      if (isThere) context.fillRect(x, kind === 2 ? height - 5 * scale : 0, Math.ceil(2 * scale), 5 * scale);
+    });
+  });
+}

@@ -1,0 +1,77 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import {
+  ask,
+  findById,
+  getRunDetails,
+  getTraceSkeleton,
+  listBottlenecks,
+  listSpans,
+  listTraceWindow,
+  orNull,
+} from '../../lib/api.js';
+import { traceOf } from './trace.js';
+import { TraceStore } from './trace-store.js';
+
+/** A trace with what is seen of it. It is large: it goes soon after the screen. */
+export const traceQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['trace', id],
+    queryFn: async ({ signal }) =>
+      new TraceStore(traceOf(await ask(getTraceSkeleton({ path: { id }, signal })))),
+    structuralSharing: false,
+    staleTime: Infinity,
+    gcTime: 10_000,
+  });
+
+/** The run of a trace, with its figures; null if nothing is known of it. */
+export const runOfQuery = (traceId: string) =>
+  queryOptions({
+    queryKey: ['trace', traceId, 'run'],
+    queryFn: async ({ signal }) => {
+      const { data } = await ask(findById({ query: { id: traceId }, signal }));
+      const id = data.find(({ kind }) => kind === 'trace')?.run_id;
+      if (id === undefined) return null;
+      return (await ask(getRunDetails({ path: { id }, signal }))).data;
+    },
+    staleTime: 60_000,
+  });
+
+export const bottlenecksQuery = (run: string) =>
+  queryOptions({
+    queryKey: ['trace', 'bottlenecks', run],
+    queryFn: ({ signal }) => orNull(ask(listBottlenecks({ path: { id: run }, signal }))),
+    staleTime: 60_000,
+  });
+
+/** One span with its attributes. */
+export const spanQuery = (trace: string, span: string) =>
+  queryOptions({
+    queryKey: ['trace', trace, 'span', span],
+    queryFn: async ({ signal }) => {
+      const query = { span_id: span, limit: 1, texts: true };
+      return (await ask(listTraceWindow({ path: { id: trace }, query, signal }))).data[0] ?? null;
+    },
+    staleTime: 60_000,
+    gcTime: 60_000,
+  });
+
+const spansInLog = 50;
+
+/** Spans with their texts, in the order in which they began. */
+export const logQuery = (trace: string, range: { start_time?: number; end_time?: number }) =>
+  infiniteQueryOptions({
+    queryKey: ['trace', trace, 'log', range],
+    queryFn: ({ signal, pageParam }) =>
+      ask(
+        listSpans({
+          query: { trace_ids: [trace], ...range, texts: true, limit: spansInLog, offset: pageParam },
+          signal,
+        }),
+      ),
+    initialPageParam: 0,
+    getNextPageParam: ({ pagination: { offset, limit, total } }) =>
+      offset + limit < total ? offset + limit : undefined,
+    staleTime: 60_000,
+    gcTime: 60_000,
+    structuralSharing: false,
+  });

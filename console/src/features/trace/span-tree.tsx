@@ -1,0 +1,236 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
+import { cost, duration, number } from '../../lib/format.js';
+import type { Axis } from './axis.js';
+import { flag } from './trace.js';
+import type { TraceState, TraceStore } from './trace-store.js';
+import css from './span-tree.module.css';
+
+interface SpanTreeProps {
+  readonly store: TraceStore;
+  readonly state: TraceState;
+  /** Spans that the run waited for. */
+  readonly critical: ReadonlySet<string>;
+}
+
+export const rowHeight = 28;
+const overscan = 4;
+
+const rowId = (span: number): string => `span-${span}`;
+
+/** The spans as a tree, each with its bar in time; only the rows in sight are drawn. */
+export function SpanTree({ store, state, critical }: SpanTreeProps): ReactNode {
+  const { visible, rows, selected, axis } = state;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: visible.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan,
+    scrollPaddingStart: rowHeight,
+  });
+  const row = selected < 0 ? -1 : (rows[selected] ?? -1);
+  useEffect(() => {
+    if (row >= 0) virtual.scrollToIndex(row, { align: 'auto' });
+  }, [row, selected, virtual]);
+  const hits = useMemo(() => new Set(state.hits), [state.hits]);
+  return (
+    <div
+      ref={scroller}
+      role="treegrid"
+      aria-label="Spans"
+      aria-rowcount={visible.length + 1}
+      aria-activedescendant={row >= 0 ? rowId(selected) : undefined}
+      tabIndex={0}
+      className={css.tree}
+      onKeyDown={(event) =>
+        onKey(event, store, Math.floor((scroller.current?.clientHeight ?? 0) / rowHeight) - 1)
+      }
+    >
+      <Head axis={axis} />
+      <div role="rowgroup" className={css.rows} style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, start }) => {
+          const span = visible[index] ?? -1;
+          if (span < 0) return null;
+          return (
+            <SpanRow
+              key={span}
+              {...{ store, span, top: start, index, axis }}
+              isSelected={span === selected}
+              isOpen={(store.trace.childCounts[span] ?? 0) > 0 && !store.isCollapsed(span)}
+              isHit={hits.has(span)}
+              isCritical={critical.has(store.trace.idOf(span))}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Keys of a tree grid: https://www.w3.org/WAI/ARIA/apg/patterns/treegrid/ */
+function onKey(event: KeyboardEvent, store: TraceStore, page: number): void {
+  const { selected } = store.read();
+  const { childCounts, parents, count } = store.trace;
+  const isParent = (childCounts[selected] ?? 0) > 0;
+  const acts: Readonly<Record<string, () => void>> = {
+    ArrowDown: () => store.step(1),
+    ArrowUp: () => store.step(-1),
+    PageDown: () => store.step(page),
+    PageUp: () => store.step(-page),
+    Home: () => store.step(-count),
+    End: () => store.step(count),
+    ArrowRight: () => (isParent && store.isCollapsed(selected) ? store.toggle(selected) : store.step(1)),
+    ArrowLeft: () =>
+      isParent && !store.isCollapsed(selected)
+        ? store.toggle(selected)
+        : store.select(parents[selected] ?? -1),
+    Enter: () => store.toggle(selected),
+    z: () => store.zoomToSelected(),
+  };
+  const act = acts[event.key];
+  if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  act();
+}
+
+const ticks = [0, 1 / 3, 2 / 3] as const;
+
+const Head = ({ axis }: { readonly axis: Axis }): ReactNode => (
+  <div role="rowgroup" className={css.head}>
+    <div role="row" className={css.row}>
+      <div role="columnheader">Span</div>
+      <div role="columnheader" className={css.number}>
+        Duration
+      </div>
+      <div role="columnheader" className={`${css.number} ${css.optional}`}>
+        Tokens
+      </div>
+      <div role="columnheader" className={`${css.number} ${css.optional}`}>
+        Cost
+      </div>
+      <div role="columnheader" aria-label="Time" className={css.bars}>
+        {ticks.map((place) => (
+          <span key={place} className={css.tick} style={{ left: `${place * 100}%` }}>
+            {duration(axis.timeAt(place))}
+          </span>
+        ))}
+      </div>
+    </div>
+  </div>
+);
+
+interface SpanRowProps {
+  readonly store: TraceStore;
+  readonly span: number;
+  readonly index: number;
+  readonly top: number;
+  readonly axis: Axis;
+  readonly isSelected: boolean;
+  readonly isOpen: boolean;
+  readonly isHit: boolean;
+  readonly isCritical: boolean;
+}
+
+const indent = 14;
+/** Deeper ones are not indented further, so that a name stays in sight. */
+const maxIndents = 14;
+
+const SpanRow = memo(
+  ({ store, span, index, top, axis, isSelected, isOpen, isHit, isCritical }: SpanRowProps) => {
+    const { trace } = store;
+    const parent = trace.parents[span] ?? -1;
+    const depth = trace.depths[span] ?? 0;
+    const isParent = (trace.childCounts[span] ?? 0) > 0;
+    const { operation, kind } = trace.typeOf(span);
+    const name = trace.nameOf(span);
+    return (
+      <div
+        id={rowId(span)}
+        role="row"
+        aria-level={depth + 1}
+        aria-posinset={trace.positions[span]}
+        aria-setsize={parent < 0 ? trace.rootCount : trace.childCounts[parent]}
+        aria-rowindex={index + 2}
+        aria-selected={isSelected}
+        aria-expanded={isParent ? isOpen : undefined}
+        className={`${css.row} ${css.span} ${isHit ? css.hit : ''}`}
+        style={{ transform: `translateY(${top}px)` }}
+        onClick={() => store.select(span)}
+      >
+        <div
+          role="gridcell"
+          className={css.name}
+          style={{ paddingLeft: Math.min(depth, maxIndents) * indent }}
+        >
+          <span
+            aria-hidden="true"
+            className={css.caret}
+            onClick={(event) => {
+              event.stopPropagation();
+              store.toggle(span);
+            }}
+          >
+            {isParent && (isOpen ? '▾' : '▸')}
+          </span>
+          <span className={css.kind} data-kind={kind} title={kind} />
+          <span className={css.title} title={name}>
+            {name}
+          </span>
+          <Wrong store={store} span={span} />
+          {operation !== name && <span className={css.operation}>{operation}</span>}
+        </div>
+        <div role="gridcell" className={css.number}>
+          {duration(trace.durations[span] ?? 0)}
+        </div>
+        <div role="gridcell" className={`${css.number} ${css.optional}`}>
+          {trace.tokens[span] ? number(trace.tokens[span]) : ''}
+        </div>
+        <div role="gridcell" className={`${css.number} ${css.optional}`}>
+          {trace.costs[span] ? cost(trace.costs[span]) : ''}
+        </div>
+        <div role="gridcell" className={css.bars} aria-label={`from ${duration(trace.starts[span] ?? 0)}`}>
+          <Bar {...{ store, span, axis, kind, isCritical }} />
+        </div>
+      </div>
+    );
+  },
+);
+SpanRow.displayName = 'SpanRow';
+
+function Wrong({ store: { trace }, span }: Pick<SpanRowProps, 'store' | 'span'>): ReactNode {
+  const flags = trace.flags[span] ?? 0;
+  const pattern = trace.patternOf(span);
+  return (
+    <>
+      {(flags & flag.error) !== 0 && <span className={css.error}>error</span>}
+      {pattern !== undefined && (
+        <span className={css.semantic} title={`Semantic failure: “${pattern}”`}>
+          “{pattern}”
+        </span>
+      )}
+    </>
+  );
+}
+
+interface BarProps extends Pick<SpanRowProps, 'store' | 'span' | 'axis' | 'isCritical'> {
+  readonly kind: string;
+}
+
+function Bar({ store: { trace }, span, axis, kind, isCritical }: BarProps): ReactNode {
+  const start = trace.starts[span] ?? 0;
+  const finish = start + (trace.durations[span] ?? 0);
+  if (finish < axis.from || start > axis.to) return null;
+  const [from, to] = [axis.placeOf(start), axis.placeOf(finish)];
+  const flags = trace.flags[span] ?? 0;
+  const state = flags & flag.error ? 'error' : flags & flag.semantic ? 'semantic' : undefined;
+  return (
+    <span
+      className={css.bar}
+      data-kind={kind}
+      data-state={state}
+      data-critical={isCritical ? '' : undefined}
+      style={{ left: `${from * 100}%`, width: `max(2px, ${(to - from) * 100}%)` }}
+    />
+  );
+}

@@ -1,0 +1,113 @@
+import { describe, expect, it } from '@jest/globals';
+import type { SkeletonView } from '../../lib/api.js';
+import { axisOf, gapsIn } from './axis.js';
+import { traceOf } from './trace.js';
+import { TraceStore } from './trace-store.js';
+
+/** By start: a root with a model call and a tool below it, which has a step; and a second root. */
+const view: SkeletonView = {
+  ...{ spans: 5, total_spans: 5, start_time_us: 1_000, id_length: 4 },
+  span_ids: 'rootllm step2nd tool',
+  parents: [-1, 0, 4, -1, 0],
+  starts_after_ms: [0, 10, 10, 10, 10],
+  durations_ms: [100, 5, 5, 5, 40],
+  types: [
+    { operation: 'run', kind: 'chain', status: 'success' },
+    { operation: 'api_invoke', kind: 'llm', status: 'success' },
+    { operation: 'tool_call', kind: 'tool', status: 'error' },
+  ],
+  type: [0, 1, 2, 0, 2],
+  names: ['gpt', 'run', 'search'],
+  name: [1, 0, 2, 1, 2],
+  costs: [0.5, 0.25, 0.125, 0, 0.125],
+  tokens: [0, 100, 0, 7, 20],
+  flags: [0, 2, 1, 0, 5],
+  patterns: ['failed to'],
+  execution_ids: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+};
+const idsOf = (store: TraceStore): string[] =>
+  Array.from(store.read().visible, (span) => store.trace.idOf(span));
+
+const trace = traceOf(view);
+
+describe('a trace from columns', () => {
+  it('stands in the order of its tree, with what each span is below', () => {
+    expect(Array.from({ length: 5 }, (_, span) => trace.idOf(span))).toEqual([
+      'root',
+      'llm',
+      'tool',
+      'step',
+      '2nd',
+    ]);
+    expect([...trace.parents]).toEqual([-1, 0, 0, 2, -1]);
+    expect([...trace.ends]).toEqual([4, 2, 4, 4, 5]);
+    expect([...trace.positions]).toEqual([1, 1, 2, 1, 2]);
+    expect([...trace.starts]).toEqual([0, 10, 40, 20, 30]);
+    expect(trace.durationMs).toBe(100);
+  });
+
+  it('sums cost and tokens; what a span reports again for those below it counts once', () => {
+    expect([...trace.costs]).toEqual([0.5, 0.25, 0.125, 0.125, 0]);
+    expect([...trace.tokens]).toEqual([120, 100, 20, 0, 7]);
+  });
+
+  it('finds spans by id, by execution and by text', () => {
+    expect([trace.placeOf('step'), trace.placeOf(view.execution_ids), trace.placeOf('none')]).toEqual([
+      3, 2, -1,
+    ]);
+    expect([...trace.search('SEARCH')]).toEqual([2, 3]);
+    expect([...trace.search('failed')]).toEqual([1]);
+    expect([...trace.search('2nd')]).toEqual([4]);
+  });
+
+  it('holds a span that is below itself, as a root', () => {
+    const { count, rootCount } = traceOf({ ...view, parents: [-1, 2, 1, -1, 0] });
+    expect([count, rootCount]).toEqual([5, 3]);
+  });
+});
+
+describe('the view of a trace', () => {
+  it('collapses spans and levels, and opens what a selected span stands below', () => {
+    const store = new TraceStore(trace);
+    store.toggle(2);
+    expect(idsOf(store)).toEqual(['root', 'llm', 'tool', '2nd']);
+    expect(store.place.collapsed).toBe('tool');
+    store.collapseTo(1);
+    expect(idsOf(store)).toEqual(['root', '2nd']);
+    store.select(3);
+    expect(idsOf(store)).toEqual(['root', 'llm', 'tool', 'step', '2nd']);
+    const { place } = store;
+    expect(place).toMatchObject({ span: 'step', collapsed: 'L1,tool,root' });
+    const other = new TraceStore(trace);
+    other.goTo(place);
+    expect([idsOf(other), other.place]).toEqual([idsOf(store), place]);
+  });
+
+  it('goes to the next span that is wrong, round about', () => {
+    const store = new TraceStore(trace);
+    const seen = Array.from({ length: 4 }, () => {
+      store.nextWrong();
+      return store.place.span;
+    });
+    expect(seen).toEqual(['llm', 'tool', 'step', 'llm']);
+  });
+});
+
+describe('the axis of time', () => {
+  it('folds the gaps in which no span without others below it ran', () => {
+    // Leaves run from 10 to 15, from 20 to 25 and from 30 to 35; each gap counts above 5 % of 100.
+    expect(gapsIn(trace)).toEqual([
+      { from: 0, to: 10 },
+      { from: 35, to: 100 },
+    ]);
+  });
+
+  it('places times beside folds, and finds them back', () => {
+    const axis = axisOf({ from: 0, to: 100 }, [{ from: 40, to: 90 }]);
+    expect(axis.placeOf(0)).toBe(0);
+    expect(axis.placeOf(100)).toBeCloseTo(1);
+    expect(axis.placeOf(90) - axis.placeOf(40)).toBeCloseTo(0.015);
+    for (const ms of [3, 40, 77, 95]) expect(axis.timeAt(axis.placeOf(ms))).toBeCloseTo(ms);
+    expect(axisOf({ from: 50, to: 60 }, [{ from: 40, to: 90 }]).placeOf(55)).toBeCloseTo(0.5);
+  });
+});

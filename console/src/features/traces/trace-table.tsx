@@ -1,0 +1,90 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { GroupView } from '../../lib/api.js';
+import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
+import { Tags } from '../../ui/controls.js';
+import { Muted } from '../../ui/layout.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import css from './trace-table.module.css';
+
+export const hourSeconds = 3_600;
+
+export const keyOf = ({
+  group_key: { run_id: run, thread_id: thread, time_bucket: hour },
+}: GroupView): string => String(run ?? thread ?? hour);
+
+const isoOf = (us: number): string => new Date(us / 1_000).toISOString();
+
+/** The place that a row leads to: the trace of a run; the runs of a thread or an hour. */
+function placeOf({ group_by: by, group_key: key, trace_ids: [trace = ''] }: GroupView) {
+  if (by === 'thread') return { to: '/traces', search: { thread: key.thread_id } } as const;
+  if (by === 'run') return { to: '/traces/$id', params: { id: trace } } as const;
+  const from = key.time_bucket ?? 0;
+  return {
+    to: '/traces',
+    search: { since: isoOf(from), until: isoOf(from + hourSeconds * 1_000_000 - 1_000) },
+  } as const;
+}
+
+function nameOf({ group_by: by, group_key: key, ...row }: GroupView): string {
+  if (by === 'thread') return key.thread_id ?? '';
+  if (by === 'run') return row.root_operation ?? row.used_models[0] ?? key.run_id ?? '';
+  const from = (key.time_bucket ?? 0) / 1_000;
+  return timeSpan(from, from + hourSeconds * 1_000);
+}
+
+const columns: readonly Column<GroupView>[] = [
+  { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
+  {
+    ...{ name: 'Name', cut: true, card: 'title' },
+    cell: (row) => (
+      <>
+        <Link {...placeOf(row)} title={nameOf(row)}>
+          {nameOf(row)}
+        </Link>{' '}
+        <Tags words={row.labels.slice(0, 2)} /> <Muted>{row.used_models.slice(0, 2).join(', ')}</Muted>
+      </>
+    ),
+  },
+  { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
+  {
+    ...{ name: 'Tokens', isNumber: true },
+    cell: ({ input_tokens: asked, output_tokens: said }) => number((asked ?? 0) + (said ?? 0)),
+  },
+  { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
+  { name: 'Spans', isNumber: true, isOptional: true, cell: ({ total_spans: spans }) => number(spans) },
+  { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
+  {
+    ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
+    cell: ({ thread_ids: threads }) =>
+      threads.length > 1 ? counted(threads.length, 'thread') : (threads[0] ?? ''),
+  },
+];
+
+const Wrong = ({ row }: { readonly row: GroupView }): ReactNode => (
+  <>
+    {row.error_count > 0 && (
+      <span className={css.error} title={row.errors.join('\n').slice(0, 1_000)}>
+        {counted(row.error_count, 'error')}
+      </span>
+    )}{' '}
+    {row.semantic_error_count > 0 && (
+      <span className={css.semantic}>{counted(row.semantic_error_count, 'semantic failure')}</span>
+    )}
+  </>
+);
+
+/** Runs, threads or hours with their figures. */
+export function TraceTable({ rows }: { readonly rows: readonly GroupView[] }): ReactNode {
+  const navigate = useNavigate();
+  return (
+    <Table
+      label="Traces"
+      rows={rows}
+      columns={columns}
+      keyOf={keyOf}
+      onOpen={(row) => void navigate(placeOf(row))}
+    />
+  );
+}

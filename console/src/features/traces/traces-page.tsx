@@ -1,0 +1,100 @@
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ReactNode, useMemo } from 'react';
+import { ask, listGroups, type ListGroupsData } from '../../lib/api.js';
+import { number } from '../../lib/format.js';
+import type { tracesSearch } from '../../lib/searches.js';
+import { sinceMoment } from '../../lib/time-range.js';
+import { useChange } from '../../lib/use-change.js';
+import { Button } from '../../ui/controls.js';
+import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
+import { Modes } from '../../ui/modes.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { hourSeconds, TraceTable } from './trace-table.js';
+import { TraceFilters } from './trace-filters.js';
+import { TraceNews } from './trace-news.js';
+
+const route = getRouteApi('/shell/traces');
+
+type Search = ReturnType<typeof tracesSearch>;
+type TraceQuery = NonNullable<ListGroupsData['query']>;
+
+const pageSize = 100;
+const modes = { run: 'Runs', thread: 'Threads', time: 'Groups' } as const;
+
+/** The server's filter for an address. */
+function queryOf({ group, labels, thread, trace, since, until, ...search }: Search): TraceQuery {
+  return {
+    ...{ group_by: group ?? 'run', bucket_size: hourSeconds, limit: pageSize },
+    ...{ q: search.q, model_name: search.model, status: search.status },
+    ...{ min_cost: search.minCost, min_duration_ms: search.minMs },
+    has_errors: search.errors && search.errors === 'yes',
+    labels: labels === undefined ? undefined : [labels],
+    thread_ids: thread === undefined ? undefined : [thread],
+    trace_ids: trace?.split(','),
+    start_time_min: usOf(sinceMoment(since)),
+    start_time_max: usOf(until),
+  };
+}
+
+const usOf = (time: string | undefined): number | undefined =>
+  time === undefined ? undefined : Date.parse(time) * 1_000;
+
+/** Runs, threads or hours, newest first. News waits behind a button, so that the list stands still. */
+export function TracesPage(): ReactNode {
+  const search = route.useSearch();
+  const change = useChange<Search>();
+  // Times back from now are counted once, or each drawing would ask anew.
+  const query = useMemo(() => queryOf(search), [search]);
+  const list = useInfiniteQuery({
+    queryKey: ['traces', 'list', query],
+    queryFn: ({ pageParam, signal }) => ask(listGroups({ query: { ...query, offset: pageParam }, signal })),
+    initialPageParam: 0,
+    getNextPageParam: ({ pagination: { offset, limit, total } }) =>
+      offset + limit < total ? offset + limit : undefined,
+    placeholderData: keepPreviousData,
+    refetchOnWindowFocus: false,
+  });
+  const rows = list.data?.pages.flatMap(({ data }) => data) ?? [];
+  const total = list.data?.pages[0]?.pagination.total ?? 0;
+  const isFiltered = Object.keys(search).some((name) => name !== 'group');
+  return (
+    <Page name="Traces">
+      <Stack>
+        <Row>
+          <Modes
+            label="Rows"
+            names={modes}
+            value={search.group ?? 'run'}
+            onChange={(group) => change({ group: group === 'run' ? undefined : group })}
+          />
+          <Muted>{list.data && `${number(total)} in all`}</Muted>
+          <TraceNews query={query} shown={rows} />
+        </Row>
+        <TraceFilters search={search} />
+        <Panel>
+          <Loaded query={list} lines={12}>
+            {() => (rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable rows={rows} />)}
+          </Loaded>
+        </Panel>
+        {list.hasNextPage && (
+          <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
+            {`${number(Math.min(pageSize, total - rows.length))} older ones`}
+          </Button>
+        )}
+      </Stack>
+    </Page>
+  );
+}
+
+const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
+  isFiltered ? (
+    <Empty title="No traces match these filters" />
+  ) : (
+    <Empty title="No spans were sent yet">
+      <p>
+        Point an OpenTelemetry exporter at <code>{`${window.location.origin}/v1/traces`}</code>, or call a
+        tool with a run, thread, session or investigation.
+      </p>
+    </Empty>
+  );

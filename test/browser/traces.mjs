@@ -1,0 +1,371 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { violationsOf } from './axe.mjs';
+import { openLab, until } from './lab.mjs';
+
+// real: the built server with its own PostgreSQL, a tool's process, Chromium, axe; mock: nothing
+
+const markup = '<img src=x onerror="window.caught=1"><script>window.caught=1</script>';
+const rightToLeft = '\u202egnp.exe \u0627\u0644\u0639';
+const bad = `${markup} ${rightToLeft}`;
+
+const many = 50_000;
+const perAgent = 500;
+const most = { paintMs: 1_000, taskMs: 100, rows: 45, nodes: 1_500, heapBytes: 60 * 2 ** 20 };
+
+const idOf = (n) => (n + 1).toString(16).padStart(16, '0');
+
+/** A run whose agents ask a model and call tools: every 997th span fails, every 2,000th says that it did. */
+function* largeTrace(startUs) {
+  for (let n = 0; n < many; n += 1) {
+    const place = (n - 1) % perAgent;
+    const agent = n - place;
+    const isCall = place % 5 === 1;
+    const operation_name = n === 0 ? 'run' : place === 0 ? 'agent' : isCall ? 'api_invoke' : 'tool_call';
+    const parent = n === 0 ? undefined : place === 0 ? 0 : isCall ? agent : n - ((place - 1) % 5);
+    yield {
+      ...{
+        trace_id: 'large',
+        span_id: idOf(n),
+        operation_name,
+        run_id: 'run-large',
+        thread_id: 'thread-large',
+      },
+      ...(parent !== undefined && { parent_span_id: idOf(parent) }),
+      start_time_us: startUs + n * 50_000,
+      finish_time_us: startUs + n * 50_000 + (n === 0 ? many : place === 0 ? perAgent : 3) * 50_000,
+      attribute: {
+        ...(isCall && {
+          model_name: 'gpt-4.1',
+          cost: 0.002,
+          usage: { input_tokens: 500, output_tokens: 60 },
+        }),
+        ...(operation_name === 'tool_call' && {
+          tool_name: 'search',
+          output: n % 2_000 === 4 ? 'Failed to open' : 'fine',
+        }),
+        ...(n % 997 === 996 && { error: 'timed out after 5000 ms' }),
+      },
+    };
+  }
+}
+
+describe('traces', () => {
+  let lab;
+  let execution;
+  const nowUs = Date.now() * 1_000;
+
+  const send = async (spans) => {
+    for (let from = 0; from < spans.length; from += 5_000) {
+      const { status, body } = await lab.api('POST', '/api/v1/spans', spans.slice(from, from + 5_000));
+      assert.deepEqual([status, body.rejected], [200, 0]);
+    }
+  };
+  const stored = (trace, count) =>
+    until(async () => {
+      const { body } = await lab.api('GET', `/api/v1/spans?trace_ids=${trace}&limit=1`);
+      return body.pagination.total === count;
+    }, `the spans of ${trace}`);
+
+  before(async () => {
+    lab = await openLab();
+    await lab.register('word_count');
+    const call = await lab.call(
+      'word_count',
+      { text: 'one two' },
+      { runId: 'run-small', threadId: 'thread-small' },
+    );
+    execution = call.body.executionId;
+    await send(smallTrace(nowUs - 600_000_000, execution));
+    await send([...largeTrace(nowUs - 7_200_000_000)]);
+    await stored('small', 6);
+    await stored('large', many);
+  });
+  after(async () => {
+    await lab.close();
+  });
+
+  it('from the list to the next error, and to the mark of its execution', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/traces');
+    await page.getByLabel('Label').selectOption('support');
+    const row = page.getByRole('row', {
+      name: /run support gpt-4.1 .* 1 error 1 semantic failure thread-small/,
+    });
+    await row.getByRole('link', { name: 'run' }).click();
+    const tree = page.getByRole('treegrid', { name: 'Spans' });
+    await tree.getByRole('row', { name: /word_count/ }).waitFor();
+    const selected = tree.getByRole('row', { selected: true });
+    await page.keyboard.press('e');
+    await selected.filter({ hasText: '“failed to”' }).waitFor();
+    const pane = page.getByRole('region', { name: 'Span' });
+    await pane.getByRole('button', { name: 'Semantic errors' }).click();
+    await pane.locator('mark').filter({ hasText: 'Failed to' }).waitFor();
+    await until(() => new URL(page.url()).searchParams.get('span') === 'tool', 'the address');
+    await pane.getByRole('button', { name: 'Mark as semantic failure' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('it opened nothing');
+    await dialog.getByRole('button', { name: 'Mark', exact: true }).click();
+    await pane.getByText('Marked as semantic failure: it opened nothing').waitFor();
+    const { body } = await lab.api('GET', `/api/v1/tool-metrics/executions/${execution}`);
+    assert.equal(body.semanticFailure, 'it opened nothing');
+    await page.keyboard.press('e');
+    await selected.filter({ hasText: 'error' }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('a span, its execution and the health and circuit of its tool are one click from each other', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open(`/executions/${execution}`);
+    await page.getByRole('link', { name: 'small', exact: true }).click();
+    const pane = page.getByRole('region', { name: 'Span' });
+    await pane.getByRole('heading', { name: 'word_count' }).waitFor();
+    for (const [link, path] of [
+      ['Execution', `/console/executions/${execution}`],
+      ['Tool health', '/console/tools/word_count/health'],
+      ['Circuit', '/console/tools/word_count/circuit'],
+    ]) {
+      await pane.getByRole('link', { name: link }).click();
+      await page.waitForURL(`**${path}`);
+      await page.goBack();
+    }
+    await visitor.context.close();
+  });
+
+  it('spans are gone through by keys, collapsed and found; the address brings back what was seen', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open('/traces/small');
+    const tree = page.getByRole('treegrid', { name: 'Spans' });
+    const rows = tree.getByRole('row');
+    await until(async () => (await rows.count()) === 7, 'the rows');
+    await tree.focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowLeft']) await page.keyboard.press(key);
+    await until(async () => (await rows.count()) === 3, 'the collapsed rows');
+    const agent = tree.getByRole('row', { name: /agent/ });
+    assert.deepEqual(
+      await agent.evaluate((row) =>
+        ['level', 'posinset', 'setsize', 'expanded'].map((name) => row.getAttribute(`aria-${name}`)),
+      ),
+      ['2', '1', '1', 'false'],
+    );
+    await page.keyboard.press('/');
+    await page.keyboard.type('gpt');
+    await page.getByText('2 hits').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('1 of 2').waitFor();
+    await until(() => /q=gpt/.test(page.url()) && /span=ask/.test(page.url()), 'the address');
+    const address = page.url();
+    const other = await lab.visit();
+    await other.page.goto(address);
+    await other.page.getByText('1 of 2').waitFor();
+    const pane = other.page.getByRole('region', { name: 'Span' });
+    await pane.getByText('The disk is full.').waitFor();
+    await other.page.getByRole('button', { name: 'Log' }).click();
+    const log = other.page.getByRole('region', { name: 'Log' });
+    await log.getByText('{"used":"97 %"}').first().waitFor();
+    assert.equal(await log.getByText('The disk is full.').count(), 1);
+    const minimap = await other.page.getByRole('img', { name: /6 spans/ }).boundingBox();
+    await other.page.mouse.move(minimap.x + 20, minimap.y + 20);
+    await other.page.mouse.down();
+    await other.page.mouse.move(minimap.x + minimap.width / 2, minimap.y + 20);
+    await other.page.mouse.up();
+    await until(() => /from=\d+&to=\d+/.test(other.page.url()), 'the stretch in the address');
+    for (const { context } of [visitor, other]) await context.close();
+  });
+
+  it('new runs wait behind a button, and the list stands still', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open('/traces?thread=thread-news');
+    await page.getByText('No traces match').waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const span = (id) => ({
+      ...{ trace_id: id, span_id: id, operation_name: id, thread_id: 'thread-news', attribute: {} },
+      ...{ start_time_us: nowUs, finish_time_us: nowUs + 1_000 },
+    });
+    await send([span('news')]);
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'news' }).count(), 0);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: 'news' }).waitFor();
+    await page.getByRole('button', { name: 'Threads' }).click();
+    await page.getByRole('link', { name: 'thread-news' }).waitFor();
+    await page.getByRole('button', { name: 'Groups' }).click();
+    await page.getByRole('link', { name: / – / }).click();
+    await page.getByRole('link', { name: 'news' }).click();
+    await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('50,000 spans are drawn, scrolled, searched and collapsed without a long pause', async () => {
+    const visitor = await lab.visit({ viewport: { width: 1440, height: 900 } });
+    const { page } = visitor;
+    const tree = page.getByRole('treegrid', { name: 'Spans' });
+    await visitor.open('/traces/large');
+    await tree.getByRole('row', { name: /agent/ }).first().waitFor();
+    const paints = [];
+    for (let time = 0; time < 3; time += 1) {
+      await page.goto('about:blank');
+      await visitor.open('/traces/large');
+      paints.push(
+        await page.evaluate(async () => {
+          while (!document.querySelector('[role=treegrid] [aria-level]'))
+            await new Promise((resolve) => window.requestAnimationFrame(resolve));
+          return Math.round(performance.now());
+        }),
+      );
+    }
+    const paint = paints.sort((a, b) => a - b)[0];
+    await page.getByText('50 errors').waitFor();
+    await lab.browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] });
+    const drawn = await page.evaluate(scrollThrough);
+    await page.getByRole('searchbox', { name: 'Search' }).fill('search');
+    await page.getByText(/[\d,]+ hits/).waitFor();
+    for (let n = 0; n < 5; n += 1) await page.getByRole('button', { name: 'Next hit' }).click();
+    for (const level of ['1', '2', '3', 'all', '2']) await page.getByLabel('Levels').selectOption(level);
+    await until(async () => (await tree.getAttribute('aria-rowcount')) === '102', 'the collapsed rows');
+    for (let n = 0; n < 5; n += 1) await page.getByRole('button', { name: 'Next error' }).click();
+    const longest = await longestTasks(await lab.browser.stopTracing());
+    const client = await visitor.context.newCDPSession(page);
+    await client.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await client.send('Runtime.getHeapUsage');
+    console.log(JSON.stringify({ paints, drawn, longest, heapMb: usedSize / 2 ** 20 }));
+    assert.ok(paint <= most.paintMs, `first paint after ${paints} ms`);
+    assert.ok(drawn.rows <= most.rows && drawn.nodes <= most.nodes, JSON.stringify(drawn));
+    assert.ok(longest[0] <= most.taskMs, `tasks of ${longest} ms`);
+    assert.ok(usedSize <= most.heapBytes, `${usedSize} bytes`);
+    await visitor.context.close();
+  });
+
+  it('the text of spans is text, and no screen has a violation, in either theme', async () => {
+    for (const theme of ['light', 'dark']) {
+      const visitor = await lab.visit({ colorScheme: theme });
+      const { page } = visitor;
+      for (const [path, shown] of [
+        ['/traces', 'thread-small'],
+        ['/traces/small', 'Bottlenecks'],
+        ['/traces/small?span=hostile', 'Label'],
+        ['/traces/small?view=log&span=tool', 'The disk is full.'],
+        ['/traces/small?q=nothing-fits&collapsed=L1', '0 hits'],
+      ]) {
+        await visitor.open(path);
+        await page.getByText(shown).first().waitFor();
+        assert.deepEqual(await violationsOf(page, `${theme} ${path}`), []);
+      }
+      await visitor.open('/traces/small?span=hostile');
+      for (const tab of ['Messages', 'Input/Output', 'Attributes', 'Semantic errors', 'Raw']) {
+        await page.getByRole('button', { name: tab }).click();
+        assert.deepEqual(await violationsOf(page, `${theme} ${tab}`), []);
+      }
+      await page.getByLabel('Span', { exact: true }).getByText('onerror').first().waitFor();
+      assert.equal(await page.evaluate(() => window.caught), undefined);
+      await visitor.context.close();
+    }
+  });
+
+  it('nothing went wrong meanwhile', () => lab.assertQuiet());
+});
+
+/** An agent that asks a model, calls a tool of the server, fails once, and carries markup wherever it can. */
+function smallTrace(startUs, execution) {
+  const ask = [{ role: 'user', content: 'What is wrong with web-1?' }];
+  const call = {
+    id: 'call-1',
+    type: 'function',
+    function: { name: 'word_count', arguments: '{"path":"/"}' },
+  };
+  const known = [
+    ...ask,
+    { role: 'assistant', content: 'I look.', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'call-1', content: '{"used":"97 %"}' },
+  ];
+  const said = (message) => JSON.stringify({ choices: [{ message: { role: 'assistant', ...message } }] });
+  const model = { model_name: 'gpt-4.1', cost: 0.002, usage: { input_tokens: 500, output_tokens: 60 } };
+  return [
+    ['root', undefined, 'run', 0, 60_000, { label: 'support' }],
+    ['agent', 'root', 'agent', 10, 59_000, {}],
+    [
+      'ask',
+      'agent',
+      'api_invoke',
+      20,
+      900,
+      { ...model, request: { messages: ask }, output: said({ content: 'I look.', tool_calls: [call] }) },
+    ],
+    [
+      'tool',
+      'agent',
+      'tool_call',
+      1_000,
+      50,
+      {
+        tool_name: 'word_count',
+        arguments: '{"path":"/"}',
+        output: 'Failed to open /',
+        'toolkeeper.execution_id': execution,
+      },
+    ],
+    [
+      'answer',
+      'agent',
+      'api_invoke',
+      50_000,
+      900,
+      { ...model, request: { messages: known }, output: said({ content: 'The disk is full.' }) },
+    ],
+    [
+      'hostile',
+      'agent',
+      bad,
+      51_000,
+      900,
+      {
+        label: bad,
+        error: bad,
+        [bad]: bad,
+        request: { messages: [{ role: bad, content: bad }] },
+        output: bad,
+      },
+    ],
+  ].map(([span_id, parent_span_id, operation_name, at, ms, attribute]) => ({
+    ...{ trace_id: 'small', span_id, parent_span_id, operation_name, attribute },
+    ...{ run_id: 'run-small', thread_id: 'thread-small' },
+    start_time_us: startUs + at * 1_000,
+    finish_time_us: startUs + (at + ms) * 1_000,
+  }));
+}
+
+/** Scrolls through all rows as a person does, frame by frame. @returns the most that was in the document */
+async function scrollThrough() {
+  const tree = document.querySelector('[role=treegrid]');
+  let [rows, nodes] = [0, 0];
+  const step = tree.scrollHeight / 150;
+  for (let frame = 0; frame < 150; frame += 1) {
+    tree.scrollBy(0, step);
+    await new Promise((resolve) => window.requestAnimationFrame(resolve));
+    rows = Math.max(rows, document.querySelectorAll('[aria-level]').length);
+    nodes = Math.max(nodes, document.querySelectorAll('*').length);
+  }
+  return { rows, nodes };
+}
+
+/** The longest tasks of the page's main threads, in milliseconds of the processor: what else the machine does is no pause. */
+function longestTasks(recorded) {
+  const { traceEvents } = JSON.parse(recorded);
+  const mains = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const tasks = traceEvents
+    .filter(
+      ({ name, tdur, pid, tid }) => name === 'RunTask' && tdur !== undefined && mains.has(`${pid} ${tid}`),
+    )
+    .map(({ tdur }) => tdur / 1_000);
+  assert.ok(tasks.length > 300, 'the tasks were not seen');
+  return tasks.sort((one, other) => other - one).slice(0, 5);
+}
