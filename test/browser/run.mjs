@@ -7,7 +7,17 @@ import '../support/typescript.mjs';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chromiumPath } from './chromium.mjs';
 
-const suites = ['journeys', 'tools', 'playbooks', 'pages', 'interruptions', 'attacks', 'hostile', 'speed'];
+const suites = [
+  'journeys',
+  'tools',
+  'playbooks',
+  'experiments',
+  'pages',
+  'interruptions',
+  'attacks',
+  'hostile',
+  'speed',
+];
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !suites.includes(name));
 if (unknown.length > 0)

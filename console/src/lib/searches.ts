@@ -108,6 +108,15 @@ export const playbooksSearch = searchParams({
   was: text,
 });
 
+export const experimentSearch = searchParams({
+  /** The model call that a new experiment starts from; the trace is needed if the span occurs in several. */
+  span: text,
+  trace: text,
+  /** The run whose answer is compared; absent: the original call. */
+  against: text,
+  view: oneOf('answers'),
+});
+
 export const playbookEditSearch = searchParams(situation);
 
 /** The version that is looked at; absent: the latest. */

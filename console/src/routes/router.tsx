@@ -128,6 +128,26 @@ const investigation = createRoute({
   staticData: { title: 'Investigation', scope: 'metrics:read' },
   component: lazyRouteComponent(() => import('./investigation-screens.js'), 'InvestigationPage'),
 });
+const experiments = createRoute({
+  getParentRoute: () => shell,
+  path: '/experiments',
+  staticData: screens.experiments,
+  component: lazyRouteComponent(() => import('./experiment-screens.js'), 'ExperimentsPage'),
+});
+const newExperiment = createRoute({
+  getParentRoute: () => shell,
+  path: '/experiments/new',
+  staticData: { title: 'New experiment', scope: 'traces:read' },
+  validateSearch: searches.experimentSearch,
+  component: lazyRouteComponent(() => import('./experiment-screens.js'), 'NewExperimentPage'),
+});
+const experiment = createRoute({
+  getParentRoute: () => shell,
+  path: '/experiments/$id',
+  staticData: { title: 'Experiment', scope: 'traces:read' },
+  validateSearch: searches.experimentSearch,
+  component: lazyRouteComponent(() => import('./experiment-screens.js'), 'ExperimentPage'),
+});
 const events = createRoute({
   getParentRoute: () => shell,
   path: '/events',
@@ -188,6 +208,9 @@ const tree = root.addChildren([
     playbook.addChildren([playbookHome, playbookVersions]),
     investigations,
     investigation,
+    experiments,
+    newExperiment,
+    experiment,
     events,
     serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,
