@@ -98,7 +98,8 @@ describe('experiments', () => {
     assert.equal(await title.innerText(), 'Cheaper still');
     assert.deepEqual([llm.asked.length, llm.asked[1].body.temperature], [2, 0.7]);
     assert.equal(await runs.count(), 4);
-    await page.getByLabel('Compare with').selectOption('Run 1, gpt-4.1-mini');
+    await page.getByRole('combobox', { name: 'Compare with' }).click();
+    await page.getByRole('option', { name: 'Run 1, gpt-4.1-mini' }).click();
     await difference.getByText('says gpt-4.1-mini').waitFor();
     await page.reload();
     await difference.getByText('says gpt-4.1-mini').waitFor();

@@ -55,17 +55,13 @@ export function ExperimentPage(): ReactNode {
   );
 }
 
-interface ExperimentProps {
-  readonly experiment: ExperimentView;
-}
-
-function Experiment({ experiment }: ExperimentProps): ReactNode {
+function Experiment({ experiment }: { readonly experiment: ExperimentView }): ReactNode {
   const { name, original_span_id: span, original_trace_id, original_request, headers } = experiment;
   const evaluation = useQuery(evaluationQuery(experiment));
   return (
     <ExperimentBench
       title={name}
-      actions={<Actions experiment={experiment} />}
+      actions={<Delete id={experiment.id} name={name} />}
       source={{
         ...(span !== null && { original_span_id: span, original_trace_id }),
         original_request,
@@ -81,7 +77,7 @@ function Experiment({ experiment }: ExperimentProps): ReactNode {
   );
 }
 
-function Actions({ experiment: { id, name } }: ExperimentProps): ReactNode {
+function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {
   const permitted = useAct('experiments:write');
   const [isDeleting, setDeleting] = useState(false);
   const navigate = route.useNavigate();
@@ -95,10 +91,9 @@ function Actions({ experiment: { id, name } }: ExperimentProps): ReactNode {
     },
   });
   if (!permitted) return null;
-  const item = { name: 'Delete', isDanger: true, onClick: () => permitted(() => setDeleting(true)) };
   return (
     <>
-      <Menu items={[item]} />
+      <Menu items={[{ name: 'Delete', isDanger: true, onClick: () => permitted(() => setDeleting(true)) }]} />
       {isDeleting && (
         <FormDialog
           title={`Delete ${name}`}

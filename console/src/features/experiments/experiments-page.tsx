@@ -21,10 +21,6 @@ const columns: readonly Column<ListedExperimentView>[] = [
   },
   { name: 'Status', width: 110, cell: ({ status }) => <Badge state={status} /> },
   { name: 'Span', cut: true, isMono: true, width: 170, cell: (experiment) => experiment.original_span_id },
-  {
-    ...{ name: 'Error', cut: true, isOptional: true },
-    cell: ({ error }) => <span title={error ?? undefined}>{error}</span>,
-  },
   { name: 'Created', width: 100, cell: ({ created_at: at }) => <Time at={at} /> },
 ];
 
@@ -45,11 +41,16 @@ export function ExperimentsPage(): ReactNode {
           <Loaded query={list}>
             {({ data }) =>
               data.length === 0 ? (
-                <None />
+                <Empty title="No experiments yet">
+                  <p>
+                    An experiment repeats a model call with another model, prompt or parameters, and compares
+                    answer, cost, tokens and duration. Open a model call in a trace and choose “New
+                    experiment”.
+                  </p>
+                </Empty>
               ) : (
                 <Table
                   label="Experiments"
-                  asCards
                   rows={data}
                   columns={columns}
                   keyOf={({ id }) => id}
@@ -63,12 +64,3 @@ export function ExperimentsPage(): ReactNode {
     </Page>
   );
 }
-
-const None = (): ReactNode => (
-  <Empty title="No experiments yet">
-    <p>
-      An experiment repeats a model call with another model, prompt or parameters, and compares answer, cost,
-      tokens and duration. Open a model call in a trace and choose “New experiment”.
-    </p>
-  </Empty>
-);

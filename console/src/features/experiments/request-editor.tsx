@@ -2,8 +2,8 @@ import type { ReactNode } from 'react';
 import { jsonObjectOf } from '../../lib/exact-json.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextArea, TextField } from '../../ui/controls.js';
-import { Card, Muted, Note, Stack } from '../../ui/layout.js';
-import css from './experiments.module.css';
+import { Card, Muted, Note, Row, Stack } from '../../ui/layout.js';
+import { Select } from '../../ui/select.js';
 import { type MessageDraft, type RequestDraft, variablesIn } from './request-draft.js';
 
 interface RequestEditorProps {
@@ -16,17 +16,15 @@ export function RequestEditor({ draft, onChange }: RequestEditorProps): ReactNod
   const { model, messages, parameters } = draft;
   const set = (index: number, ...message: MessageDraft[]): void =>
     onChange({ messages: messages.toSpliced(index, 1, ...message) });
+  const add = (
+    <Button small onClick={() => set(messages.length, { role: 'user', text: '' })}>
+      Add message
+    </Button>
+  );
   return (
     <>
       <TextField label="Model" value={model} onText={(text) => onChange({ model: text })} />
-      <Card
-        title="Messages"
-        actions={
-          <Button small onClick={() => set(messages.length, { role: 'user', text: '' })}>
-            Add message
-          </Button>
-        }
-      >
+      <Card title="Messages" actions={add}>
         <Stack>
           {messages.map((message, index) => (
             <Message
@@ -62,44 +60,48 @@ interface MessageProps {
 }
 
 function Message({ name, message, onChange }: MessageProps): ReactNode {
+  const remove = (
+    <Button small look="quiet" onClick={() => onChange()}>
+      Remove
+    </Button>
+  );
   return (
-    <div className={css.message} role="group" aria-label={name}>
-      <div>
-        {'json' in message ? (
-          <Muted>{roleIn(message.json)}</Muted>
-        ) : (
-          <select
-            aria-label={`Role of ${name.toLowerCase()}`}
-            value={message.role}
-            onChange={({ target }) => onChange({ ...message, role: target.value })}
-          >
-            {[...new Set([...roles, message.role])].map((role) => (
-              <option key={role}>{role}</option>
-            ))}
-          </select>
-        )}
-        <Button small look="quiet" aria-label={`Remove ${name.toLowerCase()}`} onClick={() => onChange()}>
-          Remove
-        </Button>
-      </div>
+    <div role="group" aria-label={name}>
       {'json' in message ? (
-        <CodeEditor label={name} value={message.json} onChange={(json) => onChange({ json })} />
+        <Stack tight>
+          <Row>
+            <Muted>{roleIn(message.json)}</Muted>
+            {remove}
+          </Row>
+          <CodeEditor label={name} value={message.json} onChange={(json) => onChange({ json })} />
+        </Stack>
       ) : (
-        <textarea
-          aria-label={name}
-          rows={Math.min(maxRows, Math.max(2, message.text.split('\n').length))}
-          value={message.text}
-          onChange={({ target }) => onChange({ ...message, text: target.value })}
-        />
+        <Stack tight>
+          <Row>
+            <Select
+              label="Role"
+              value={message.role}
+              options={[...new Set([...roles, message.role])]}
+              onChange={(role = 'user') => onChange({ ...message, role })}
+            />
+            {remove}
+          </Row>
+          <textarea
+            aria-label={name}
+            rows={Math.min(maxRows, message.text.split('\n').length + 1)}
+            value={message.text}
+            onChange={({ target }) => onChange({ ...message, text: target.value })}
+          />
+        </Stack>
       )}
     </div>
   );
 }
 
-const roleIn = (json: string): string => {
+function roleIn(json: string): string {
   const role = jsonObjectOf(json)?.['role'];
   return typeof role === 'string' ? role : 'JSON';
-};
+}
 
 /** A field for each variable that the request names, and for those that have a value already. */
 function Variables({ draft, onChange }: RequestEditorProps): ReactNode {

@@ -11,6 +11,7 @@ import { Badge } from '../../ui/controls.js';
 import { JsonText } from '../../ui/json-text.js';
 import { LineDiff } from '../../ui/line-diff.js';
 import { PanelTabs } from '../../ui/panel-tabs.js';
+import { Select } from '../../ui/select.js';
 import { type Column, Table } from '../../ui/table.js';
 import css from './experiments.module.css';
 
@@ -23,52 +24,47 @@ interface Call {
   readonly comparison?: ComparisonView | null | undefined;
 }
 
-const originalId = 'original';
 const precise = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const signed = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
 
 /** A column of figures with their changes from the original call. Less is better in all of them. */
-const figures = (
+const column = (
   name: string,
   figure: 'cost' | 'total_tokens' | 'duration_seconds',
   change: keyof ComparisonView,
   write: (value: number) => string,
 ): Column<Call> => ({
   ...{ name, isNumber: true, width: 126 },
-  cell: ({ figures: all, comparison }) => {
-    const [value, percent] = [all?.[figure] ?? null, comparison?.[change] ?? null];
-    return (
-      <>
-        {value === null ? '–' : write(value)}{' '}
-        {percent !== null && (
-          <small data-change={Math.sign(percent)} className={css.change}>
-            {signed.format(percent)} %
-          </small>
-        )}
-      </>
+  cell: ({ figures, comparison }) => {
+    const [value, percent] = [figures?.[figure] ?? null, comparison?.[change] ?? null];
+    const difference = percent !== null && (
+      <small data-change={Math.sign(percent)} className={css.change}>
+        {signed.format(percent)} %
+      </small>
     );
+    return value === null ? '–' : [write(value), ' ', difference];
   },
 });
 
 const columns: readonly Column<Call>[] = [
   {
     ...{ name: 'Run', cut: true },
-    cell: ({ id, name, status = 'completed', figures: all }) => (
+    cell: ({ id, name, status, figures }) => (
       <>
-        {id === originalId ? (
-          name
-        ) : (
+        {status ? (
           <Link to="/experiments/$id" params={{ id }} title={name}>
             {name}
           </Link>
+        ) : (
+          name
         )}
-        <div>{status === 'completed' ? <code>{all?.model}</code> : <Badge state={status} />}</div>
+        <div>{figures ? <code>{figures.model}</code> : status && <Badge state={status} />}</div>
       </>
     ),
   },
-  figures('Cost', 'cost', 'cost_change_percent', (value) => `$${precise.format(value)}`),
-  figures('Tokens', 'total_tokens', 'total_tokens_change_percent', number),
-  figures('Duration', 'duration_seconds', 'duration_change_percent', (value) => duration(value * 1_000)),
+  column('Cost', 'cost', 'cost_change_percent', (value) => `$${precise.format(value)}`),
+  column('Tokens', 'total_tokens', 'total_tokens_change_percent', number),
+  column('Duration', 'duration_seconds', 'duration_change_percent', (value) => duration(value * 1_000)),
 ];
 
 interface RunsProps {
@@ -81,44 +77,46 @@ interface RunsProps {
 }
 
 /** The original call and the runs from it: their figures and their answers. */
-export function Runs({ original, runs, shown, search }: RunsProps): ReactNode {
+export function Runs({ original, runs, ...rest }: RunsProps): ReactNode {
   const evaluations = useQueries({
     queries: runs.map((run) => ({ ...evaluationQuery(run), enabled: run.status === 'completed' })),
   });
   const calls: readonly Call[] = [
-    ...(original ? [{ id: originalId, name: 'Original', figures: original }] : []),
+    ...(original ? [{ id: 'original', name: 'Original', figures: original }] : []),
     ...runs.map(({ id, name, status }, index) => {
-      const { new: after, comparison } = evaluations[index]?.data ?? {};
-      return { id, name, status, figures: after, comparison };
+      const { new: figures, comparison } = evaluations[index]?.data ?? {};
+      return { id, name, status, figures, comparison };
     }),
   ];
+  const answered = calls.filter(({ figures }) => figures);
   return (
     <>
       <div className={css.runs}>
         <Table
           label="Runs"
-          asCards
           rows={calls}
           columns={columns}
           keyOf={({ id }) => id}
-          isSelected={({ id }) => id === shown}
+          isSelected={({ id }) => id === rest.shown}
         />
       </div>
-      <Answers calls={calls.filter((call) => call.figures)} shown={shown} search={search} />
+      {answered.length > 0 && <Answers calls={answered} {...rest} />}
     </>
   );
 }
 
-interface AnswersProps extends Pick<RunsProps, 'shown' | 'search'> {
-  readonly calls: readonly Call[];
-}
+type AnswersProps = Pick<RunsProps, 'shown' | 'search'> & { readonly calls: readonly Call[] };
 
 function Answers({ calls, shown, search }: AnswersProps): ReactNode {
   const change = useChange<typeof search>();
   const now = calls.find(({ id }) => id === shown);
   const others = calls.filter((call) => call !== now);
   const before = others.find(({ id }) => id === search.against) ?? others[0];
-  if (calls.length === 0) return null;
+  const texts = now && before && { before: textOf(before), after: textOf(now) };
+  const view = texts ? (search.view ?? 'difference') : 'answers';
+  const difference = texts && (
+    <LineDiff label="Difference of the answers" was={before.name} now={now.name} {...texts} />
+  );
   const answers = (
     <div className={css.answers} role="group" aria-label="Answers side by side" tabIndex={0}>
       {calls.map((call) => (
@@ -129,30 +127,24 @@ function Answers({ calls, shown, search }: AnswersProps): ReactNode {
       ))}
     </div>
   );
-  const answersTab = { value: 'answers', name: 'Answers', content: answers } as const;
-  if (!now || !before) {
-    return <PanelTabs label="Answers" value="answers" onChange={() => undefined} tabs={[answersTab]} />;
-  }
-  const texts = { was: before.name, before: textOf(before), after: textOf(now), now: now.name };
-  const difference = <LineDiff label="Difference of the answers" {...texts} />;
   return (
     <PanelTabs
       label="Answers"
-      value={search.view ?? 'difference'}
-      onChange={(view) => change({ view: view === 'answers' ? view : undefined })}
-      tabs={[{ value: 'difference', name: 'Difference', content: difference }, answersTab]}
+      value={view}
+      onChange={(chosen) => change({ view: chosen === 'answers' ? chosen : undefined })}
+      tabs={[
+        ...(difference ? [{ value: 'difference', name: 'Difference', content: difference } as const] : []),
+        { value: 'answers', name: 'Answers', content: answers },
+      ]}
       aside={
-        search.view === undefined && (
-          <label className={css.compare}>
-            Compare with
-            <select value={before.id} onChange={({ target }) => change({ against: target.value })}>
-              {others.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+        view === 'difference' && (
+          <Select
+            label="Compare with"
+            value={before?.id}
+            options={others.map(({ id }) => id)}
+            names={Object.fromEntries(others.map(({ id, name }) => [id, name]))}
+            onChange={(against) => change({ against })}
+          />
         )
       }
     />
@@ -160,8 +152,8 @@ function Answers({ calls, shown, search }: AnswersProps): ReactNode {
 }
 
 /** Calls of tools are JSON in one line. */
-function textOf({ figures: all }: Call): string {
-  const text = all?.output ?? '';
+function textOf({ figures }: Call): string {
+  const text = figures?.output ?? '';
   try {
     return /^\s*[[{]/.test(text) ? JSON.stringify(readExactly(text), null, 2) : text;
   } catch {
