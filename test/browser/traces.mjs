@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
+import { addFilter, choose } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, a tool's process, Chromium, axe; mock: nothing
@@ -90,7 +91,8 @@ describe('traces', () => {
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/traces');
-    await page.getByLabel('Label').selectOption('support');
+    await addFilter(page, 'Label');
+    await choose(page, 'Label', 'support');
     const row = page.getByRole('row', {
       name: /run support gpt-4.1 .* 1 error 1 semantic failure thread-small/,
     });
