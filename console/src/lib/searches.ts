@@ -1,4 +1,14 @@
-import { amount, count, flag, moment, oneOf, type Reader, searchParams, share, text } from './search-params.js';
+import {
+  amount,
+  count,
+  flag,
+  moment,
+  oneOf,
+  type Reader,
+  searchParams,
+  share,
+  text,
+} from './search-params.js';
 import { backs } from './time-range.js';
 import { toolActIds } from './tool-acts.js';
 
