@@ -40,6 +40,7 @@ describe('a series', () => {
     const times = day.data.map(({ at }: Json) => Date.parse(at));
     expect(new Set(times.slice(1).map((at: number, n: number) => at - times[n]))).toEqual(new Set([900_000]));
     expect(day.data[0]).toMatchObject({ calls: 0, avgTimeMs: null });
+    expect(day.total).toMatchObject({ calls: 5, errors: 1, p95TimeMs: expect.any(Number) });
     // Day cells tell the same.
     expect(sums(await get('tool-metrics/series?bucketMs=86400000'))).toEqual([5, 1, 0]);
   });
