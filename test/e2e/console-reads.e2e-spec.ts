@@ -218,6 +218,17 @@ describe('the one stream', () => {
     for (let n = 0; n < 60; n++) await tk.http.head('/api/v1/console/stream?topics=events').expect(200);
   });
 
+  it('announces executions that ended, without what they were given or answered', async () => {
+    const stream = await follow('executions');
+    await tk.call('two', { action: 'error', code: -1, message: 'not to be seen' }, { runId: 'run-1' });
+    const found = () => stream.sent.find(({ event }) => event === 'executions');
+    const { data } = await until(found, { what: 'the execution' });
+    const execution = { id: expect.any(String), tool: 'two', status: 'error', errorType: 'tool_error' };
+    expect(data).toMatchObject({ ended: [{ ...execution, runId: 'run-1' }], more: 0 });
+    expect(JSON.stringify(data)).not.toContain('not to be seen');
+    stream.leave();
+  });
+
   it('says that a tool is gone, and goes on', async () => {
     await tk.register('brief');
     const stream = await follow('events,logs:brief');

@@ -34,9 +34,14 @@ const Cursor = createContext<readonly [number | undefined, (at: number | undefin
   undefined,
 );
 
+/** Charts beside each other, which share the cursor. */
 export function ChartGroup({ children }: { readonly children: ReactNode }): ReactNode {
   const [at, setAt] = useState<number>();
-  return <Cursor value={useMemo(() => [at, setAt], [at])}>{children}</Cursor>;
+  return (
+    <Cursor value={useMemo(() => [at, setAt], [at])}>
+      <div className={css.group}>{children}</div>
+    </Cursor>
+  );
 }
 
 /** A figure over time. Each point can be read by the pointer, by the arrow keys, and by a screen reader. */

@@ -6,7 +6,7 @@ import { counted, duration, percent } from '../lib/format.js';
 import { seriesQuery } from '../lib/queries.js';
 import { type ChartPoint, failingOf, p95Of, rate, ratesOf } from '../lib/series.js';
 import { Chart, ChartGroup } from './chart.js';
-import { Card, Columns, Note } from './layout.js';
+import { Card, Note } from './layout.js';
 import { Loaded } from './states.js';
 
 type ChartProps = ComponentProps<typeof Chart>;
@@ -45,11 +45,9 @@ export function Traffic({ tool, hours, minSuccess = 0.95, slowMs, marks = [] }: 
   );
   return (
     <ChartGroup>
-      <Columns>
-        {card('Requests / min', rates)}
-        {card('Failing', (data) => failing(data, minSuccess))}
-        {card('p95 duration', (data) => durations(data, slowMs))}
-      </Columns>
+      {card('Requests / min', rates)}
+      {card('Failing', (data) => failing(data, minSuccess))}
+      {card('p95 duration', (data) => durations(data, slowMs))}
     </ChartGroup>
   );
 }

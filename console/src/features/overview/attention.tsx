@@ -68,8 +68,15 @@ export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
   </Card>
 );
 
+const acts = {
+  edit: { to: '/tools/$name/edit', text: 'Edit' },
+  circuit: { to: '/tools/$name/circuit', text: 'Circuit' },
+  health: { to: '/tools/$name/health', text: 'See why' },
+} as const;
+
 function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode {
-  const isFailing = circuit !== undefined || (report?.recentErrors ?? 0) > 0;
+  const isFailing = (report?.recentErrors ?? 0) > 0;
+  const act = fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
   return (
     <article className={css.trouble} aria-label={name}>
       <div>
@@ -96,57 +103,27 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
       <div className={css.spark}>
         {report?.trend && <Sparkline values={report.trend.calls} bad={report.trend.failures} />}
       </div>
-      <PrimaryAct name={name} isBroken={fault !== undefined} isRefusing={circuit !== undefined} />
+      <Link to={act.to} params={{ name }} className={buttonLook(undefined, true)}>
+        {act.text}
+      </Link>
     </article>
   );
 }
 
-interface PrimaryActProps {
-  readonly name: string;
-  readonly isBroken: boolean;
-  readonly isRefusing: boolean;
-}
-
-function PrimaryAct({ name, isBroken, isRefusing }: PrimaryActProps): ReactNode {
-  const look = { params: { name }, className: buttonLook(undefined, true) };
-  if (isBroken)
-    return (
-      <Link to="/tools/$name/edit" {...look}>
-        Edit
-      </Link>
-    );
-  if (isRefusing)
-    return (
-      <Link to="/tools/$name/circuit" {...look}>
-        Circuit
-      </Link>
-    );
-  return (
-    <Link to="/tools/$name/health" {...look}>
-      See why
-    </Link>
-  );
-}
-
-interface RefusingProps {
-  readonly circuit: CircuitStateView;
-}
-
 /** The failures that opened a circuit, its reason, and when calls are tried again. */
-const Refusing = ({
-  circuit: { tool, reason, by, since, heldByHand, nextProbeAt },
-}: RefusingProps): ReactNode => (
-  <>
-    <Failures tool={tool} isShort /> circuit <Since at={since} />
-    {!heldByHand && nextProbeAt !== null && (
-      <>
-        , next probe <Time at={nextProbeAt} />
-      </>
-    )}
-    : {reason}
-    {by !== null && ` (by ${by})`}
-  </>
-);
+const Refusing = ({ circuit }: Required<Pick<Trouble, 'circuit'>>): ReactNode =>
+  circuit && (
+    <>
+      <Failures tool={circuit.tool} isShort /> circuit <Since at={circuit.since} />
+      {!circuit.heldByHand && circuit.nextProbeAt !== null && (
+        <>
+          , next probe <Time at={circuit.nextProbeAt} />
+        </>
+      )}
+      : {circuit.reason}
+      {circuit.by !== null && ` (by ${circuit.by})`}
+    </>
+  );
 
 /** The most frequent failure, which leads to its newest execution. */
 function Failures({
