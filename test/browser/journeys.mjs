@@ -217,7 +217,7 @@ describe('journeys', () => {
       const span = { trace_id: 'trace-77', span_id: 'span-77', thread_id: 'thread-77', ...times };
       await lab.api('POST', '/api/v1/spans', { ...span, operation_name: 'step' });
       await hands.on(page).find('thread-77');
-      await page.getByRole('link', { name: 'The spans of the thread' }).waitFor();
+      await page.getByRole('link', { name: 'The traces of the thread' }).waitFor();
       await visitor.context.close();
     });
 
