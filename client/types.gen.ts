@@ -1209,6 +1209,22 @@ export type ListedExperimentView = {
 export type ExperimentListView = {
     data: Array<ListedExperimentView>;
     pagination: PaginationView;
+    /**
+     * Whether the server has a language model (`LLM_BASE_URL` and `LLM_MODEL`)
+     */
+    can_run: boolean;
+};
+
+export type OriginalView = {
+    original_span_id: string;
+    original_trace_id: string;
+    /**
+     * The span's request in OpenAI's form
+     */
+    original_request: {
+        [key: string]: unknown;
+    };
+    original: CallFiguresView;
 };
 
 export type UpdateExperimentBody = {
@@ -5355,6 +5371,57 @@ export type ListExperimentsBySpanResponses = {
 };
 
 export type ListExperimentsBySpanResponse = ListExperimentsBySpanResponses[keyof ListExperimentsBySpanResponses];
+
+export type GetOriginalOfSpanData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: {
+        /**
+         * Required if the span occurs in several traces
+         */
+        trace_id?: string;
+    };
+    url: '/api/v1/experiments/by-span/{id}/original';
+};
+
+export type GetOriginalOfSpanErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetOriginalOfSpanError = GetOriginalOfSpanErrors[keyof GetOriginalOfSpanErrors];
+
+export type GetOriginalOfSpanResponses = {
+    200: OriginalView;
+};
+
+export type GetOriginalOfSpanResponse = GetOriginalOfSpanResponses[keyof GetOriginalOfSpanResponses];
 
 export type DeleteExperimentData = {
     body?: never;

@@ -19,7 +19,7 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
   };
 }
 
-function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
+export function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;
   const input = tokens('prompt_tokens', 'input_tokens');

@@ -51,6 +51,22 @@ export class ExperimentsController {
     return this.service.list(project, id, query);
   }
 
+  @Get('by-span/:id/original')
+  @UseInterceptors(SpansUpToDateInterceptor)
+  @Answers(
+    dto.OriginalView,
+    'Show the model call that experiments of a span start from',
+    "The span's request in OpenAI's form, and its answer with cost, tokens and time. Nothing is stored.",
+    'not_found',
+  )
+  getOriginalOfSpan(
+    @CurrentProject() project: string,
+    @Param() { id }: dto.ExperimentSpanParams,
+    @Query() { trace_id }: dto.OriginalQuery,
+  ): Promise<dto.OriginalView> {
+    return this.service.original(project, id, trace_id);
+  }
+
   @Get(':id')
   @Answers(
     dto.ExperimentView,

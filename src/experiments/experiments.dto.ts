@@ -18,6 +18,11 @@ export class ExperimentSpanParams {
   @Text(512, { example: '00f067aa0ba902b7' }) readonly id!: string;
 }
 
+export class OriginalQuery {
+  @OptionalText(512, { description: 'Required if the span occurs in several traces' })
+  readonly trace_id?: string;
+}
+
 export class ListExperimentsQuery {
   @Limit(100) readonly limit!: number;
   @OptionalInt(0, 10_000_000, { default: 0, example: 0 }) readonly offset!: number;
@@ -96,7 +101,13 @@ export class ListedExperimentView {
   @Moment() readonly updated_at!: Date;
 }
 
-export class ExperimentListView extends ListOf(ListedExperimentView) {}
+export class ExperimentListView extends ListOf(ListedExperimentView) {
+  @ApiProperty({
+    example: true,
+    description: 'Whether the server has a language model (`LLM_BASE_URL` and `LLM_MODEL`)',
+  })
+  readonly can_run!: boolean;
+}
 
 /** The model's answer in the last run. */
 export class RunResultView {
@@ -145,6 +156,15 @@ export class CallFiguresView {
   @NullableNumber(100) readonly input_tokens!: number | null;
   @NullableNumber(20) readonly output_tokens!: number | null;
   @NullableNumber(1.5) readonly duration_seconds!: number | null;
+}
+
+/** A model call as an experiment starts from it. */
+export class OriginalView {
+  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly original_span_id!: string;
+  @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly original_trace_id!: string;
+  @AnyObject({ example: request, description: "The span's request in OpenAI's form" })
+  readonly original_request!: Json;
+  @ApiProperty() readonly original!: CallFiguresView;
 }
 
 /** Changes in percent of the original, not rounded; null if either value is unknown or the original is 0. */

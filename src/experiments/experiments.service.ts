@@ -8,7 +8,7 @@ import { TraceReads } from '../records/spans/reads/trace-reads.js';
 import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
 import { wrong } from '../rest/wrong-field.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { evaluate } from './evaluation.js';
+import { evaluate, figuresOf } from './evaluation.js';
 import { refuseProblems, requestProblem } from './experiment-checks.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import type * as dto from './experiments.dto.js';
@@ -52,8 +52,25 @@ export class ExperimentsService {
   }
 
   /** @param spanId the span that they were made from; null: any span */
-  list(project: string, spanId: string | null, query: dto.ListExperimentsQuery) {
-    return this.repository.list(project, spanId, query);
+  async list(
+    project: string,
+    spanId: string | null,
+    query: dto.ListExperimentsQuery,
+  ): Promise<dto.ExperimentListView> {
+    const listed = await this.repository.list(project, spanId, query);
+    return { ...listed, can_run: this.llm.endpoint !== undefined };
+  }
+
+  /** @throws Problem `not_found`, `invalid_request` if an experiment cannot start from the span */
+  async original(project: string, spanId: string, traceId: string | undefined): Promise<dto.OriginalView> {
+    const absentSpan = new Problem('not_found', `There is no span ${spanId} in this project`);
+    const span = await this.spanOf(project, spanId, traceId, absentSpan);
+    return {
+      original_span_id: span.span_id,
+      original_trace_id: span.trace_id,
+      original_request: requestIn(span),
+      original: figuresOf(resultOf(span)),
+    };
   }
 
   /** @throws Problem `not_found` */
@@ -120,29 +137,26 @@ export class ExperimentsService {
       };
     }
     const span = await this.spanOf(project, body.original_span_id, body.original_trace_id);
-    const request = given ?? requestOf(span);
-    if (!request)
-      throw wrong(
-        '/original_span_id',
-        'names a span without its whole request: give that as original_request',
-      );
-    const problem = requestProblem(request);
-    if (problem) throw wrong('/original_span_id', `names a span whose request ${problem}`);
     return {
       original_span_id: span.span_id,
       original_trace_id: span.trace_id,
-      original_request: request,
+      original_request: given ?? requestIn(span),
       original_result: resultOf(span),
       thread_id: span.thread_id,
     };
   }
 
   /** The call of a model that is meant. */
-  private async spanOf(project: string, id: string, traceId: string | undefined): Promise<SpanView> {
+  private async spanOf(
+    project: string,
+    id: string,
+    traceId: string | undefined,
+    absentSpan = wrong('/original_span_id', 'must be a span of this project'),
+  ): Promise<SpanView> {
     const filter = { project, spanIds: [id], ...(traceId !== undefined && { traceIds: [traceId] }) };
     const { data } = await this.spans.spans(filter, { limit: 2, offset: 0 });
     const [span, another] = data.filter(({ span_id: found }) => found === id);
-    if (!span) throw wrong('/original_span_id', 'must be a span of this project');
+    if (!span) throw absentSpan;
     if (another) throw wrong('/original_trace_id', 'is required: the span occurs in several traces');
     if (!isOptimizable(span)) throw wrong('/original_span_id', 'must be the call of a model');
     return span;
@@ -158,6 +172,16 @@ export class ExperimentsService {
     await this.found(project, id);
     return new Problem('conflict', conflict);
   }
+}
+
+/** @throws Problem `invalid_request` if no model can be asked with the span's request */
+function requestIn(span: SpanView): dto.Json {
+  const request = requestOf(span);
+  if (!request)
+    throw wrong('/original_span_id', 'names a span without its whole request: give that as original_request');
+  const problem = requestProblem(request);
+  if (problem) throw wrong('/original_span_id', `names a span whose request ${problem}`);
+  return request;
 }
 
 const runsNow = 'The experiment runs: wait for its end, or cancel it';

@@ -160,6 +160,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/experiments': 'traces:read',
   'POST /api/v1/experiments': 'experiments:write',
   'GET /api/v1/experiments/by-span/:id': 'traces:read',
+  'GET /api/v1/experiments/by-span/:id/original': 'traces:read',
   'GET /api/v1/experiments/:id': 'traces:read',
   'PATCH /api/v1/experiments/:id': 'experiments:write',
   'DELETE /api/v1/experiments/:id': 'experiments:write',

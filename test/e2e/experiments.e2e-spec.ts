@@ -219,6 +219,24 @@ describe('an experiment', () => {
   });
 });
 
+it('the call that it starts from is shown before it is made, and whether it can run', async () => {
+  const spanId = await sent();
+  const { body } = await tk.http.get(`${path}/by-span/${spanId}/original`).expect(200);
+  expect(body).toEqual({
+    ...{ original_span_id: spanId, original_trace_id: `trace-${spans}`, original_request: question },
+    original: {
+      ...{ output: 'The one at 9:40.', model: 'gpt-4.1', cost: 0.0005, duration_seconds: 2 },
+      ...{ total_tokens: 220, input_tokens: 200, output_tokens: 20 },
+    },
+  });
+  await sent({ span_id: spanId });
+  await tk.http.get(`${path}/by-span/${spanId}/original`).expect(400, /original_trace_id is required/);
+  await tk.http.get(`${path}/by-span/${spanId}/original?trace_id=trace-${spans}`).expect(200);
+  await tk.http.get(`${path}/by-span/nowhere/original`).expect(404, /no span nowhere in this project/);
+  const list = await tk.http.get(`${path}/by-span/${spanId}`).expect(200);
+  expect(list.body).toMatchObject({ data: [], can_run: true });
+});
+
 describe('a bad experiment is refused by the name of its field', () => {
   it.each<[RegExp, Json]>([
     [/original_request is required where no original_span_id is given/, {}],

@@ -646,6 +646,7 @@ describe('a key reads its own projects alone', () => {
 
   it('has nobody to ask for an experiment where no language model is configured', async () => {
     const { body } = await get('/experiments', keys['a']).expect(200);
+    expect(body.can_run).toBe(false);
     const run = tk.http.post(`/api/v1/experiments/${body.data[0].id}/run`).set('x-project-id', 'a');
     await run.expect(409, /No language model is configured: set LLM_BASE_URL and LLM_MODEL/);
   });
