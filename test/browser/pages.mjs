@@ -88,6 +88,18 @@ describe('pages', () => {
           content: steps.join('\n'),
         });
       }
+      const now = Date.now() * 1_000;
+      await lab.api('POST', '/api/v1/spans', {
+        ...{ trace_id: 'a-trace', span_id: 'a-model-call', operation_name: 'api_invoke' },
+        ...{ start_time_us: now - 2_000_000, finish_time_us: now },
+        attribute: {
+          request: { model: 'm', messages: [{ role: 'user', content: 'Hi {{name}}' }] },
+          output: 'Hi',
+        },
+      });
+      await lab.api('POST', '/api/v1/experiments', {
+        ...{ name: 'A cheaper model', original_span_id: 'a-model-call' },
+      });
       const listed = () => lab.api('GET', '/api/v1/tool-metrics/executions?status=error');
       execution = (await until(async () => (await listed()).body.data[0], 'a failed execution')).metricId;
     });

@@ -12,6 +12,7 @@ const suites = [
   'tools',
   'playbooks',
   'traces',
+  'experiments',
   'pages',
   'interruptions',
   'attacks',

@@ -67,6 +67,14 @@ export const screens = {
     scope: 'tools:call',
     group: 'Build',
   },
+  experiments: {
+    to: '/experiments',
+    title: 'Experiments',
+    icon: 'experiments',
+    isPinned: false,
+    scope: 'traces:read',
+    group: 'Build',
+  },
 } as const satisfies Record<string, RailScreen>;
 
 /** The screens that a key opens. Callers without one get all of them: they can sign in. */

@@ -1,4 +1,14 @@
-import { amount, count, flag, moment, oneOf, type Reader, searchParams, share, text } from './search-params.js';
+import {
+  amount,
+  count,
+  flag,
+  moment,
+  oneOf,
+  type Reader,
+  searchParams,
+  share,
+  text,
+} from './search-params.js';
 import { backs } from './time-range.js';
 import { toolActIds } from './tool-acts.js';
 
@@ -106,6 +116,15 @@ export const playbooksSearch = searchParams({
   playbook: text,
   /** Its standing before it was changed. */
   was: text,
+});
+
+export const experimentSearch = searchParams({
+  /** The model call that a new experiment starts from; the trace is needed if the span occurs in several. */
+  span: text,
+  trace: text,
+  /** The run whose answer is compared; absent: the original call. */
+  against: text,
+  view: oneOf('answers'),
 });
 
 export const playbookEditSearch = searchParams(situation);

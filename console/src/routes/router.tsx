@@ -142,6 +142,26 @@ const trace = createRoute({
   validateSearch: searches.traceSearch,
   component: lazyRouteComponent(() => import('./trace-screens.js'), 'TracePage'),
 });
+const experiments = createRoute({
+  getParentRoute: () => shell,
+  path: '/experiments',
+  staticData: screens.experiments,
+  component: lazyRouteComponent(() => import('./experiment-screens.js'), 'ExperimentsPage'),
+});
+const newExperiment = createRoute({
+  getParentRoute: () => shell,
+  path: '/experiments/new',
+  staticData: { title: 'New experiment', scope: 'traces:read' },
+  validateSearch: searches.experimentSearch,
+  component: lazyRouteComponent(() => import('./experiment-screens.js'), 'NewExperimentPage'),
+});
+const experiment = createRoute({
+  getParentRoute: () => shell,
+  path: '/experiments/$id',
+  staticData: { title: 'Experiment', scope: 'traces:read' },
+  validateSearch: searches.experimentSearch,
+  component: lazyRouteComponent(() => import('./experiment-screens.js'), 'ExperimentPage'),
+});
 const events = createRoute({
   getParentRoute: () => shell,
   path: '/events',
@@ -204,6 +224,9 @@ const tree = root.addChildren([
     investigation,
     traces,
     trace,
+    experiments,
+    newExperiment,
+    experiment,
     events,
     serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,

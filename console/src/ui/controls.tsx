@@ -103,6 +103,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'none';
 
 const tones: Readonly<Record<string, Tone>> = {
   success: 'good',
+  completed: 'good',
   healthy: 'good',
   active: 'good',
   closed: 'good',
@@ -110,7 +111,9 @@ const tones: Readonly<Record<string, Tone>> = {
   degraded: 'warn',
   half_open: 'warn',
   timeout: 'warn',
+  running: 'warn',
   error: 'bad',
+  failed: 'bad',
   unhealthy: 'bad',
   open: 'bad',
 };

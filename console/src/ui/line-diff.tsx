@@ -6,6 +6,8 @@ interface LineDiffProps {
   readonly label: string;
   readonly before: string;
   readonly after: string;
+  /** The heading of the text before. */
+  readonly was?: string;
   /** The heading of the text after. */
   readonly now: string;
 }
@@ -13,14 +15,14 @@ interface LineDiffProps {
 const maxShown = 2_000;
 
 /** Two texts line by line, side by side. */
-export function LineDiff({ label, before, after, now }: LineDiffProps): ReactNode {
+export function LineDiff({ label, before, after, was = 'Before', now }: LineDiffProps): ReactNode {
   const rows = lineChanges(before, after);
   return (
     <div className={css.scroll} role="region" aria-label={label} tabIndex={0}>
       <table className={css.lines} aria-label={label}>
         <thead>
           <tr>
-            <th scope="col">Before</th>
+            <th scope="col">{was}</th>
             <th scope="col">{now}</th>
           </tr>
         </thead>
