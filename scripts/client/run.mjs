@@ -75,8 +75,8 @@ async function generate(document, path) {
 }
 
 /**
- * The settings of a tool as a JSON Schema for a form. Defaults are told, and not filled in: what is left out stays as the
- * server has it.
+ * The settings of a tool as a JSON Schema for a form. Defaults stand in the descriptions and are not filled in:
+ * a setting that is left out stays as the server has it.
  */
 function toolSettingsOf(document) {
   const { schemas } = JSON.parse(readFileSync(document, 'utf8')).components;
@@ -95,15 +95,11 @@ function toolSettingsOf(document) {
   return plain(schemas.CustomToolCreate);
 }
 
-const mapped = (object, change) =>
-  Object.fromEntries(
-    Object.entries(object).map(([name, value]) => [
-      name,
-      name === 'properties'
-        ? Object.fromEntries(Object.entries(value).map(([each, its]) => [each, change(its)]))
-        : change(value),
-    ]),
-  );
+function mapped(object, change) {
+  const all = (members) =>
+    Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value)]));
+  return { ...all(object), ...(object.properties && { properties: all(object.properties) }) };
+}
 
 /** Takes the place of what is there, or with --check is compared with it. */
 function put(from, to) {

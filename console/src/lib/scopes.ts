@@ -1,4 +1,4 @@
-import type { SessionView } from '../../../client/index.js';
+import type { SessionView } from './api-types.js';
 
 export type Scope = SessionView['scopes'][number];
 

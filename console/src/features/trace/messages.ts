@@ -1,5 +1,5 @@
 import { isObject } from '../../lib/exact-json.js';
-import type { SpanView } from '../../lib/api.js';
+import type { SpanView } from '../../lib/api-types.js';
 
 /** A tool that a model asked for, with its result where that is known. */
 export interface AskedTool {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { SkeletonView } from '../../lib/api.js';
+import type { SkeletonView } from '../../lib/api-types.js';
 import { axisOf, gapsIn } from './axis.js';
 import { traceOf } from './trace.js';
 import { TraceStore } from './trace-store.js';

@@ -1,4 +1,4 @@
-import type { SkeletonView } from '../../lib/api.js';
+import type { SkeletonView } from '../../lib/api-types.js';
 
 /** Bits of a span's flags, as the server sets them. */
 export const flag = { error: 1, semantic: 2, execution: 4 } as const;
