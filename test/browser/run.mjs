@@ -17,6 +17,7 @@ const suites = [
   'interruptions',
   'attacks',
   'hostile',
+  'pictures',
   'speed',
 ];
 const asked = process.argv.slice(2);

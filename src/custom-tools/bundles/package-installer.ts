@@ -96,14 +96,14 @@ export class PackageInstaller {
     };
     const start = { command: program, args, cwd: place, env };
     const demands = { allowedPaths: ['.'], canWriteFiles: true, allowedHosts: hosts, maxMemoryMB: memoryMB };
+    const { notEnforced, notes } = this.sandbox.effective(demands);
+    if (notEnforced.includes('allowedHosts'))
+      throw wrong(
+        `/${named}`,
+        `names packages, which are installed in a sandbox that reaches nothing but their registry; here that ${notes.allowedHosts}. Bring them along as ${folder}`,
+      );
     const confined = await this.sandbox.confine(demands, start, place, user);
     try {
-      const { notEnforced, notes } = confined.effective;
-      if (notEnforced.includes('allowedHosts'))
-        throw wrong(
-          `/${named}`,
-          `names packages, which are installed in a sandbox that reaches nothing but their registry; here that ${notes.allowedHosts}. Bring them along as ${folder}`,
-        );
       return await runToEnd(confined.command, this.config.bundles.installTimeoutMs, (pid) =>
         confined.ended(pid),
       );

@@ -2,8 +2,6 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
-import { Tags } from '../../ui/controls.js';
-import { Muted } from '../../ui/layout.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import css from './trace-table.module.css';
@@ -35,18 +33,15 @@ function nameOf({ group_by: by, group_key: key, ...row }: GroupView): string {
 }
 
 const columns: readonly Column<GroupView>[] = [
-  { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   {
     ...{ name: 'Name', cut: true, card: 'title' },
     cell: (row) => (
-      <>
-        <Link {...placeOf(row)} title={nameOf(row)}>
-          {nameOf(row)}
-        </Link>{' '}
-        <Tags words={row.labels.slice(0, 2)} /> <Muted>{row.used_models.slice(0, 2).join(', ')}</Muted>
-      </>
+      <Link {...placeOf(row)} title={nameOf(row)}>
+        {nameOf(row)}
+      </Link>
     ),
   },
+  { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
   {
     ...{ name: 'Tokens', isNumber: true },
@@ -54,6 +49,14 @@ const columns: readonly Column<GroupView>[] = [
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
   { name: 'Spans', isNumber: true, isOptional: true, cell: ({ total_spans: spans }) => number(spans) },
+  {
+    ...{ name: 'Label', cut: true, width: 120, isOptional: true },
+    cell: ({ labels }) => labels.slice(0, 2).join(', '),
+  },
+  {
+    ...{ name: 'Model', cut: true, width: 150, isOptional: true },
+    cell: ({ used_models: models }) => models.slice(0, 2).join(', '),
+  },
   { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
