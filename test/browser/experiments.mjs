@@ -168,7 +168,7 @@ describe('experiments', () => {
 
   it('a key without the scope experiments:write reads, and runs nothing', async () => {
     const { body } = await lab.api('POST', '/api/v1/keys', { name: 'reader', scopes: ['traces:read'] });
-    const visitor = await lab.visit();
+    const visitor = await lab.visit({ known: [/403/] });
     const { page } = visitor;
     await lab.signIn(visitor, body.key);
     await visitor.open('/experiments');

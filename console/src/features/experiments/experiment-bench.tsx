@@ -1,33 +1,37 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
-import { asApiError, type CallFiguresView, type ExperimentView } from '../../lib/api.js';
+import type { CallFiguresView, ExperimentView } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { experimentsQuery } from '../../lib/experiment-queries.js';
 import type { experimentSearch } from '../../lib/searches.js';
 import { Bench, RunButton } from '../../ui/bench.js';
-import { Button, TextField } from '../../ui/controls.js';
+import { Button, buttonLook, TextField } from '../../ui/controls.js';
 import { Muted, Note, Workspace } from '../../ui/layout.js';
-import { Loading, Problem } from '../../ui/states.js';
+import { Loading } from '../../ui/states.js';
 import css from './experiments.module.css';
 import { NoModel } from './no-model.js';
-import { type RequestDraft, settingsOf } from './request-draft.js';
+import { draftOf, type RequestDraft, settingsOf } from './request-draft.js';
 import { RequestEditor } from './request-editor.js';
 import { Runs } from './runs.js';
-import { useRuns } from './use-runs.js';
+import { useRun } from './use-run.js';
+
+type Members =
+  | 'name'
+  | 'headers'
+  | 'prompt_variables'
+  | 'model_parameters'
+  | `original_${'span_id' | 'trace_id' | 'request'}`;
 
 interface ExperimentBenchProps {
-  readonly title: string;
-  readonly actions?: ReactNode;
-  /** Members of a new experiment that are not edited. */
-  readonly source: Readonly<Record<string, unknown>>;
-  /** The span that the runs start from; null: a request of their own. */
-  readonly span: string | null;
-  readonly original: CallFiguresView | null;
-  readonly initial: RequestDraft;
+  /** Members of an experiment that may not be stored yet. */
+  readonly start: Pick<ExperimentView, Members | 'modified_request'>;
   /** Absent: nothing has run yet. */
   readonly experiment?: ExperimentView;
+  /** Null if the runs start from a request of their own. */
+  readonly original: CallFiguresView | null;
+  readonly actions?: ReactNode;
   readonly search: ReturnType<typeof experimentSearch>;
 }
 
@@ -35,7 +39,7 @@ interface ExperimentBenchProps {
 const maxShown = 12;
 
 /** The runs that start from the same request, the newest first, with the given one. */
-function useRelated({ span, experiment }: ExperimentBenchProps) {
+function useRelated({ start: { original_span_id: span }, experiment }: ExperimentBenchProps) {
   const { data: list } = useQuery(experimentsQuery(span ?? undefined));
   const others = list?.data.filter(({ id, original_span_id: its }) => its === span && id !== experiment?.id);
   const runs = [...(others ?? []).slice(0, maxShown), ...(experiment ? [experiment] : [])];
@@ -46,83 +50,97 @@ function useRelated({ span, experiment }: ExperimentBenchProps) {
   };
 }
 
-interface Draft extends RequestDraft {
-  readonly name: string;
-}
-
-/** The request as it is written, and its run. Each run of a changed request is stored as a new experiment. */
+/** The request as it is written. Each run of a changed request is stored as a new experiment. */
 function useEditor(props: ExperimentBenchProps, { nextNumber, canRun }: ReturnType<typeof useRelated>) {
-  const { source, span, initial, experiment } = props;
-  const { against, view } = props.search;
+  const { start: members, experiment, search } = props;
+  const { original_span_id: span, original_trace_id: trace, original_request, headers } = members;
+  const request = { ...members.modified_request, ...members.model_parameters };
+  const initial = draftOf(request, members.prompt_variables);
   const key = `experiment ${experiment?.id ?? `of ${span ?? 'nothing'}`}`;
   const { text, setText, isChanged, forget } = useDraft(key, JSON.stringify({ name: '', ...initial }));
-  const draft = JSON.parse(text) as Draft;
+  const draft = JSON.parse(text) as RequestDraft & { readonly name: string };
   const navigate = useNavigate();
-  const { start, cancel, isPending, error } = useRuns(experiment?.id, (id) => {
+  const { start, cancel, isStarting } = useRun((id) => {
     forget();
-    void navigate({ to: '/experiments/$id', params: { id }, search: { against, view } });
+    void navigate({
+      to: '/experiments/$id',
+      params: { id },
+      search: { ...search, span: undefined, trace: undefined },
+    });
   });
   const permitted = useAct('experiments:write');
   const settings = settingsOf(draft);
   const nextName = `Run ${nextNumber}, ${draft.model || 'default model'}`;
-  const isRunning = isPending || experiment?.status === 'running';
+  const isPending = isStarting || experiment?.status === 'running';
   const isReady = permitted !== undefined && canRun === true && settings !== undefined;
-  const runsAgain = experiment !== undefined && !isChanged && experiment.status !== 'completed';
-  const run = (): void => {
-    const body = JSON.stringify({ ...source, ...settings, name: draft.name.trim() || nextName });
-    if (isReady && !isRunning) permitted(() => start(runsAgain ? undefined : body));
+  const source = {
+    ...(span !== null && { original_span_id: span, original_trace_id: trace }),
+    original_request,
   };
-  const change = (changes: Partial<Draft>): void => setText(JSON.stringify({ ...draft, ...changes }));
-  return { draft, change, isChanged, forget, nextName, isRunning, isReady, run, cancel, error };
+  const body = JSON.stringify({ ...source, headers, ...settings, name: draft.name.trim() || nextName });
+  const runsAgain = experiment && !isChanged && experiment.status !== 'completed';
+  return {
+    ...{ draft, isChanged, forget, nextName, isReady },
+    change: (changes: Partial<typeof draft>) => setText(JSON.stringify({ ...draft, ...changes })),
+    run: {
+      isPending,
+      start: () => isReady && !isPending && permitted(() => start(runsAgain ? experiment : body)),
+      cancel: () => experiment && cancel(experiment.id),
+    },
+  };
 }
 
 /** The request that runs next, beside the runs until now. */
 export function ExperimentBench(props: ExperimentBenchProps): ReactNode {
-  const { title, actions, original, experiment, search } = props;
-  const related = useRelated(props);
-  const editor = useEditor(props, related);
-  const { draft, change, isRunning, error } = editor;
-  return (
-    <Workspace name={title} actions={actions}>
-      <Bench
-        name="experiment"
-        onRun={editor.run}
-        first={
-          <>
-            <TextField
-              label="Name of the next run"
-              value={draft.name}
-              placeholder={editor.nextName}
-              maxLength={256}
-              onText={(name) => change({ name })}
-            />
-            <RequestEditor draft={draft} onChange={change} />
-          </>
-        }
-        second={
-          <>
-            <div className={css.notes} aria-live="polite">
-              {related.canRun === false && <NoModel />}
-              {isRunning && <Loading lines={3} />}
-              {error && !isRunning && <Problem problem={asApiError(error)} />}
-              {experiment?.status === 'failed' && !isRunning && <Note tone="bad">{experiment.error}</Note>}
-            </div>
-            <Runs {...{ original, runs: related.runs, shown: experiment?.id, search }} />
-          </>
-        }
-        bar={
-          <>
-            <RunButton
-              name="Run"
-              look="primary"
-              isReady={editor.isReady}
-              run={{ start: editor.run, cancel: editor.cancel, isPending: isRunning }}
-            />
-            {editor.isChanged && <Button onClick={editor.forget}>Discard changes</Button>}
-            <Muted>Each run is stored.</Muted>
-          </>
-        }
+  const { start, actions, original, experiment, search } = props;
+  const { runs, ...related } = useRelated(props);
+  const { draft, change, run, ...editor } = useEditor(props, { runs, ...related });
+  const first = (
+    <>
+      <TextField
+        label="Name of the next run"
+        value={draft.name}
+        placeholder={editor.nextName}
+        maxLength={256}
+        onText={(name) => change({ name })}
       />
+      <RequestEditor draft={draft} onChange={change} />
+    </>
+  );
+  const second = (
+    <>
+      <div className={css.notes} aria-live="polite">
+        {related.canRun === false && <NoModel />}
+        {run.isPending && <Loading lines={3} />}
+        {experiment?.status === 'failed' && !run.isPending && <Note tone="bad">{experiment.error}</Note>}
+      </div>
+      <Runs {...{ original, runs, shown: experiment?.id, search }} />
+    </>
+  );
+  const bar = (
+    <>
+      <RunButton name="Run" look="primary" isReady={editor.isReady} run={run} />
+      {editor.isChanged && <Button onClick={editor.forget}>Discard changes</Button>}
+      <Muted>Each run is stored.</Muted>
+    </>
+  );
+  const { original_span_id: span, original_trace_id: trace } = start;
+  const toCall = span !== null && trace !== null && (
+    <Link to="/traces/$id" params={{ id: trace }} search={{ span }} className={buttonLook()}>
+      The model call
+    </Link>
+  );
+  return (
+    <Workspace
+      name={start.name}
+      actions={
+        <>
+          {toCall}
+          {actions}
+        </>
+      }
+    >
+      <Bench name="experiment" onRun={run.start} {...{ first, second, bar }} />
     </Workspace>
   );
 }

@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { Sending } from '../../lib/act.js';
-import { ask, deleteExperiment, type ExperimentView } from '../../lib/api.js';
+import { ask, deleteExperiment, type ExperimentView, type OriginalView } from '../../lib/api.js';
 import { evaluationQuery, experimentQuery, originalQuery } from '../../lib/experiment-queries.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Page } from '../../ui/layout.js';
@@ -11,35 +11,32 @@ import { Menu } from '../../ui/menu.js';
 import { Loaded } from '../../ui/states.js';
 import { useDone } from '../../ui/toasts.js';
 import { ExperimentBench } from './experiment-bench.js';
-import { draftOf } from './request-draft.js';
 
 const newRoute = getRouteApi('/shell/experiments/new');
 const route = getRouteApi('/shell/experiments/$id');
 
-const ownRequest = { messages: [{ role: 'user', content: '' }] };
+/** A request without a span, to be written. */
+const own = {
+  original: null,
+  original_span_id: null,
+  original_trace_id: null,
+  original_request: { messages: [{ role: 'user', content: '' }] },
+};
+const empty = { name: 'New experiment', headers: {}, prompt_variables: {}, model_parameters: {} };
 
 /** An experiment from the model call of a span, or from a request of its own. Nothing is stored before the first run. */
 export function NewExperimentPage(): ReactNode {
   const search = newRoute.useSearch();
   const { span, trace } = search;
-  const title = 'New experiment';
   const call = useQuery({ ...originalQuery(span ?? '', trace), enabled: span !== undefined });
-  if (span === undefined) {
-    const source = { original_request: ownRequest };
-    return (
-      <ExperimentBench
-        {...{ title, source, span: null, original: null, initial: draftOf(ownRequest), search }}
-      />
-    );
-  }
+  const bench = ({ original, ...rest }: OriginalView | typeof own): ReactNode => {
+    const start = { ...empty, ...rest, modified_request: rest.original_request };
+    return <ExperimentBench key={span} {...{ start, original, search }} />;
+  };
+  if (span === undefined) return bench(own);
   return (
-    <Loaded query={call} within={(state) => <Page name={title}>{state}</Page>}>
-      {({ original, ...source }) => (
-        <ExperimentBench
-          key={span}
-          {...{ title, source, span, original, initial: draftOf(source.original_request), search }}
-        />
-      )}
+    <Loaded query={call} within={(state) => <Page name={empty.name}>{state}</Page>}>
+      {bench}
     </Loaded>
   );
 }
@@ -56,25 +53,11 @@ export function ExperimentPage(): ReactNode {
 }
 
 function Experiment({ experiment }: { readonly experiment: ExperimentView }): ReactNode {
-  const { name, original_span_id: span, original_trace_id, original_request, headers } = experiment;
   const evaluation = useQuery(evaluationQuery(experiment));
-  return (
-    <ExperimentBench
-      title={name}
-      actions={<Delete id={experiment.id} name={name} />}
-      source={{
-        ...(span !== null && { original_span_id: span, original_trace_id }),
-        original_request,
-        headers,
-      }}
-      original={evaluation.data?.original ?? null}
-      initial={draftOf(
-        { ...experiment.modified_request, ...experiment.model_parameters },
-        experiment.prompt_variables,
-      )}
-      {...{ span, experiment, search: route.useSearch() }}
-    />
-  );
+  const actions = <Delete id={experiment.id} name={experiment.name} />;
+  const original = evaluation.data?.original ?? null;
+  const search = route.useSearch();
+  return <ExperimentBench start={experiment} {...{ experiment, original, actions, search }} />;
 }
 
 function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {

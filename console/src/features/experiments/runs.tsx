@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import type { CallFiguresView, ComparisonView, ListedExperimentView } from '../../lib/api.js';
 import { readExactly } from '../../lib/exact-json.js';
 import { evaluationQuery } from '../../lib/experiment-queries.js';
-import { duration, number } from '../../lib/format.js';
+import { cost, duration, number } from '../../lib/format.js';
 import type { experimentSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge } from '../../ui/controls.js';
@@ -24,7 +24,6 @@ interface Call {
   readonly comparison?: ComparisonView | null | undefined;
 }
 
-const precise = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const signed = new Intl.NumberFormat('en', { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
 
 /** A column of figures with their changes from the original call. Less is better in all of them. */
@@ -62,7 +61,7 @@ const columns: readonly Column<Call>[] = [
       </>
     ),
   },
-  column('Cost', 'cost', 'cost_change_percent', (value) => `$${precise.format(value)}`),
+  column('Cost', 'cost', 'cost_change_percent', cost),
   column('Tokens', 'total_tokens', 'total_tokens_change_percent', number),
   column('Duration', 'duration_seconds', 'duration_change_percent', (value) => duration(value * 1_000)),
 ];
