@@ -141,7 +141,7 @@ describe('tools', () => {
     await page.waitForURL(/executions\?tool=charted&since=[^&]+&until=/);
     await visitor.open('/?period=168');
     await page.getByRole('slider', { name: 'Requests / min' }).waitFor();
-    await page.getByRole('combobox', { name: 'Period' }).getByText('Last 7 days').waitFor();
+    await page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
     await visitor.context.close();
   });
 

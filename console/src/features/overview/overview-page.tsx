@@ -12,7 +12,7 @@ import {
   toolsQuery,
 } from '../../lib/queries.js';
 import { Card, Page, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodSelect } from '../../ui/period.js';
+import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
 import { Empty, Failed, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { Traffic } from '../../ui/traffic.js';
@@ -26,7 +26,7 @@ const route = getRouteApi('/shell/');
 export function OverviewPage(): ReactNode {
   const { period } = route.useSearch();
   return (
-    <Page name="Overview" actions={<PeriodSelect period={period} />}>
+    <Page name="Overview" actions={<PeriodModes period={period} />}>
       <Overview hours={hoursOf(period)} />
     </Page>
   );

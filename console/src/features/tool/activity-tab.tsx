@@ -13,7 +13,7 @@ import {
 import { usePermission } from '../../lib/session.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodSelect } from '../../ui/period.js';
+import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Traffic } from '../../ui/traffic.js';
 
@@ -32,7 +32,7 @@ export function ActivityTab(): ReactNode {
   return (
     <Stack>
       <Row>
-        <PeriodSelect period={period} />
+        <PeriodModes period={period} />
       </Row>
       <Loaded query={stats} lines={2}>
         {(data) => <StatsFigures stats={data} />}

@@ -7,7 +7,7 @@ import { errorPatternsQuery, reportQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Columns, Muted, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodSelect, sinceOf } from '../../ui/period.js';
+import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -42,7 +42,7 @@ export function HealthTab(): ReactNode {
         }
       </Loaded>
       <Row>
-        <PeriodSelect period={period} />
+        <PeriodModes period={period} />
       </Row>
       <GradeHistory tool={name} hours={hoursOf(period)} />
       <Patterns tool={name} period={period} />
