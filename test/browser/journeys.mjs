@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { addFilter, byKeys, byMouse } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
@@ -13,6 +14,26 @@ describe('journeys', () => {
   });
   after(async () => {
     await lab.close();
+  });
+
+  it('the first snippet of a fresh install is copied by one click, and runs', async () => {
+    const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/');
+    await page.getByRole('button', { name: 'Copy First call' }).click();
+    await page.getByText('Copied', { exact: true }).first().waitFor();
+    const command = await page.evaluate(() => window.navigator.clipboard.readText());
+    const [exported, ...call] = command.split('\n');
+    assert.equal(exported, 'export TOOLKEEPER_KEY=$(cat .toolkeeper/admin.key)');
+    const env = { ...process.env, TOOLKEEPER_KEY: lab.adminKey };
+    const answer = execFileSync('bash', ['-c', call.join('\n')], { env, encoding: 'utf8' });
+    assert.equal(JSON.parse(answer).status, 'success');
+    for (const client of ['Cursor', 'VS Code', 'Claude Desktop']) {
+      await page.getByRole('button', { name: client, exact: true }).click();
+      await page.getByLabel(client, { exact: true }).getByText('toolkeeper.mjs').waitFor();
+    }
+    await visitor.context.close();
   });
 
   it('a link signs in once, and leaves the address bar at once', async () => {

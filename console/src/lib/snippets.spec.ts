@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { actOf } from './act.js';
-import { asCommand, asCurl, asTypeScript } from './snippets.js';
+import { asCommand, asCurl, asTypeScript, exampleOf } from './snippets.js';
 
 const text = `it's "so" $HOME \`x\``;
 const act = {
@@ -41,4 +41,24 @@ it('is of the request that would be sent, which is not', async () => {
   const send = ({ fetch = globalThis.fetch } = {}) =>
     fetch(new Request('http://x/api/v1/keys/k?reason=lost', { method: 'DELETE' }));
   expect(await actOf(send)).toEqual({ method: 'DELETE', path: '/api/v1/keys/k?reason=lost', body: '' });
+});
+
+// prevents a first snippet that the server refuses
+it('fills what a schema requires from the schema itself', () => {
+  const properties = {
+    path: { type: 'string', examples: ['/'] },
+    kind: { enum: ['a', 'b'] },
+    fixed: { const: 7 },
+    limit: { type: 'integer', minimum: 3 },
+    by: { type: 'object', properties: { deep: { type: 'boolean', default: true } }, required: ['deep'] },
+    list: { type: 'array' },
+    text: { type: 'string' },
+    left: { type: 'string' },
+  };
+  const required = ['path', 'kind', 'fixed', 'limit', 'by', 'list', 'text'];
+  expect(exampleOf({ type: 'object', properties, required })).toEqual({
+    ...{ path: '/', kind: 'a', fixed: 7, limit: 3, by: { deep: true }, list: [], text: 'text' },
+  });
+  expect(exampleOf({})).toBe('text');
+  expect(exampleOf({ type: 'object' })).toEqual({});
 });

@@ -1,4 +1,5 @@
 import type { AnyAct } from './act.js';
+import { isObject } from './exact-json.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -27,17 +28,53 @@ export const asCommand = (command: string, ...words: readonly string[]): string 
   [cli, command, ...words.map(quoted)].join(' ');
 
 /** The first call of a newcomer, in a shell in the server's folder. */
-export const firstCall = (origin: string, tool: string): string =>
+export const firstCall = (origin: string, tool: string, schema: Schema = {}): string =>
   [
     `export TOOLKEEPER_KEY=$(cat .toolkeeper/admin.key)`,
     `curl -s ${origin}/api/v1/tools/${tool}/execute \\`,
     `  -H "authorization: Bearer $TOOLKEEPER_KEY" \\`,
-    `  -H 'content-type: application/json' -d '{"input": ${tool === 'disk_usage' ? '{"path": "/"}' : '{}'}}'`,
+    `  -H 'content-type: application/json' -d ${quoted(JSON.stringify({ input: isObject(schema['properties']) ? exampleOf(schema) : {} }))}`,
   ].join('\n');
 
-/** The ways in for agents, as a client's configuration has them. */
-export const connections = (origin: string): string =>
-  `${JSON.stringify({ mcpServers: { toolkeeper: { type: 'http', url: `${origin}/mcp`, headers: { Authorization: 'Bearer ${TOOLKEEPER_KEY}' } } } }, null, 2)}
+type Schema = Readonly<Record<string, unknown>>;
 
-OpenAI: ${origin}/api/v1/tools?format=openai
-REST:   ${origin}/docs`;
+/** A value that a schema allows: its own example, else by its type with the members that it requires. */
+export function exampleOf(schema: Schema): unknown {
+  const { default: initial, examples, example, const: fixed, enum: options, type, minimum } = schema;
+  const given = [initial, firstOf(examples), example, fixed, firstOf(options)].find(
+    (each) => each !== undefined,
+  );
+  if (given !== undefined) return given;
+  const { properties, required } = schema;
+  if (isObject(properties)) {
+    const names = Array.isArray(required) ? required.map(String) : [];
+    return Object.fromEntries(
+      names.map((name) => [name, exampleOf(isObject(properties[name]) ? properties[name] : {})]),
+    );
+  }
+  return (
+    { integer: minimum ?? 1, number: minimum ?? 1, boolean: false, array: [], object: {} }[String(type)] ??
+    'text'
+  );
+}
+
+const firstOf = (list: unknown): unknown => (Array.isArray(list) ? (list as unknown[])[0] : undefined);
+
+const stdio = { command: 'node', args: ['/path/to/toolkeeper/bin/toolkeeper.mjs', 'mcp'] };
+const bearer = { Authorization: 'Bearer ${TOOLKEEPER_KEY}' };
+const pretty = (value: unknown): string => JSON.stringify(value, null, 2);
+const mcpServers = pretty({ mcpServers: { toolkeeper: stdio } });
+
+/** The configuration of each kind of client: the file that it belongs in, and its text. */
+export const connections = (
+  origin: string,
+): Readonly<Record<string, readonly [file: string, text: string]>> => ({
+  'Claude Desktop': ['claude_desktop_config.json', mcpServers],
+  Cursor: ['.cursor/mcp.json', mcpServers],
+  'VS Code': ['.vscode/mcp.json', pretty({ servers: { toolkeeper: { type: 'stdio', ...stdio } } })],
+  HTTP: [
+    'MCP over HTTP',
+    pretty({ mcpServers: { toolkeeper: { type: 'http', url: `${origin}/mcp`, headers: bearer } } }),
+  ],
+  REST: ['OpenAI, Anthropic, REST', `${origin}/api/v1/tools?format=openai\n${origin}/docs`],
+});

@@ -4,7 +4,7 @@ here=${BASH_SOURCE[0]%"${0##*/}"}
 source "${here:-./}json.bash" || exit 1
 
 read -r -d '' definition <<'JSON'
-{"name":"disk_usage","description":"Tells how full the file system is that holds a path on the machine where this tool runs: size, used and free bytes, used per cent, inodes, device and mount point. Use it when something may have run out of disk space or inodes.","version":"1.0.0","inputSchema":{"type":"object","properties":{"path":{"type":"string","pattern":"^/","minLength":1,"maxLength":1024,"description":"Absolute path of an existing file or directory: /, or one that this tool is shown (sandbox.allowedPaths), for example /var/log."}},"required":["path"],"additionalProperties":false}}
+{"name":"disk_usage","description":"Tells how full the file system is that holds a path on the machine where this tool runs: size, used and free bytes, used per cent, inodes, device and mount point. Use it when something may have run out of disk space or inodes.","version":"1.0.0","inputSchema":{"type":"object","properties":{"path":{"type":"string","pattern":"^/","minLength":1,"maxLength":1024,"examples":["/"],"description":"Absolute path of an existing file or directory: /, or one that this tool is shown (sandbox.allowedPaths), for example /var/log."}},"required":["path"],"additionalProperties":false}}
 JSON
 
 tool_health() {
