@@ -1,5 +1,6 @@
 import {
   missingWords,
+  sharedWords,
   saidStanding,
   standingOf,
   standingOfText,
@@ -37,4 +38,14 @@ it('names the words of a query that a playbook lacks, by the stems of those that
   const matched_terms = ['oomkil', 'pod', 'memori'];
   expect(missingWords(query, { removed_by: 'threshold', matched_terms })).toEqual(['exit-code', '137']);
   expect(missingWords(query, { removed_by: 'label', matched_terms: [] })).toEqual([]);
+});
+
+it('names the words of a query that a playbook has in place of their stems', () => {
+  const query = 'Pods OOMKilled: memory of the pods';
+  expect(sharedWords(query, ['oomkil', 'pod', 'memori', 'other'])).toEqual([
+    'oomkilled',
+    'pods',
+    'memory',
+    'other',
+  ]);
 });

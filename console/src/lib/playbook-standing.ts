@@ -68,11 +68,23 @@ interface Compared {
  */
 export function missingWords(query: string, { removed_by, matched_terms }: Compared): string[] {
   if (removed_by !== 'threshold' && removed_by !== 'no_match') return [];
-  const words = query
-    .split(/[^\p{L}\p{N}_.-]+/u)
-    .filter((word) => word.length > leastLetters || /[\dA-Z]/.test(word));
-  const beginnings = matched_terms.map((term) => term.slice(0, Math.max(leastLetters, term.length - 1)));
-  const isShared = (word: string): boolean =>
-    beginnings.some((beginning) => word.toLowerCase().startsWith(beginning));
-  return [...new Set(words)].filter((word) => !isShared(word));
+  const words = wordsOf(query).filter((word) => word.length > leastLetters || /[\dA-Z]/.test(word));
+  return [...new Set(words)].filter((word) => !matched_terms.some((term) => isOfTerm(word, term)));
 }
+
+/** The words of a query that a playbook has, in place of the stems by which they were compared. */
+export const sharedWords = (query: string, terms: readonly string[]): string[] => [
+  ...new Set(
+    terms.map(
+      (term) =>
+        wordsOf(query)
+          .find((word) => isOfTerm(word, term))
+          ?.toLowerCase() ?? term,
+    ),
+  ),
+];
+
+const wordsOf = (query: string): string[] => query.split(/[^\p{L}\p{N}_.-]+/u);
+
+const isOfTerm = (word: string, term: string): boolean =>
+  word.toLowerCase().startsWith(term.slice(0, Math.max(leastLetters, term.length - 1)));

@@ -5,10 +5,10 @@ import type { PlaybookView } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
 import { playbookQuery } from '../../lib/playbook-queries.js';
 import { Tags } from '../../ui/controls.js';
-import { JsonText } from '../../ui/json-text.js';
 import { Card, Columns, Facts, Note, Stack } from '../../ui/layout.js';
 import { Loaded } from '../../ui/states.js';
 import { Outcomes } from './outcomes.js';
+import { Procedure } from './procedure.js';
 import { StatusCard } from './status-card.js';
 
 const route = getRouteApi('/shell/playbooks/$id/');
@@ -43,7 +43,7 @@ function Version({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
         </Stack>
       </Columns>
       <Card title="Procedure" flush>
-        <JsonText label="Procedure" value={content} />
+        <Procedure content={content} />
       </Card>
     </Stack>
   );

@@ -6,6 +6,7 @@ import { explainedSearchQuery } from '../../lib/playbook-queries.js';
 import {
   missingWords,
   saidStanding,
+  sharedWords,
   type Standing,
   standingOf,
   standingOfText,
@@ -112,10 +113,10 @@ function Verdict({ candidate, search: { q = '', was }, standing }: VerdictProps)
       <Facts
         facts={[
           ['Rank', standing?.rank],
-          ['Confidence', candidate.confidence?.toFixed(2)],
+          ['Confidence that it fits', candidate.confidence?.toFixed(2)],
           ['By words', cosine !== null && lexical?.toFixed(2)],
           ['By meaning', cosine?.toFixed(2)],
-          ['Words in common', terms.length > 0 && <Tags key="shared" words={terms} />],
+          ['Words in common', terms.length > 0 && <Tags key="shared" words={sharedWords(q, terms)} />],
           ['Words it lacks', missing.length > 0 && <Tags key="missing" words={missing} />],
         ]}
       />

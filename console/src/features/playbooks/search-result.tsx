@@ -5,14 +5,15 @@ import type { ExplainedPlaybookView, SearchExplanationView } from '../../lib/api
 import { counted, number } from '../../lib/format.js';
 import { explainedSearchQuery } from '../../lib/playbook-queries.js';
 import type { playbooksSearch } from '../../lib/searches.js';
-import { Badge, Tags } from '../../ui/controls.js';
+import { Tags } from '../../ui/controls.js';
 import { FilterSelect, FilterText } from '../../ui/filters.js';
-import { Card, Muted, Note, Row, Stack } from '../../ui/layout.js';
+import { Card, Facts, Muted, Note, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
 import { CandidatePeek } from './candidate-peek.js';
-import { removalNames } from '../../lib/playbook-standing.js';
+import { removalNames, sharedWords } from '../../lib/playbook-standing.js';
+import css from './search-result.module.css';
 import { whatToChange } from './what-to-change.js';
 
 type Search = ReturnType<typeof playbooksSearch>;
@@ -62,16 +63,12 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
   return (
     <>
       <Stack>
-        {degraded !== null && (
-          <Note tone="warn">
-            Words alone decided: the meaning could not be compared (<code>{degraded}</code>).
-          </Note>
-        )}
-        <Card title={`Shown to an agent: ${number(shown.length)}`} flush>
+        {degraded !== null && <WordsAlone code={degraded} />}
+        <Card title={`Shown to an agent: ${number(shown.length)}`} actions={confidenceNote} flush>
           {shown.length === 0 ? (
             <NothingShown search={search} />
           ) : (
-            <Table label="Shown to an agent" rows={shown} columns={shownColumns} {...rows} />
+            <Table label="Shown to an agent" rows={shown} columns={shownColumns(search.q ?? '')} {...rows} />
           )}
         </Card>
         {ranked.length > 0 && (
@@ -80,6 +77,7 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
             flush
             actions={<RemovalFilter value={search.by} onChange={(by) => change({ by })} />}
           >
+            <Advice candidates={keptOut} />
             <Table
               label="Kept out"
               rows={keptOut}
@@ -98,6 +96,12 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
   );
 }
 
+const WordsAlone = ({ code }: { readonly code: string }): ReactNode => (
+  <Note tone="warn">
+    Words alone decided: the meaning could not be compared (<code>{code}</code>).
+  </Note>
+);
+
 interface RemovalFilterProps {
   readonly value: Search['by'];
   readonly onChange: (by: Search['by']) => void;
@@ -113,6 +117,7 @@ const RemovalFilter = ({ value, onChange }: RemovalFilterProps): ReactNode => (
   />
 );
 
+const confidenceNote = <Muted>Confidence: how well it fits the query, from 0 to 1</Muted>;
 const playbook: Column<Candidate> = {
   ...{ name: 'Playbook', cut: true, isMono: true, width: 240 },
   cell: ({ playbook_id: id }) => <CandidateLink id={id} />,
@@ -122,34 +127,36 @@ const confidence: Column<Candidate> = {
   isNumber: true,
   cell: ({ confidence: value }) => value?.toFixed(2) ?? '–',
 };
-const shownColumns: readonly Column<Candidate>[] = [
+const shownColumns = (query: string): readonly Column<Candidate>[] => [
   playbook,
   confidence,
   { name: 'Version', width: 92, cell: ({ version }) => version },
   {
     name: 'Words in common',
-    cell: ({ matched_terms: terms }) => <Tags words={terms} />,
+    cell: ({ matched_terms: terms }) => <Tags words={sharedWords(query, terms)} />,
   },
 ];
 const keptOutBy: Column<Candidate> = {
   name: 'Kept out by',
   width: 130,
-  cell: ({ removed_by: by }) => by !== null && <Badge state={removalNames[by]} tone="warn" />,
+  cell: ({ removed_by: by }) => by !== null && removalNames[by],
 };
 /** Columns beside the details panel. */
 const shortColumns: readonly Column<Candidate>[] = [playbook, confidence, keptOutBy];
 const keptOutColumns: readonly Column<Candidate>[] = [
   ...shortColumns,
-  {
-    name: 'Why, and what to change',
-    cell: ({ reason, removed_by: by }) => (
-      <>
-        <p>{reason}.</p>
-        <Muted>{whatToChange(by)}</Muted>
-      </>
-    ),
-  },
+  { name: 'Reason', cell: ({ reason }) => `${reason}.` },
 ];
+
+/** What would bring the playbooks of a list forward, once for each thing that keeps some of them out. */
+function Advice({ candidates }: { readonly candidates: readonly Candidate[] }): ReactNode {
+  const removals = [...new Set(candidates.map(({ removed_by }) => removed_by))].filter((by) => by !== null);
+  return (
+    <div className={css.advice}>
+      <Facts facts={removals.map((by) => [`By ${removalNames[by]}`, whatToChange(by)] as const)} />
+    </div>
+  );
+}
 
 const CandidateLink = ({ id }: { readonly id: string }): ReactNode => (
   <Link

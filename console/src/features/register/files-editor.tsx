@@ -6,6 +6,7 @@ import { archiveOf, type TextFile } from '../../lib/tar.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextField } from '../../ui/controls.js';
 import { Modes } from '../../ui/modes.js';
+import { Select } from '../../ui/select.js';
 import { Workbench } from './workbench.js';
 
 interface FilesEditorProps {
@@ -23,6 +24,8 @@ interface FilesEditorProps {
   readonly saveName: string;
   readonly onSaved: (tool: CustomToolView) => void;
 }
+
+const maxSideBySide = 6;
 
 /** The files of a tool, to be changed, tried and saved together: the server keeps them. */
 export function FilesEditor(props: FilesEditorProps): ReactNode {
@@ -62,12 +65,16 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
               help={`What agents call it by. It takes the place of ${toolName} in all files.`}
             />
           )}
-          <Modes
-            label="File"
-            names={Object.fromEntries(paths.map((each) => [each, each]))}
-            value={path}
-            onChange={onFile}
-          />
+          {paths.length > maxSideBySide ? (
+            <Select label="File" options={paths} value={path} onChange={(each) => each && onFile(each)} />
+          ) : (
+            <Modes
+              label="File"
+              names={Object.fromEntries(paths.map((each) => [each, each]))}
+              value={path}
+              onChange={onFile}
+            />
+          )}
           <CodeEditor
             key={path}
             label={path}

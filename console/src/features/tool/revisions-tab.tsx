@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { Sending } from '../../lib/act.js';
@@ -20,6 +20,7 @@ import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { useDone } from '../../ui/toasts.js';
+import css from './revisions-tab.module.css';
 
 const route = getRouteApi('/shell/tools/$name/revisions');
 
@@ -51,13 +52,14 @@ export function RevisionsTab(): ReactNode {
                   name: 'Revision',
                   cell: (each) => (
                     <Row>
-                      <Button
-                        small
-                        look="quiet"
-                        onClick={() => void navigate({ search: { revision: each.revision }, replace: true })}
+                      <Link
+                        to="/tools/$name/revisions"
+                        params={{ name }}
+                        search={{ revision: each.revision }}
+                        replace
                       >
                         {each.revision}
-                      </Button>
+                      </Link>
                       {each.revision === current && <Tag>current</Tag>}
                     </Row>
                   ),
@@ -149,6 +151,7 @@ function FileChanges({ tool, revision, against }: FileChangesProps): ReactNode {
   );
   return (
     <Card title="What changed in its files" flush>
+      {now.size > 1 && <FileList paths={[...now.keys()]} changed={paths} />}
       <ChangesTable
         label="What changed in its files"
         changes={paths.map((path) => ({ pointer: path, before: old.get(path), after: now.get(path) }))}
@@ -156,6 +159,21 @@ function FileChanges({ tool, revision, against }: FileChangesProps): ReactNode {
     </Card>
   );
 }
+
+interface FileListProps {
+  readonly paths: readonly string[];
+  readonly changed: readonly string[];
+}
+
+const FileList = ({ paths, changed }: FileListProps): ReactNode => (
+  <ul className={css.files} aria-label="Files">
+    {paths.map((path) => (
+      <li key={path}>
+        <code>{path}</code> {changed.includes(path) && <Tag>changed</Tag>}
+      </li>
+    ))}
+  </ul>
+);
 
 const contentsOf = ({ data }: BundleFilesView): ReadonlyMap<string, string | null> =>
   new Map(data.map(({ path, content }) => [path, content]));
