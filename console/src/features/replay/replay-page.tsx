@@ -31,7 +31,7 @@ export function ReplayPage(): ReactNode {
   return (
     <Workspace
       name={execution.data ? `Replay of ${execution.data.toolName}` : 'Replay'}
-      about="It really runs, as a trial: it spends no budget and counts neither for grade nor circuit."
+      about="It really runs, as a test: it spends no budget and counts neither for grade nor circuit."
       actions={execution.data && <ReplayActions execution={execution.data} />}
     >
       <NeedsScope
