@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
-import { Tags } from '../../ui/controls.js';
+import { Tag } from '../../ui/controls.js';
 import { Muted } from '../../ui/layout.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -43,7 +43,12 @@ const columns: readonly Column<GroupView>[] = [
         <Link {...placeOf(row)} title={nameOf(row)}>
           {nameOf(row)}
         </Link>{' '}
-        <Tags words={row.labels.slice(0, 2)} /> <Muted>{row.used_models.slice(0, 2).join(', ')}</Muted>
+        {row.labels.slice(0, 2).map((label) => (
+          <Fragment key={label}>
+            <Tag>{label}</Tag>{' '}
+          </Fragment>
+        ))}
+        <Muted>{row.used_models.slice(0, 2).join(', ')}</Muted>
       </>
     ),
   },
