@@ -73,6 +73,15 @@ export const screens = (execution) => [
   { path: '/investigations/inc-0', full: '9 left', refused: 'Your key may not see this' },
   { path: '/investigations/never-seen', full: 'The whole budget is there' },
   {
+    path: '/traces',
+    full: 'in all',
+    fresh: 'No spans were sent yet',
+    refused: 'Your key may not see this',
+  },
+  { path: '/traces?group=thread', full: 'inc-0' },
+  { path: '/traces?q=nothing-fits', full: 'No traces match these filters' },
+  { path: '/traces/absent', full: 'There is no trace', refused: 'Your key may not see this' },
+  {
     path: '/events',
     full: 'A process of it ended',
     fresh: 'No events yet',

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { availableParallelism, loadavg } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
 import { openLab, until } from './lab.mjs';
@@ -92,7 +93,7 @@ describe('traces', () => {
     await visitor.open('/traces');
     await page.getByLabel('Label').selectOption('support');
     const row = page.getByRole('row', {
-      name: /run support gpt-4.1 .* 1 error 1 semantic failure thread-small/,
+      name: /run support .*gpt-4.1.* 1 error 1 semantic failure thread-small/,
     });
     await row.getByRole('link', { name: 'run' }).click();
     const tree = page.getByRole('treegrid', { name: 'Spans' });
@@ -220,6 +221,8 @@ describe('traces', () => {
       );
     }
     const paint = paints.sort((a, b) => a - b)[0];
+    // What else the machine does takes its share of the clock.
+    const busy = Math.max(1, loadavg()[0] / availableParallelism());
     await page.getByText('50 errors').waitFor();
     await lab.browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] });
     const drawn = await page.evaluate(scrollThrough);
@@ -233,8 +236,8 @@ describe('traces', () => {
     const client = await visitor.context.newCDPSession(page);
     await client.send('HeapProfiler.collectGarbage');
     const { usedSize } = await client.send('Runtime.getHeapUsage');
-    console.log(JSON.stringify({ paints, drawn, longest, heapMb: usedSize / 2 ** 20 }));
-    assert.ok(paint <= most.paintMs, `first paint after ${paints} ms`);
+    console.log(JSON.stringify({ paints, busy, drawn, longest, heapMb: usedSize / 2 ** 20 }));
+    assert.ok(paint <= most.paintMs * busy, `first paint after ${paints} ms`);
     assert.ok(drawn.rows <= most.rows && drawn.nodes <= most.nodes, JSON.stringify(drawn));
     assert.ok(longest[0] <= most.taskMs, `tasks of ${longest} ms`);
     assert.ok(usedSize <= most.heapBytes, `${usedSize} bytes`);
@@ -254,6 +257,10 @@ describe('traces', () => {
       ]) {
         await visitor.open(path);
         await page.getByText(shown).first().waitFor();
+        await page.setViewportSize({ width: 320, height: 640 });
+        const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(excess <= 0, `${path}: ${excess} pixels too wide`);
+        await page.setViewportSize({ width: 1280, height: 800 });
         assert.deepEqual(await violationsOf(page, `${theme} ${path}`), []);
       }
       await visitor.open('/traces/small?span=hostile');

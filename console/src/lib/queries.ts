@@ -14,6 +14,7 @@ import {
   getToolBundleFiles,
   getToolHealth,
   getToolStats,
+  getTraceSkeleton,
   listGradeChanges,
   listTemplates,
   listCustomTools,
@@ -212,4 +213,13 @@ export const callsOfQuery = (investigationId: string, limit: number) =>
       return { calls: data.toReversed(), hasMore: nextCursor !== null };
     },
     refetchInterval: 5_000,
+  });
+
+/** The columns of a trace. They are large: the screen reads them into its own form, and they go. */
+export const skeletonQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['trace', 'skeleton', id],
+    queryFn: ({ signal }) => ask(getTraceSkeleton({ path: { id }, signal })),
+    structuralSharing: false,
+    gcTime: 5_000,
   });

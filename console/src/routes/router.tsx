@@ -1,6 +1,7 @@
 /* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
 import type { QueryClient } from '@tanstack/react-query';
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { skeletonQuery } from '../lib/queries.js';
 import { screens, screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
@@ -140,6 +141,9 @@ const trace = createRoute({
   path: '/traces/$id',
   staticData: { title: 'Trace', scope: 'traces:read' },
   validateSearch: searches.traceSearch,
+  loader: ({ context, params, cause }) => {
+    if (cause !== 'preload') void context.client.prefetchQuery(skeletonQuery(params.id));
+  },
   component: lazyRouteComponent(() => import('./trace-screens.js'), 'TracePage'),
 });
 const experiments = createRoute({

@@ -1,12 +1,15 @@
 import type { ReactNode } from 'react';
 import type { BottlenecksView } from '../../lib/api.js';
-import { duration } from '../../lib/format.js';
+import { duration, number } from '../../lib/format.js';
 import { Button } from '../../ui/controls.js';
 import { Muted } from '../../ui/layout.js';
 import { Empty } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import type { TraceStore } from './trace-store.js';
 import css from './span-pane.module.css';
+
+/** The server looks no further. */
+const maxTimed = 20_000;
 
 type Wait = BottlenecksView['data'][number];
 
@@ -35,7 +38,10 @@ export function Bottlenecks({ waits, store }: BottlenecksProps): ReactNode {
   return (
     <div className={css.pane}>
       <h2>Bottlenecks</h2>
-      <Muted>Spans that the run waited for, underlined among the bars. Select a span to read it.</Muted>
+      <Muted>
+        Spans that the run waited for, underlined among the bars. Select a span to read it.
+        {trace.total > maxTimed && ` They are found among the first ${number(maxTimed)} spans.`}
+      </Muted>
       <Table label="Bottlenecks" rows={waits.data} columns={columns} keyOf={({ span_id: id }) => id} />
     </div>
   );

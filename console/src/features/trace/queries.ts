@@ -3,21 +3,25 @@ import {
   ask,
   findById,
   getRunDetails,
-  getTraceSkeleton,
   listBottlenecks,
   listSpans,
   listTraceWindow,
   orNull,
 } from '../../lib/api.js';
+import { skeletonQuery } from '../../lib/queries.js';
 import { traceOf } from './trace.js';
 import { TraceStore } from './trace-store.js';
 
 /** A trace with what is seen of it. It is large: it goes soon after the screen. */
 export const traceQuery = (id: string) =>
   queryOptions({
-    queryKey: ['trace', id],
-    queryFn: async ({ signal }) =>
-      new TraceStore(traceOf(await ask(getTraceSkeleton({ path: { id }, signal })))),
+    queryKey: ['trace', 'open', id],
+    queryFn: async ({ client }) => {
+      // The route asks for it while the screen's own code is loaded.
+      const view = await client.fetchQuery({ ...skeletonQuery(id), staleTime: 5_000 });
+      client.removeQueries({ queryKey: skeletonQuery(id).queryKey });
+      return new TraceStore(traceOf(view));
+    },
     structuralSharing: false,
     staleTime: Infinity,
     gcTime: 10_000,

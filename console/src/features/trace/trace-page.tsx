@@ -196,10 +196,16 @@ function Toolbar({ store, state }: { readonly store: TraceStore; readonly state:
         options={levels}
         onChange={(chosen) => store.collapseTo(chosen && Number(chosen))}
       />
-      <Button small onClick={() => store.nextWrong()} title="E">
+      <Button small onClick={() => store.nextWrong()} aria-keyshortcuts="e" title="E">
         Next error
       </Button>
-      <Button small disabled={selected < 0} onClick={() => store.zoomToSelected()} title="Z">
+      <Button
+        small
+        disabled={selected < 0}
+        onClick={() => store.zoomToSelected()}
+        aria-keyshortcuts="z"
+        title="Z"
+      >
         Zoom to span
       </Button>
       <Button small disabled={!isZoomed} onClick={() => store.zoom()}>

@@ -35,7 +35,6 @@ function nameOf({ group_by: by, group_key: key, ...row }: GroupView): string {
 }
 
 const columns: readonly Column<GroupView>[] = [
-  { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   {
     ...{ name: 'Name', cut: true, card: 'title' },
     cell: (row) => (
@@ -52,6 +51,7 @@ const columns: readonly Column<GroupView>[] = [
       </>
     ),
   },
+  { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
   {
     ...{ name: 'Tokens', isNumber: true },
