@@ -3,7 +3,6 @@ import { Fragment, type ReactNode } from 'react';
 import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
 import { Tag } from '../../ui/controls.js';
-import { Muted } from '../../ui/layout.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import css from './trace-table.module.css';
@@ -47,7 +46,6 @@ const columns: readonly Column<GroupView>[] = [
             <Tag>{label}</Tag>{' '}
           </Fragment>
         ))}
-        <Muted>{row.used_models.slice(0, 2).join(', ')}</Muted>
       </>
     ),
   },
@@ -59,6 +57,10 @@ const columns: readonly Column<GroupView>[] = [
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
   { name: 'Spans', isNumber: true, isOptional: true, cell: ({ total_spans: spans }) => number(spans) },
+  {
+    ...{ name: 'Model', cut: true, width: 150, isOptional: true },
+    cell: ({ used_models: models }) => models.slice(0, 2).join(', '),
+  },
   { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
