@@ -14,6 +14,9 @@ const many = 50_000;
 const perAgent = 500;
 const most = { paintMs: 1_000, taskMs: 100, rows: 45, nodes: 1_500, heapBytes: 60 * 2 ** 20 };
 
+/** The trace of the call of a tool, and of the spans around it. */
+const small = '4bf92f3577b34da6a3ce929d0e0e4736';
+
 const idOf = (n) => (n + 1).toString(16).padStart(16, '0');
 
 /** A run whose agents ask a model and call tools: every 997th span fails, every 2,000th says that it did. */
@@ -71,15 +74,18 @@ describe('traces', () => {
   before(async () => {
     lab = await openLab();
     await lab.register('word_count');
-    const call = await lab.call(
-      'word_count',
-      { text: 'one two' },
-      { runId: 'run-small', threadId: 'thread-small' },
-    );
-    execution = call.body.executionId;
+    const reply = await fetch(`${lab.url}/api/v1/tools/word_count/execute`, {
+      ...{ method: 'POST', body: JSON.stringify({ input: { text: 'one two' } }) },
+      headers: {
+        authorization: `Bearer ${lab.adminKey}`,
+        'content-type': 'application/json',
+        traceparent: `00-${small}-00f067aa0ba902b7-01`,
+      },
+    });
+    execution = (await reply.json()).executionId;
     await send(smallTrace(nowUs - 600_000_000, execution));
     await send([...largeTrace(nowUs - 7_200_000_000)]);
-    await stored('small', 6);
+    await stored(small, 6);
     await stored('large', many);
   });
   after(async () => {
@@ -93,7 +99,7 @@ describe('traces', () => {
     await visitor.open('/traces');
     await page.getByLabel('Label').selectOption('support');
     const row = page.getByRole('row', {
-      name: /run support .*gpt-4.1.* 1 error 1 semantic failure thread-small/,
+      name: /^run .*support.* gpt-4.1 1 error 1 semantic failure thread-small/,
     });
     await row.getByRole('link', { name: 'run' }).click();
     const tree = page.getByRole('treegrid', { name: 'Spans' });
@@ -121,7 +127,7 @@ describe('traces', () => {
     const visitor = await lab.visit();
     const { page } = visitor;
     await visitor.open(`/executions/${execution}`);
-    await page.getByRole('link', { name: 'small', exact: true }).click();
+    await page.getByRole('link', { name: small }).click();
     const pane = page.getByRole('region', { name: 'Span' });
     await pane.getByRole('heading', { name: 'word_count' }).waitFor();
     for (const [link, path] of [
@@ -139,7 +145,7 @@ describe('traces', () => {
   it('spans are gone through by keys, collapsed and found; the address brings back what was seen', async () => {
     const visitor = await lab.visit();
     const { page } = visitor;
-    await visitor.open('/traces/small');
+    await visitor.open(`/traces/${small}`);
     const tree = page.getByRole('treegrid', { name: 'Spans' });
     const rows = tree.getByRole('row');
     await until(async () => (await rows.count()) === 7, 'the rows');
@@ -164,7 +170,7 @@ describe('traces', () => {
     await other.page.goto(address);
     await other.page.getByText('1 of 2').waitFor();
     const pane = other.page.getByRole('region', { name: 'Span' });
-    await pane.getByText('The disk is full.').waitFor();
+    await pane.getByText('I look.').waitFor();
     await other.page.getByRole('button', { name: 'Log' }).click();
     const log = other.page.getByRole('region', { name: 'Log' });
     await log.getByText('{"used":"97 %"}').first().waitFor();
@@ -250,10 +256,10 @@ describe('traces', () => {
       const { page } = visitor;
       for (const [path, shown] of [
         ['/traces', 'thread-small'],
-        ['/traces/small', 'Bottlenecks'],
-        ['/traces/small?span=hostile', 'Label'],
-        ['/traces/small?view=log&span=tool', 'The disk is full.'],
-        ['/traces/small?q=nothing-fits&collapsed=L1', '0 hits'],
+        [`/traces/${small}`, 'Bottlenecks'],
+        [`/traces/${small}?span=hostile`, 'Label'],
+        [`/traces/${small}?view=log&span=tool`, 'The disk is full.'],
+        [`/traces/${small}?q=nothing-fits&collapsed=L1`, '0 hits'],
       ]) {
         await visitor.open(path);
         await page.getByText(shown).first().waitFor();
@@ -263,7 +269,7 @@ describe('traces', () => {
         await page.setViewportSize({ width: 1280, height: 800 });
         assert.deepEqual(await violationsOf(page, `${theme} ${path}`), []);
       }
-      await visitor.open('/traces/small?span=hostile');
+      await visitor.open(`/traces/${small}?span=hostile`);
       for (const tab of ['Messages', 'Input/Output', 'Attributes', 'Semantic errors', 'Raw']) {
         await page.getByRole('button', { name: tab }).click();
         assert.deepEqual(await violationsOf(page, `${theme} ${tab}`), []);
@@ -339,7 +345,7 @@ function smallTrace(startUs, execution) {
       },
     ],
   ].map(([span_id, parent_span_id, operation_name, at, ms, attribute]) => ({
-    ...{ trace_id: 'small', span_id, parent_span_id, operation_name, attribute },
+    ...{ trace_id: small, span_id, parent_span_id, operation_name, attribute },
     ...{ run_id: 'run-small', thread_id: 'thread-small' },
     start_time_us: startUs + at * 1_000,
     finish_time_us: startUs + (at + ms) * 1_000,
