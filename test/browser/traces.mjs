@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
+import { addFilter, choose } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, a tool's process, Chromium, axe; mock: nothing
@@ -97,9 +98,10 @@ describe('traces', () => {
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/traces');
-    await page.getByLabel('Label').selectOption('support');
+    await addFilter(page, 'Label');
+    await choose(page, 'Label', 'support');
     const row = page.getByRole('row', {
-      name: /^run .*support.* gpt-4.1 1 error 1 semantic failure thread-small/,
+      name: /^run .* 1 error 1 semantic failure thread-small/,
     });
     await row.getByRole('link', { name: 'run' }).click();
     const tree = page.getByRole('treegrid', { name: 'Spans' });
@@ -235,7 +237,7 @@ describe('traces', () => {
     await page.getByRole('searchbox', { name: 'Search' }).fill('search');
     await page.getByText(/[\d,]+ hits/).waitFor();
     for (let n = 0; n < 5; n += 1) await page.getByRole('button', { name: 'Next hit' }).click();
-    for (const level of ['1', '2', '3', 'all', '2']) await page.getByLabel('Levels').selectOption(level);
+    for (const level of ['1', '2', '3', 'all', '2']) await choose(page, 'Levels', level);
     await until(async () => (await tree.getAttribute('aria-rowcount')) === '102', 'the collapsed rows');
     for (let n = 0; n < 5; n += 1) await page.getByRole('button', { name: 'Next error' }).click();
     const longest = await longestTasks(await lab.browser.stopTracing());

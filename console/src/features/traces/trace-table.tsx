@@ -1,8 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Fragment, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
-import { Tag } from '../../ui/controls.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import css from './trace-table.module.css';
@@ -37,16 +36,9 @@ const columns: readonly Column<GroupView>[] = [
   {
     ...{ name: 'Name', cut: true, card: 'title' },
     cell: (row) => (
-      <>
-        <Link {...placeOf(row)} title={nameOf(row)}>
-          {nameOf(row)}
-        </Link>{' '}
-        {row.labels.slice(0, 2).map((label) => (
-          <Fragment key={label}>
-            <Tag>{label}</Tag>{' '}
-          </Fragment>
-        ))}
-      </>
+      <Link {...placeOf(row)} title={nameOf(row)}>
+        {nameOf(row)}
+      </Link>
     ),
   },
   { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
@@ -57,6 +49,10 @@ const columns: readonly Column<GroupView>[] = [
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
   { name: 'Spans', isNumber: true, isOptional: true, cell: ({ total_spans: spans }) => number(spans) },
+  {
+    ...{ name: 'Label', cut: true, width: 120, isOptional: true },
+    cell: ({ labels }) => labels.slice(0, 2).join(', '),
+  },
   {
     ...{ name: 'Model', cut: true, width: 150, isOptional: true },
     cell: ({ used_models: models }) => models.slice(0, 2).join(', '),
