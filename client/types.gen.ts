@@ -967,7 +967,7 @@ export type TimeseriesView = {
 };
 
 export type FoundIdView = {
-    kind: 'trace' | 'run' | 'thread' | 'span';
+    kind: 'trace' | 'run' | 'thread' | 'span' | 'execution';
     /**
      * Of the first span that has the id
      */
@@ -5196,7 +5196,7 @@ export type FindByIdData = {
     path?: never;
     query: {
         /**
-         * Of a trace, a run, a thread or a span
+         * Of a trace, a run, a thread, a span or an execution
          */
         id: string;
     };
