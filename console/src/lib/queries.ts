@@ -96,6 +96,8 @@ export const healthQuery = queryOptions({
   queryKey: ['health', 'all'],
   queryFn: ({ signal }) => ask(getHealthOfAllTools({ signal })),
   refetchInterval: 30_000,
+  // The next screen shows the same figures, not those of a moment later.
+  staleTime: 15_000,
 });
 
 /** @returns the report of one tool; null for one that the server does not know */
