@@ -67,7 +67,11 @@ describe('experiments', () => {
   };
 
   it('a model call is repeated with a variable and another model, and its runs are compared', async () => {
-    const { visitor, page, run, model, question, runs, difference, title } = await arrive(place);
+    const { visitor, page, run, model, question, runs, difference, title } = await arrive(
+      `/traces/${trace}?span=${span}`,
+    );
+    await page.getByRole('link', { name: 'New experiment' }).click();
+    await page.waitForURL(`**/console${place}`);
     await page.getByRole('row', { name: 'Original gpt-4.1 $0.0021 476 2 s' }).waitFor();
     assert.equal(await model.inputValue(), 'gpt-4.1');
     await question.fill('Which flight to {{city}} is the cheapest?');

@@ -62,6 +62,13 @@ function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
       </h2>
       {span.error_message !== null && <Note tone="bad">{span.error_message}</Note>}
       {span.execution_id !== null && <ExecutionOf id={span.execution_id} />}
+      {span.kind === 'llm' && (
+        <div className={css.links}>
+          <Link to="/experiments/new" search={{ span: span.span_id, trace: span.trace_id }}>
+            New experiment
+          </Link>
+        </div>
+      )}
       <Facts
         facts={[
           ['Operation', span.operation_name],
