@@ -1,7 +1,15 @@
 /* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
 import type { QueryClient } from '@tanstack/react-query';
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
-import { skeletonQuery } from '../lib/queries.js';
+import { playbookQuery } from '../lib/playbook-queries.js';
+import {
+  customToolsQuery,
+  executionQuery,
+  healthQuery,
+  openCircuitsQuery,
+  skeletonQuery,
+  toolsQuery,
+} from '../lib/queries.js';
 import { screens, screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
@@ -19,6 +27,12 @@ const overview = createRoute({
     const first = screensFor(context.session)[0]?.to ?? '/settings/about';
     if (first !== '/') throw redirect({ to: first, replace: true });
   },
+  loader: ({ context: { client } }) =>
+    void Promise.all([
+      client.prefetchQuery(healthQuery),
+      client.prefetchQuery(openCircuitsQuery),
+      client.prefetchQuery(customToolsQuery),
+    ]),
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
 });
 
@@ -35,6 +49,12 @@ const tools = createRoute({
   path: '/tools',
   staticData: screens.tools,
   validateSearch: searches.toolsSearch,
+  loader: ({ context: { client } }) =>
+    void Promise.all([
+      client.prefetchQuery(toolsQuery),
+      client.prefetchQuery(customToolsQuery),
+      client.prefetchQuery(healthQuery),
+    ]),
   component: lazyRouteComponent(() => import('../features/tools/tools-page.js'), 'ToolsPage'),
 });
 
@@ -64,6 +84,7 @@ const execution = createRoute({
   getParentRoute: () => shell,
   path: '/executions/$id',
   staticData: { title: 'Execution', scope: 'metrics:read' },
+  loader: ({ context: { client }, params }) => void client.prefetchQuery(executionQuery(params.id)),
   component: lazyRouteComponent(() => import('./execution-screens.js'), 'ExecutionPage'),
 });
 
@@ -100,6 +121,7 @@ const playbook = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks/$id',
   staticData: { title: 'Playbook', scope: 'tools:call' },
+  loader: ({ context: { client }, params }) => void client.prefetchQuery(playbookQuery(params.id)),
   component: lazyRouteComponent(() => import('./playbook-screens.js'), 'PlaybookFrame'),
 });
 const playbookHome = createRoute({

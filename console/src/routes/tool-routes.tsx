@@ -1,5 +1,6 @@
 /* eslint-disable @typescript-eslint/only-throw-error -- redirects are the router's own way to lead elsewhere */
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { customToolsQuery, healthQuery } from '../lib/queries.js';
 import * as searches from '../lib/searches.js';
 import { shell } from './shell-route.js';
 
@@ -8,6 +9,8 @@ const frame = createRoute({
   path: '/tools/$name',
   validateSearch: searches.toolSearch,
   staticData: { title: 'Tool', scope: 'tools:call' },
+  loader: ({ context: { client } }) =>
+    void Promise.all([client.prefetchQuery(customToolsQuery), client.prefetchQuery(healthQuery)]),
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'ToolFrame'),
 });
 const toolHome = createRoute({
