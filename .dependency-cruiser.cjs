@@ -23,7 +23,7 @@ const allowed = {
   'semantic-errors': ['common'],
   'lexical-search': ['common'],
   'records/journal': [...base],
-  'records/executions': [...rest, 'database', 'streams', 'records/journal', 'semantic-errors'],
+  'records/executions': [...rest, 'database', 'records/journal', 'semantic-errors'],
   circuits: [...rest, 'circuits/breaker', 'database', 'records/executions'],
   'tool-health': [...rest, 'database', 'records/executions', 'circuits'],
   'records/spans': [

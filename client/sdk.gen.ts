@@ -405,7 +405,7 @@ export const listTimeseries = <ThrowOnError extends boolean = false>(options?: O
 /**
  * What an id is the id of
  *
- * A trace, a run, a thread or a span, or several of them; each with the first span that has it.
+ * A trace, a run, a thread, a span or an execution, or several of them; each with the first span that has it.
  */
 export const findById = <ThrowOnError extends boolean = false>(options: Options<FindByIdData, ThrowOnError>): RequestResult<FindByIdResponses, FindByIdErrors, ThrowOnError> => (options.client ?? client).get<FindByIdResponses, FindByIdErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

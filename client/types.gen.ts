@@ -967,7 +967,7 @@ export type TimeseriesView = {
 };
 
 export type FoundIdView = {
-    kind: 'trace' | 'run' | 'thread' | 'span';
+    kind: 'trace' | 'run' | 'thread' | 'span' | 'execution';
     /**
      * Of the first span that has the id
      */
@@ -2745,11 +2745,7 @@ export type ToolStatsView = {
     };
 };
 
-export type SeriesPointView = {
-    /**
-     * Its start
-     */
-    at: string;
+export type SeriesFiguresView = {
     calls: number;
     errors: number;
     timeouts: number;
@@ -2767,8 +2763,34 @@ export type SeriesPointView = {
     p95TimeMs: number | null;
 };
 
+export type SeriesPointView = {
+    calls: number;
+    errors: number;
+    timeouts: number;
+    /**
+     * null without calls
+     */
+    avgTimeMs: number | null;
+    /**
+     * At most 2 % off
+     */
+    p50TimeMs: number | null;
+    /**
+     * At most 2 % off
+     */
+    p95TimeMs: number | null;
+    /**
+     * Its start
+     */
+    at: string;
+};
+
 export type SeriesView = {
     bucketMs: number;
+    /**
+     * Of all points together
+     */
+    total: SeriesFiguresView;
     /**
      * Oldest first, without gaps; the first and the last one are whole buckets
      */
@@ -2855,7 +2877,22 @@ export type HealthReasonView = {
     since: string | null;
 };
 
-export type ToolHealthView = {
+export type ToolTrendView = {
+    /**
+     * Length of a bucket
+     */
+    bucketMs: number;
+    /**
+     * Of each bucket, oldest first; the last one is not over
+     */
+    calls: Array<number>;
+    /**
+     * Errors and timeouts among them
+     */
+    failures: Array<number>;
+};
+
+export type ToolReportView = {
     toolName: string;
     status: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
     /**
@@ -2900,6 +2937,22 @@ export type ToolHealthView = {
      */
     why: Array<HealthReasonView>;
     checkedAt: string;
+    /**
+     * Of all time; null: never executed
+     */
+    lastUsed: string | null;
+    /**
+     * null without calls
+     */
+    trend: ToolTrendView | null;
+    /**
+     * The tool's limit of a healthy success rate, 0 to 1
+     */
+    minSuccessRate: number;
+    /**
+     * The tool's limit of a healthy mean, milliseconds
+     */
+    maxAvgLatencyMs: number;
 };
 
 export type StatusCountsView = {
@@ -2917,8 +2970,55 @@ export type SystemHealthView = {
     /**
      * Registered and ever executed tools, by name
      */
-    toolReports: Array<ToolHealthView>;
+    toolReports: Array<ToolReportView>;
     summary: StatusCountsView;
+    checkedAt: string;
+};
+
+export type ToolHealthView = {
+    toolName: string;
+    status: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
+    /**
+     * 0 to 1, four decimals
+     */
+    successRate: number;
+    /**
+     * Mean in milliseconds, two decimals
+     */
+    avgLatencyMs: number;
+    totalCalls: number;
+    /**
+     * Errors and timeouts
+     */
+    recentErrors: number;
+    /**
+     * Errors and timeouts among the calls, 0 to 1
+     */
+    failureRate: number;
+    /**
+     * Calls that took slowCallMs or longer, whatever their status, 0 to 1; counted in buckets: durations within 2 % of the limit may count on either side
+     */
+    slowCallRate: number;
+    /**
+     * The tool's limit of a slow call
+     */
+    slowCallMs: number;
+    /**
+     * Milliseconds, at most 2 % off, as the other percentiles
+     */
+    p50LatencyMs: number;
+    p95LatencyMs: number;
+    p99LatencyMs: number;
+    /**
+     * Executions marked as having answered wrongly; they touch neither success rate nor grade
+     */
+    semanticFailures: number;
+    issues: Array<string>;
+    recommendations: Array<string>;
+    /**
+     * Which rules decided the status
+     */
+    why: Array<HealthReasonView>;
     checkedAt: string;
 };
 
@@ -5096,7 +5196,7 @@ export type FindByIdData = {
     path?: never;
     query: {
         /**
-         * Of a trace, a run, a thread or a span
+         * Of a trace, a run, a thread, a span or an execution
          */
         id: string;
     };

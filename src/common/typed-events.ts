@@ -1,9 +1,6 @@
 export type Listener<T> = (event: T) => void;
 
-/**
- * Synchronous events of one type. A listener that throws harms neither the emitter nor the other listeners:
- * its error goes to `onListenerError`.
- */
+/** Synchronous events of one type. An error of a listener goes to `onListenerError`, and stops nobody else. */
 export class TypedEvents<T> {
   private readonly listeners = new Set<Listener<T>>();
 

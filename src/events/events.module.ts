@@ -8,6 +8,7 @@ import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { EventHistory, type PlacedEvent } from './event-history.js';
 import { EventsController, TopicStreamController } from './events.controller.js';
 import { EventsService } from './events.service.js';
+import { ExecutionNews } from './execution-news.js';
 import { TopicStreamService } from './topic-stream.service.js';
 import { webhookMetrics, Webhooks } from './webhooks.js';
 
@@ -21,7 +22,7 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
-  providers: [EventHistory, EventsService, TopicStreamService, Webhooks, ...webhookMetrics],
+  providers: [EventHistory, EventsService, ExecutionNews, TopicStreamService, Webhooks, ...webhookMetrics],
 })
 export class EventsModule implements OnModuleInit {
   constructor(

@@ -70,6 +70,27 @@ export class ToolHealthView {
   @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
 }
 
+const everyBucket = (description: string): PropertyDecorator =>
+  ApiProperty({ type: 'array', items: { type: 'integer' }, example: [4, 0, 7], description });
+
+/** The course of a tool's calls over the period, for a small chart. */
+export class ToolTrendView {
+  @ApiProperty({ example: 120_000, description: 'Length of a bucket' }) readonly bucketMs!: number;
+  @everyBucket('Of each bucket, oldest first; the last one is not over') readonly calls!: readonly number[];
+  @everyBucket('Errors and timeouts among them') readonly failures!: readonly number[];
+}
+
+/** A tool's report among those of all. */
+export class ToolReportView extends ToolHealthView {
+  @NullableText(checkedAtExample, 'Of all time; null: never executed') readonly lastUsed!: string | null;
+  @ApiProperty({ type: ToolTrendView, nullable: true, description: 'null without calls' })
+  readonly trend!: ToolTrendView | null;
+  @ApiProperty({ example: 0.95, description: "The tool's limit of a healthy success rate, 0 to 1" })
+  readonly minSuccessRate!: number;
+  @ApiProperty({ example: 2_000, description: "The tool's limit of a healthy mean, milliseconds" })
+  readonly maxAvgLatencyMs!: number;
+}
+
 /** A change of a tool's grade of the last hour. */
 export class GradeChangeView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly from!: HealthStatus;
@@ -96,8 +117,8 @@ export class SystemHealthView {
     description: 'The worst that is known of any tool',
   })
   readonly status!: HealthStatus;
-  @ApiProperty({ type: [ToolHealthView], description: 'Registered and ever executed tools, by name' })
-  readonly toolReports!: readonly ToolHealthView[];
+  @ApiProperty({ type: [ToolReportView], description: 'Registered and ever executed tools, by name' })
+  readonly toolReports!: readonly ToolReportView[];
   @ApiProperty({ type: StatusCountsView }) readonly summary!: StatusCountsView;
   @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
 }

@@ -15,7 +15,7 @@ const lookEveryMs = 60_000;
   imports: [CircuitsModule, ToolMetricsModule],
   controllers: [ToolHealthController],
   providers: [HealthEvents, ToolHealthService, GradeHistory, { provide: CLOCK, useValue: systemClock }],
-  exports: [CircuitsModule, HealthEvents, ToolHealthService],
+  exports: [CircuitsModule, ToolMetricsModule, HealthEvents, ToolHealthService],
 })
 export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly watch: IntervalLoop;

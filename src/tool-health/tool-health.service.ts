@@ -44,6 +44,8 @@ const gradedHours = 1;
 const slowMs = 5_000;
 const slowShown = 10;
 const outcomesRead = 100;
+/** Whole minutes for every whole number of hours. */
+const trendPoints = 30;
 const nobodysFault: readonly (string | null | undefined)[] = [
   'cancelled',
   'interrupted',
@@ -109,8 +111,23 @@ export class ToolHealthService {
 
   /** Every tool that is registered or was ever executed, by name. */
   async checkAllToolsHealth(periodHours = gradedHours): Promise<SystemHealthView> {
-    const { now, tools, ...overall } = await this.gradeAll(periodHours, 'of all');
-    return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
+    const bucketMs = (periodHours * hourMs) / trendPoints;
+    const [{ now, tools, ...overall }, trends] = await Promise.all([
+      this.gradeAll(periodHours, 'of all'),
+      this.metrics.getTrends(new Date(this.clock.now()), bucketMs, trendPoints),
+    ]);
+    const toolReports = tools.map((tool) => {
+      const trend = trends.get(tool.name);
+      const { successRateHealthy, latencyHealthyMs } = this.knownTools.thresholdsOf(tool.name);
+      return {
+        ...this.reportOf(tool, now),
+        lastUsed: tool.lastUsed?.toISOString() ?? null,
+        trend: trend ? { bucketMs, ...trend } : null,
+        minSuccessRate: successRateHealthy,
+        maxAvgLatencyMs: latencyHealthyMs,
+      };
+    });
+    return { ...overall, toolReports };
   }
 
   /** A grade that was seen before this server started. @param since milliseconds since the epoch */

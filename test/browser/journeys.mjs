@@ -217,7 +217,7 @@ describe('journeys', () => {
       const span = { trace_id: 'trace-77', span_id: 'span-77', thread_id: 'thread-77', ...times };
       await lab.api('POST', '/api/v1/spans', { ...span, operation_name: 'step' });
       await hands.on(page).find('thread-77');
-      await page.getByRole('link', { name: 'The spans of the thread' }).waitFor();
+      await page.getByRole('link', { name: 'The traces of the thread' }).waitFor();
       await visitor.context.close();
     });
 
@@ -445,11 +445,13 @@ describe('journeys', () => {
     const visitor = await lab.visit();
     const { page } = visitor;
     const rows = page.getByRole('table', { name: 'Executions' }).getByRole('row');
-    await visitor.open('/executions?status=error&since=1h');
+    await lab.register('watched');
+    await lab.call('watched', { text: '' });
+    await visitor.open('/executions?tool=watched&status=error&since=1h');
     await rows.nth(1).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     const before = await rows.count();
-    for (const text of ['', 'two words']) await lab.call('word_count', { text });
+    for (const text of ['', 'two words']) await lab.call('watched', { text });
     const offer = page.getByRole('button', { name: '1 new' });
     await offer.waitFor();
     assert.equal(await rows.count(), before);

@@ -6,7 +6,7 @@
 export const screens = (execution) => [
   {
     path: '/',
-    full: 'Newest executions',
+    full: 'Newest failures',
     fresh: 'Point an agent here',
     refused: 'word_count',
   },
@@ -29,7 +29,7 @@ export const screens = (execution) => [
   { path: '/tools/word_count/try', full: 'Copy as', refused: 'Copy as' },
   {
     path: '/tools/word_count/health',
-    full: 'How it fails',
+    full: 'Error patterns',
     fresh: 'No failures in this period',
     refused: 'Your key may not see this',
   },

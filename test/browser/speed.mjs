@@ -91,10 +91,35 @@ describe('speed', () => {
     const asked = [];
     visitor.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await visitor.open('/');
-    await visitor.page.getByText('Newest executions').waitFor();
+    await visitor.page.getByText('Newest failures').waitFor();
     const data = asked.filter((path) => path.startsWith('/api/'));
-    assert.ok(data.indexOf('/api/v1/tool-health/dashboard') <= 2, data.join(' '));
+    assert.ok(data.indexOf('/api/v1/tool-health') <= 2, data.join(' '));
     await visitor.context.close();
+  });
+
+  it('nothing that is drawn moves afterwards, with an empty cache as with a full one', async () => {
+    const moved = [];
+    for (const path of [...paths, '/tools/word_count/activity']) {
+      const visitor = await lab.visit();
+      const { page } = visitor;
+      await page.addInitScript(() => {
+        window.shift = 0;
+        const add = (list) =>
+          list.getEntries().forEach((entry) => (window.shift += entry.hadRecentInput ? 0 : entry.value));
+        new window.PerformanceObserver(add).observe({ type: 'layout-shift', buffered: true });
+      });
+      for (const state of ['cold', 'warm']) {
+        await visitor.open(path);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        const isDrawn = async () => (await page.getByRole('status', { name: 'Loading' }).count()) === 0;
+        await until(isDrawn, `${path} drawn`);
+        await page.waitForLoadState('load');
+        const shift = await page.evaluate(() => window.shift);
+        if (shift > 0.05) moved.push(`${path} ${state}: ${shift}`);
+      }
+      await visitor.context.close();
+    }
+    assert.deepEqual(moved, []);
   });
 
   it('Lighthouse finds the screens fast and sound: the median of five', async () => {

@@ -122,24 +122,92 @@ describe('tools', () => {
     const visitor = await lab.visit();
     const { page } = visitor;
     await visitor.open('/tools/charted/activity?period=1');
-    await page.getByText('4 executions, 1 of them failed').waitFor();
-    const rates = page.getByRole('slider', { name: 'Executions a minute' });
+    const rates = page.getByRole('slider', { name: 'Requests / min' });
     await rates.focus();
     const texts = [];
     for (let back = 0; back < 58; back += 1) {
       texts.push(await rates.getAttribute('aria-valuetext'));
       await page.keyboard.press('ArrowLeft');
     }
-    assert.equal(texts.filter((text) => text.includes('1 execution (1 a minute)')).length, 3);
-    assert.equal(texts.filter((text) => text.includes('1 execution, 1 of them failed')).length, 1);
+    assert.equal(texts.filter((text) => text.includes('1 execution (1 / min)')).length, 3);
+    assert.equal(texts.filter((text) => text.includes('1 execution, 1 failed')).length, 1);
     assert.ok(texts.some((text) => text.includes('0 executions')));
-    const times = page.getByRole('slider', { name: '95 % of executions end within' });
+    const times = page.getByRole('slider', { name: 'p95 duration' });
     await times.hover({ position: { x: 5, y: 20 } });
-    await page.getByText('nothing ran').waitFor();
-    assert.equal(await page.locator('figure path').count(), 2);
+    await page.locator('figure').getByText('no executions').first().waitFor();
+    assert.equal(await page.locator('figure path').count(), 4);
+    await rates.focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/executions\?tool=charted&since=[^&]+&until=/);
     await visitor.open('/?period=168');
-    await page.getByRole('slider', { name: 'Executions a minute' }).waitFor();
-    await page.getByRole('combobox', { name: 'Period' }).getByText('Last 7 days').waitFor();
+    await page.getByRole('slider', { name: 'Requests / min' }).waitFor();
+    await page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('a tool has the same grade, counts and times on every screen, while calls run', async () => {
+    const at = (minutesAgo) => new Date(Date.now() - minutesAgo * 60_000);
+    const failed = { status: 'error', errorType: 'tool_error', errorMessage: 'on purpose', toolFault: true };
+    const past = Array.from({ length: 40 }, (_, n) => ({
+      recordedAt: at(n + 5),
+      ...(n % 2 === 0 && failed),
+    }));
+    await lab.record(past.map((each) => ({ ...each, toolName: 'agreeing', executionTimeMs: 40 })));
+    await lab.register('agreeing');
+    const call = () => lab.call('agreeing', { text: 'one two' });
+    const calls = async () => {
+      for (let n = 0; n < 10; n += 1) await call();
+    };
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/');
+    let answers = 0;
+    page.on('response', (response) => {
+      if (new URL(response.url()).pathname === '/api/v1/tool-health') answers += 1;
+    });
+    const grade = (text) => {
+      const [, status] = /(unhealthy|degraded)/.exec(text) ?? [];
+      const [, since] = /for (< 1 min|\d+ min|\d+ h \d+ min)/.exec(text) ?? [];
+      const [, share, failing, all] = /([\d.]+ %) failing \(([\d,]+) of ([\d,]+)\)/.exec(text) ?? [];
+      return { status, since, share, failing, all };
+    };
+    const go = (link) => page.getByRole('link', { name: link, exact: true }).first().click();
+    /** The texts of all screens that show one answer; undefined if another one came meanwhile. */
+    const texts = async () => {
+      await go('Overview');
+      const before = answers;
+      const overview = await page.getByRole('article', { name: 'agreeing' }).innerText();
+      await go('Tools');
+      const row = await page.getByRole('row', { name: /^agreeing/ }).innerText();
+      await page.getByRole('link', { name: 'agreeing' }).click();
+      const header = page.locator('main header');
+      await header.getByText('failing').waitFor();
+      const head = await header.innerText();
+      await go('Health');
+      const tab = await page.getByText('Grade', { exact: true }).locator('..').innerText();
+      const rules = await page.getByRole('table', { name: 'Rules of the grade' }).innerText();
+      return answers === before && { overview, row, head, tab, rules };
+    };
+    const totals = [];
+    for (let pass = 0; pass < 2; pass += 1) {
+      await call();
+      await page.reload();
+      const [{ overview, row, head, tab, rules }] = await Promise.all([
+        until(texts, 'a pass with one answer'),
+        calls(),
+      ]);
+      const expected = grade(overview);
+      assert.equal(expected.status, 'unhealthy');
+      assert.deepEqual({ ...grade(tab), status: 'unhealthy' }, expected);
+      assert.deepEqual(grade(head), expected);
+      for (const text of [`unhealthy for ${expected.since}`, expected.share, expected.all])
+        assert.ok(row.replaceAll(/\s+/g, ' ').includes(text), `${text} in ${row}`);
+      for (const text of [`Failed calls ${expected.failing}`, `Calls ${expected.all}`])
+        assert.ok(rules.replaceAll(/\s+/g, ' ').includes(text), `${text} in ${rules}`);
+      totals.push(Number(expected.all.replaceAll(',', '')));
+    }
+    assert.ok(totals[1] > totals[0], `calls ran: ${totals}`);
     await visitor.context.close();
   });
 

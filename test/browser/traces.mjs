@@ -126,7 +126,7 @@ describe('traces', () => {
   });
 
   it('a span, its execution and the health and circuit of its tool are one click from each other', async () => {
-    const visitor = await lab.visit();
+    const visitor = await lab.visit({ known: [/404/] });
     const { page } = visitor;
     await visitor.open(`/executions/${execution}`);
     await page.getByRole('link', { name: small }).click();
@@ -141,6 +141,10 @@ describe('traces', () => {
       await page.waitForURL(`**${path}`);
       await page.goBack();
     }
+    // The trace of the call, where the agent's own span for it stands in another one.
+    await visitor.open(`/traces/absent?span=${execution}`);
+    await page.waitForURL(`**/traces/${small}?span=*`);
+    await pane.getByRole('heading', { name: 'word_count' }).waitFor();
     await visitor.context.close();
   });
 

@@ -40,6 +40,7 @@ describe('a series', () => {
     const times = day.data.map(({ at }: Json) => Date.parse(at));
     expect(new Set(times.slice(1).map((at: number, n: number) => at - times[n]))).toEqual(new Set([900_000]));
     expect(day.data[0]).toMatchObject({ calls: 0, avgTimeMs: null });
+    expect(day.total).toMatchObject({ calls: 5, errors: 1, p95TimeMs: expect.any(Number) });
     // Day cells tell the same.
     expect(sums(await get('tool-metrics/series?bucketMs=86400000'))).toEqual([5, 1, 0]);
   });
@@ -215,6 +216,17 @@ describe('the one stream', () => {
     second.leave();
     // The head alone is no stream that would take a place.
     for (let n = 0; n < 60; n++) await tk.http.head('/api/v1/console/stream?topics=events').expect(200);
+  });
+
+  it('announces executions that ended, without what they were given or answered', async () => {
+    const stream = await follow('executions');
+    await tk.call('two', { action: 'error', code: -1, message: 'not to be seen' }, { runId: 'run-1' });
+    const found = () => stream.sent.find(({ event }) => event === 'executions');
+    const { data } = await until(found, { what: 'the execution' });
+    const execution = { id: expect.any(String), tool: 'two', status: 'error', errorType: 'tool_error' };
+    expect(data).toMatchObject({ ended: [{ ...execution, runId: 'run-1' }], more: 0 });
+    expect(JSON.stringify(data)).not.toContain('not to be seen');
+    stream.leave();
   });
 
   it('says that a tool is gone, and goes on', async () => {

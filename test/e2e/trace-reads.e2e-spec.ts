@@ -241,6 +241,8 @@ describe('reading spans over REST', () => {
     const { data } = (await of('/runs')).body;
     expect([data[0].error_count, data[0].semantic_error_count]).toEqual([0, 2]);
     const window = (await of('/traces/flagged/window?limit=1&texts=true')).body;
+    const found = (await of(`/traces/find?id=${execution}`)).body.data;
+    expect(found.map((each: Json) => [each.kind, each.span_id])).toEqual([['execution', 'root']]);
     expect(window.data[0]).toMatchObject({ semantic_source: 'output', semantic_snippet: told, output: told });
   });
 

@@ -269,6 +269,26 @@ describe('checkAllToolsHealth', () => {
       ['d_old', ['Insufficient data (0 calls)'], ['Need more usage data for accurate assessment']],
     ]);
   });
+
+  it('tells the course of the calls of each tool, when it was used last, and its limits', async () => {
+    await record('search', 3, { recordedAt: ago(2 * minute) });
+    await record('search', 2, { ...failure, recordedAt: ago(50 * minute) });
+    await record('search', 4, { recordedAt: ago(90 * minute) });
+    health.setRegisteredTools(['idle']);
+    const { toolReports } = await health.checkAllToolsHealth();
+    const [idle, search] = toolReports;
+    expect(idle).toMatchObject({ toolName: 'idle', lastUsed: null, trend: null });
+    expect(search).toMatchObject({
+      minSuccessRate: 0.95,
+      maxAvgLatencyMs: 2_000,
+      lastUsed: ago(2 * minute).toISOString(),
+    });
+    const { bucketMs, calls = [], failures = [] } = search?.trend ?? {};
+    expect([bucketMs, calls.length, failures.length]).toEqual([120_000, 30, 30]);
+    expect(calls.slice(0, 10).reduce((sum, each) => sum + each)).toBe(2);
+    expect(calls.slice(-3).reduce((sum, each) => sum + each)).toBe(3);
+    expect(failures.reduce((sum, each) => sum + each)).toBe(2);
+  });
 });
 
 describe('getErrorPatterns', () => {

@@ -1,4 +1,4 @@
-import { ago, bytes, counted, duration, percent } from './format.js';
+import { ago, bytes, counted, duration, lasting, percent } from './format.js';
 
 it('says shares with the digits that tell them apart', () => {
   expect([0, 0.1, 0.85, 0.8571, 0.999, 0.99956, 1].map(percent)).toEqual([
@@ -42,4 +42,11 @@ it('says how long ago, and how soon', () => {
   expect(ago('2026-01-23T10:30:00.400Z', now)).toBe('now');
   expect(ago('2026-01-23T10:27:01Z', now)).toBe('2m ago');
   expect(ago('2026-01-23T10:30:20Z', now)).toBe('in 20s');
+});
+
+it('says how long something lasts without digits that change every second', () => {
+  const minute = 60_000;
+  expect(
+    [59_000, minute, 31.9 * minute, 151 * minute, 47 * 60 * minute, 50 * 60 * minute].map(lasting),
+  ).toEqual(['< 1 min', '1 min', '31 min', '2 h 31 min', '47 h 0 min', '2 days']);
 });

@@ -52,6 +52,15 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** "< 1 min", "31 min", "2 h 31 min", "3 days": a time that goes on. */
+export function lasting(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return '< 1 min';
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
 /** "340 B", "1.2 kB", "3 MB". */
 export function bytes(size: number): string {
   const power = byteUnits.findLastIndex((_, index) => index === 0 || size >= 1_000 ** index);

@@ -3,21 +3,21 @@ import {
   ask,
   getCircuit,
   getCustomTool,
-  getDashboard,
   getErrorPatterns,
   getExecution,
   getExecutionPayload,
-  getHealthSummary,
+  getHealthOfAllTools,
   getInvestigation,
   getSeries,
   getTool,
   getToolBundleFiles,
-  getToolHealth,
   getToolStats,
   getTraceSkeleton,
   listGradeChanges,
   listTemplates,
+  listCustomToolRevisions,
   listCustomTools,
+  listErrors,
   listExecutions,
   listInvestigations,
   listOpenCircuits,
@@ -26,6 +26,7 @@ import {
   listShownPlaybooks,
   listTools,
   orNull,
+  type SystemHealthView,
   type ToolView,
 } from './api.js';
 
@@ -90,23 +91,21 @@ export const templatesQuery = queryOptions({
   staleTime: Infinity,
 });
 
-export const dashboardQuery = queryOptions({
-  queryKey: ['health', 'dashboard'],
-  queryFn: ({ signal }) => ask(getDashboard({ signal })),
+/** The grade of each tool with its figures of the last hour. All screens show this one answer, so that they agree. */
+export const healthQuery = queryOptions({
+  queryKey: ['health', 'all'],
+  queryFn: ({ signal }) => ask(getHealthOfAllTools({ signal })),
   refetchInterval: 30_000,
+  // The next screen shows the same figures, not those of a moment later.
+  staleTime: 15_000,
 });
 
-export const healthSummaryQuery = queryOptions({
-  queryKey: ['health', 'summary'],
-  queryFn: ({ signal }) => ask(getHealthSummary({ signal })),
-  refetchInterval: 30_000,
+/** @returns the report of one tool; null for one that the server does not know */
+export const reportQuery = (tool: string) => ({
+  ...healthQuery,
+  select: ({ toolReports }: SystemHealthView) =>
+    toolReports.find(({ toolName }) => toolName === tool) ?? null,
 });
-
-export const healthQuery = (tool: string) =>
-  queryOptions({
-    queryKey: ['health', 'tool', tool],
-    queryFn: ({ signal }) => ask(getToolHealth({ path: { tool }, signal })),
-  });
 
 export const gradeChangesQuery = (tool: string) =>
   queryOptions({
@@ -174,6 +173,20 @@ export const recordedToolsQuery = queryOptions({
   queryKey: ['executions', 'tools'],
   queryFn: async ({ signal }) => (await ask(listRecordedTools({ signal }))).data,
 });
+
+/** The newest failures of all tools. */
+export const newestFailuresQuery = queryOptions({
+  queryKey: ['executions', 'failures'],
+  queryFn: async ({ signal }) => (await ask(listErrors({ query: { limit: 8 }, signal }))).data,
+  refetchInterval: 10_000,
+});
+
+export const revisionsQuery = (tool: string) =>
+  queryOptions({
+    queryKey: ['tools', 'revisions', tool],
+    queryFn: async ({ signal }) =>
+      (await ask(listCustomToolRevisions({ path: { name: tool }, query: { limit: 200 }, signal }))).data,
+  });
 
 /** The captured payload of an execution; null if none was captured, or its time is over. For the scope `tools:admin`. */
 export const payloadQuery = (id: string) =>

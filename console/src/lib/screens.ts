@@ -9,8 +9,6 @@ export interface RouteFacts {
 
 interface RailScreen extends RouteFacts {
   readonly to: string;
-  /** Name of an icon. */
-  readonly icon: string;
   /** Whether it is one of the four in a phone's bar. */
   readonly isPinned: boolean;
   readonly group: 'Watch' | 'Build';
@@ -18,65 +16,38 @@ interface RailScreen extends RouteFacts {
 
 /** The screens of the rail by group, in the order in which an operator asks, with the scope that each needs. */
 export const screens = {
-  overview: {
-    to: '/',
-    title: 'Overview',
-    icon: 'overview',
-    isPinned: true,
-    scope: 'metrics:read',
-    group: 'Watch',
-  },
+  overview: { to: '/', title: 'Overview', scope: 'metrics:read', group: 'Watch', isPinned: true },
   executions: {
     to: '/executions',
     title: 'Executions',
-    icon: 'executions',
-    isPinned: true,
     scope: 'metrics:read',
     group: 'Watch',
+    isPinned: true,
   },
   investigations: {
     to: '/investigations',
     title: 'Investigations',
-    icon: 'investigations',
-    isPinned: false,
     scope: 'metrics:read',
     group: 'Watch',
-  },
-  traces: {
-    to: '/traces',
-    title: 'Traces',
-    icon: 'traces',
     isPinned: false,
-    scope: 'traces:read',
-    group: 'Watch',
   },
-  events: {
-    to: '/events',
-    title: 'Events',
-    icon: 'events',
-    isPinned: true,
-    scope: 'metrics:read',
-    group: 'Watch',
-  },
-  tools: { to: '/tools', title: 'Tools', icon: 'tools', isPinned: true, scope: 'tools:call', group: 'Build' },
-  playbooks: {
-    to: '/playbooks',
-    title: 'Playbooks',
-    icon: 'playbooks',
-    isPinned: false,
-    scope: 'tools:call',
-    group: 'Build',
-  },
+  traces: { to: '/traces', title: 'Traces', scope: 'traces:read', group: 'Watch', isPinned: false },
+  events: { to: '/events', title: 'Events', scope: 'metrics:read', group: 'Watch', isPinned: true },
+  tools: { to: '/tools', title: 'Tools', scope: 'tools:call', group: 'Build', isPinned: true },
+  playbooks: { to: '/playbooks', title: 'Playbooks', scope: 'tools:call', group: 'Build', isPinned: false },
   experiments: {
     to: '/experiments',
     title: 'Experiments',
-    icon: 'experiments',
-    isPinned: false,
     scope: 'traces:read',
     group: 'Build',
+    isPinned: false,
   },
 } as const satisfies Record<string, RailScreen>;
 
-/** The screens that a key opens. Callers without one get all of them: they can sign in. */
+const names = Object.keys(screens) as (keyof typeof screens)[];
+
+/** The screens that a key opens, by the name that is also their icon's. Callers without one get all of them: they can sign in. */
 export const screensFor = ({ anonymous, scopes }: { anonymous: boolean; scopes: readonly string[] }) =>
-  Object.values(screens).filter(({ scope }) => anonymous || scopes.includes(scope));
+  names
+    .map((icon) => ({ icon, ...screens[icon] }))
+    .filter(({ scope }) => anonymous || scopes.includes(scope));

@@ -1,4 +1,4 @@
-import { p95Of, ratesOf, runsOf, topOf } from './series.js';
+import { failingOf, p95Of, ratesOf, runsOf, ticksOf, topOf } from './series.js';
 
 const start = Date.parse('2026-01-23T10:00:00.000Z');
 const pointOf = (minute: number, calls: number, p95TimeMs: number | null) => ({
@@ -36,4 +36,24 @@ it.each([
   [950, 1_000],
 ])('of %s, the top of a chart is %s', (value, top) => {
   expect(topOf([{ startedAt: 0, endedAt: 1, value }])).toBeCloseTo(top);
+});
+
+it('has room for a limit above all values', () => {
+  expect(topOf([{ startedAt: 0, endedAt: 1, value: 0.01 }], 0.05)).toBeCloseTo(0.05);
+});
+
+it('tells the share of failures, and none where nothing ran', () => {
+  expect(failingOf(series).map(({ value }) => value)).toEqual([0.05, null, 0.1, 0.25]);
+});
+
+it.each([
+  [50, 10, 5],
+  [60, 15, 4],
+  [24 * 60, 360, 4],
+  [7 * 24 * 60, 2_880, 3],
+])('%s minutes have a tick every %s', (minutes, step, atLeast) => {
+  const ticks = ticksOf(start, start + minutes * 60_000);
+  const gaps = ticks.slice(1).map(({ at }, index) => (at - (ticks[index]?.at ?? 0)) / 60_000);
+  expect(new Set(gaps)).toEqual(new Set([step]));
+  expect(ticks.length).toBeGreaterThanOrEqual(atLeast);
 });

@@ -21,6 +21,10 @@ export interface ChartPoint {
   readonly bad?: number;
 }
 
+const rates = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
+/** "0.5", "12": a number a minute. */
+export const rate = (value: number): string => rates.format(value);
+
 const minuteMs = 60_000;
 
 /** Executions a minute; the stretch that is not over counts as long as it lasts. */
@@ -39,12 +43,42 @@ export const p95Of = ({ data, bucketMs }: Series): ChartPoint[] =>
     return { startedAt, endedAt: startedAt + bucketMs, value: p95TimeMs };
   });
 
+/** Failed executions among all, 0 to 1. */
+export const failingOf = ({ data, bucketMs }: Series): ChartPoint[] =>
+  data.map(({ at, calls, errors, timeouts }) => {
+    const startedAt = Date.parse(at);
+    return {
+      startedAt,
+      endedAt: startedAt + bucketMs,
+      value: calls === 0 ? null : (errors + timeouts) / calls,
+    };
+  });
+
 /** The smallest round number that is not below any value: the top of a chart. */
-export function topOf(points: readonly ChartPoint[]): number {
-  const most = points.reduce((top, { value }) => Math.max(top, value ?? 0), 0);
+export function topOf(points: readonly ChartPoint[], least = 0): number {
+  const most = points.reduce((top, { value }) => Math.max(top, value ?? 0), least);
   if (most === 0) return 1;
   const unit = 10 ** Math.floor(Math.log10(most));
   return ([1, 2, 4, 5, 6, 8, 10].find((step) => step * unit >= most) ?? 10) * unit;
+}
+
+const steps = [1, 5, 10, 15, 30, 60, 180, 360, 720, 1_440, 2_880, 10_080].map(
+  (minutes) => minutes * minuteMs,
+);
+const maxTicks = 5;
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
+
+/** Round times of the browser's time zone between two moments. */
+export function ticksOf(start: number, end: number): { at: number; text: string }[] {
+  const step = steps.find((each) => (end - start) / each <= maxTicks) ?? end - start;
+  const offset = new Date(start).getTimezoneOffset() * minuteMs;
+  const first = Math.ceil((start - offset) / step) * step + offset;
+  const count = Math.max(0, Math.floor((end - first) / step) + 1);
+  return Array.from({ length: count }, (_, index) => first + index * step).map((at) => ({
+    at,
+    text: (step < 1_440 * minuteMs ? clock : day).format(at),
+  }));
 }
 
 /** Neighbours that have a value, as runs: where nothing happened, a line has a gap. */

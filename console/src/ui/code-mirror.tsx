@@ -98,10 +98,15 @@ const fixed: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(
 /** A browser keeps the colour of a text that is typed over as an inline style, which the policy forbids. */
 const typedOver = EditorView.domEventHandlers({
   beforeinput({ inputType, data }, view) {
-    const { state } = view;
-    if (inputType !== 'insertText' || data === null || view.composing || state.selection.main.empty)
-      return false;
-    view.dispatch(state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    const range = document.getSelection();
+    if (inputType !== 'insertText' || data === null || view.composing) return false;
+    // The editor hears of a selection a moment after it was made.
+    if (view.state.selection.main.empty && range?.anchorNode && range.focusNode && !range.isCollapsed) {
+      const anchor = view.posAtDOM(range.anchorNode, range.anchorOffset);
+      view.dispatch({ selection: { anchor, head: view.posAtDOM(range.focusNode, range.focusOffset) } });
+    }
+    if (view.state.selection.main.empty) return false;
+    view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
     return true;
   },
 });

@@ -6,20 +6,24 @@ import { TableFrame, type TableProps, TableRow, useRows } from './table.js';
 interface LongTableProps<T> extends TableProps<T> {
   /** Whether there are rows that are not loaded yet. */
   readonly hasMore: boolean;
-  /** The last rows are near. */
-  readonly onNearEnd: () => void;
+  /** Loads more when the last rows are near; absent while that is under way. */
+  readonly onNearEnd: (() => void) | undefined;
 }
 
 const rowHeight = 32;
+const cardHeight = 57;
+/** Cards differ in height and are measured; measuring rows would cost each frame of scrolling. */
+const areCards = (): boolean => window.matchMedia('(max-width: 640px)').matches;
 const nearEnd = 20;
 
 /** A table of any length: only the rows in sight are drawn, each in one line. */
 export function LongTable<T>(props: LongTableProps<T>): ReactNode {
   const { rows, columns, keyOf, hasMore } = props;
   const frame = useRef<HTMLDivElement>(null);
+  const isCards = areCards();
   const virtual = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => rowHeight,
+    estimateSize: () => (isCards ? cardHeight : rowHeight),
     overscan: 8,
     scrollMargin: frame.current?.offsetTop ?? 0,
   });
@@ -28,11 +32,12 @@ export function LongTable<T>(props: LongTableProps<T>): ReactNode {
   );
   const items = virtual.getVirtualItems();
   const last = items.at(-1);
-  const onNearEnd = useEffectEvent(props.onNearEnd);
+  const load = useEffectEvent(() => props.onNearEnd?.());
   const isNearEnd = last !== undefined && last.index >= rows.length - nearEnd;
+  const mayLoad = hasMore && props.onNearEnd !== undefined;
   useEffect(() => {
-    if (isNearEnd && hasMore) onNearEnd();
-  }, [isNearEnd, rows.length, hasMore]);
+    if (isNearEnd && mayLoad) load();
+  }, [isNearEnd, rows.length, mayLoad]);
   const { scrollMargin } = virtual.options;
   const above = (items[0]?.start ?? 0) - scrollMargin;
   const below = virtual.getTotalSize() - ((last?.end ?? 0) - scrollMargin);
@@ -51,7 +56,7 @@ export function LongTable<T>(props: LongTableProps<T>): ReactNode {
                 {...{ id, row, columns, index }}
                 isSelected={isChosen(row)}
                 onPress={press}
-                measure={virtual.measureElement}
+                {...(isCards && { measure: virtual.measureElement })}
               />
             );
           })}

@@ -1,38 +1,12 @@
 import { Popover } from '@base-ui/react/popover';
 import { type ReactNode, useState } from 'react';
 import { localTime, utcTime } from '../lib/local-time.js';
-import type { periodSearch } from '../lib/searches.js';
-import { backName, backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
+import { backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
 import { Button, buttonLook, TextField } from './controls.js';
 import { Icon } from './icons.js';
 import menu from './menu.module.css';
 import css from './period.module.css';
-import { Select } from './select.js';
-
-/** Hours back from now, as they stand in the address; absent: a day. */
-type Period = ReturnType<typeof periodSearch>['period'];
-
-export const hoursOf = (period: Period): number => Number(period ?? '24');
-
-/** The same hours as the range of a list. */
-export const sinceOf = (period: Period): string => ({ '1': '1h', '24': '24h', '168': '7d' })[period ?? '24'];
-
-const names = { '1': backName('1h'), '24': backName('24h'), '168': backName('7d') } as const;
-
-/** The period of figures and charts. */
-export function PeriodSelect({ period }: { readonly period: Period }): ReactNode {
-  const change = useChange<ReturnType<typeof periodSearch>>();
-  return (
-    <Select
-      label="Period"
-      names={names}
-      options={['1', '24', '168']}
-      value={period ?? '24'}
-      onChange={(chosen) => change({ period: chosen === '24' ? undefined : chosen })}
-    />
-  );
-}
 
 /** The time range of a list: one of the last minutes, hours or days, or from and to. */
 export function RangePicker(range: TimeRange): ReactNode {

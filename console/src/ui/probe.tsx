@@ -1,4 +1,4 @@
-import type { PointerEvent, ReactNode } from 'react';
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef } from 'react';
 import css from './probe.module.css';
 
 interface ProbeProps {
@@ -11,15 +11,33 @@ interface ProbeProps {
   readonly textOf: (index: number) => string;
   /** The one at a share of the width; absent: all are as wide. */
   readonly indexAt?: (share: number) => number;
+  /** A click, Enter or a drag chooses one or several. */
+  readonly onPick?: (from: number, to: number) => void;
+  /** The ones that are being chosen. */
+  readonly onBrush?: (range: readonly [number, number] | undefined) => void;
 }
 
-/** Lies over a drawing, and lets its parts be pointed at, also by the arrow keys. */
-export function Probe({ label, count, at, onAt, textOf, indexAt }: ProbeProps): ReactNode {
+/** Lies over a drawing, and lets its parts be pointed at and chosen, also by the keyboard. */
+export function Probe(props: ProbeProps): ReactNode {
+  const { label, count, at, onAt, textOf, indexAt, onPick, onBrush } = props;
+  const start = useRef<number>(undefined);
   const last = count - 1;
-  const point = ({ clientX, currentTarget }: PointerEvent): void => {
+  const indexOf = ({ clientX, currentTarget }: PointerEvent): number => {
     const { left, width } = currentTarget.getBoundingClientRect();
     const share = (clientX - left) / Math.max(1, width);
-    onAt(Math.min(last, Math.max(0, indexAt ? indexAt(share) : Math.floor(share * count))));
+    return Math.min(last, Math.max(0, indexAt ? indexAt(share) : Math.floor(share * count)));
+  };
+  const point = (event: PointerEvent): void => {
+    const index = indexOf(event);
+    onAt(index);
+    if (start.current !== undefined) onBrush?.([start.current, index]);
+  };
+  const release = (event: PointerEvent): void => {
+    if (start.current === undefined) return;
+    const [one, other] = [start.current, indexOf(event)];
+    start.current = undefined;
+    onBrush?.(undefined);
+    onPick?.(Math.min(one, other), Math.max(one, other));
   };
   return (
     <input
@@ -35,6 +53,14 @@ export function Probe({ label, count, at, onAt, textOf, indexAt }: ProbeProps): 
       onBlur={() => onAt(undefined)}
       onPointerMove={point}
       onPointerLeave={() => onAt(undefined)}
+      {...(onPick && {
+        onPointerDown: (event: PointerEvent) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          start.current = indexOf(event);
+        },
+        onPointerUp: release,
+        onKeyDown: ({ key }: KeyboardEvent) => key === 'Enter' && at !== undefined && onPick(at, at),
+      })}
     />
   );
 }

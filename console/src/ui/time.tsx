@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { ago, exactTime } from '../lib/format.js';
+import { ago, exactTime, lasting } from '../lib/format.js';
 
 const Now = createContext(Date.now());
 
@@ -19,6 +19,16 @@ export function Time({ at }: { readonly at: string }): ReactNode {
   return (
     <time dateTime={at} title={exactTime(at)}>
       {ago(at, Math.max(now, Date.now()))}
+    </time>
+  );
+}
+
+/** "for 2 h 31 min"; the exact start on hover. */
+export function Since({ at }: { readonly at: string }): ReactNode {
+  const now = useContext(Now);
+  return (
+    <time dateTime={at} title={`since ${exactTime(at)}`}>
+      for {lasting(Math.max(now, Date.now()) - Date.parse(at))}
     </time>
   );
 }

@@ -1,77 +1,81 @@
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { type ComponentProps, type ReactNode, useCallback } from 'react';
 import type { SeriesView } from '../lib/api.js';
-import { counted, duration } from '../lib/format.js';
+import { counted, duration, percent } from '../lib/format.js';
 import { seriesQuery } from '../lib/queries.js';
-import { type ChartPoint, p95Of, ratesOf } from '../lib/series.js';
-import { Chart } from './chart.js';
-import { Card, Columns, Note } from './layout.js';
+import { type ChartPoint, failingOf, p95Of, rate, ratesOf } from '../lib/series.js';
+import { Chart, ChartGroup } from './chart.js';
+import { Card, Note } from './layout.js';
 import { Loaded } from './states.js';
+
+type ChartProps = ComponentProps<typeof Chart>;
 
 interface TrafficProps {
   /** Absent: of all tools together. */
   readonly tool?: string;
   /** Back from now. */
   readonly hours: number;
+  /** The least share of successes of a healthy tool. */
+  readonly minSuccess?: number;
+  /** Duration of a slow call. */
+  readonly slowMs?: number | undefined;
+  /** Changes that may explain the figures. */
+  readonly marks?: ChartProps['marks'];
 }
 
-/** Executions over a period: their number, those that failed, and their durations. */
-export function Traffic({ tool, hours }: TrafficProps): ReactNode {
+/** Executions over a period: their number, those that failed, and their durations. A click leads to the list. */
+export function Traffic({ tool, hours, minSuccess = 0.95, slowMs, marks = [] }: TrafficProps): ReactNode {
   const series = useQuery(seriesQuery(tool, hours));
-  if (series.data?.data.every(({ calls }) => calls === 0)) return <Note>Nothing ran in this time.</Note>;
+  const navigate = useNavigate();
+  const onPeriod = useCallback(
+    (start: number, end: number): void => {
+      const [since, until] = [start, end].map((at) => new Date(at).toISOString());
+      void navigate({ to: '/executions', search: { tool, since, until } });
+    },
+    [navigate, tool],
+  );
+  if (series.data?.total.calls === 0) return <Note>No executions in this period.</Note>;
+  const card = (label: string, chartOf: (series: SeriesView) => Omit<ChartProps, 'label'>): ReactNode => (
+    <Card title={label}>
+      <Loaded query={series} lines={8}>
+        {(data) => <Chart {...{ label, marks, onPeriod }} {...chartOf(data)} />}
+      </Loaded>
+    </Card>
+  );
   return (
-    <Columns>
-      <Card title="Executions a minute">
-        <Loaded query={series} lines={6}>
-          {(data) => <Rates series={data} />}
-        </Loaded>
-      </Card>
-      <Card title="95 % end within">
-        <Loaded query={series} lines={6}>
-          {(data) => <Durations series={data} />}
-        </Loaded>
-      </Card>
-    </Columns>
+    <ChartGroup>
+      {card('Requests / min', rates)}
+      {card('Failing', (data) => failing(data, minSuccess))}
+      {card('p95 duration', (data) => durations(data, slowMs))}
+    </ChartGroup>
   );
 }
 
-const rates = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
-const rate = (value: number): string => rates.format(value);
-
-function Rates({ series }: { readonly series: SeriesView }): ReactNode {
-  const points = ratesOf(series, Date.now());
-  const calls = sum(series.data.map((point) => point.calls));
-  const failed = sum(series.data.map(({ errors, timeouts }) => errors + timeouts));
+function rates(series: SeriesView): Omit<ChartProps, 'label'> {
   const callsIn = ({ startedAt, endedAt, value, bad = 0 }: ChartPoint): string => {
     const minutes = (endedAt - startedAt) / 60_000;
-    const share = bad === 0 ? '' : `, ${Math.round(bad * minutes)} of them failed`;
-    return `${counted(Math.round((value ?? 0) * minutes), 'execution')}${share} (${rate(value ?? 0)} a minute)`;
+    const share = bad === 0 ? '' : `, ${Math.round(bad * minutes)} failed`;
+    return `${counted(Math.round((value ?? 0) * minutes), 'execution')}${share} (${rate(value ?? 0)} / min)`;
   };
-  return (
-    <Chart
-      label="Executions a minute"
-      kind="bars"
-      points={points}
-      format={rate}
-      describe={callsIn}
-      summary={`${counted(calls, 'execution')}, ${failed === 0 ? 'none' : failed} of them failed`}
-    />
-  );
+  return {
+    ...{ kind: 'bars', points: ratesOf(series, Date.now()), format: rate, describe: callsIn },
+  };
 }
 
-function Durations({ series }: { readonly series: SeriesView }): ReactNode {
-  const points = p95Of(series);
-  const worst = points.reduce((most, { value }) => Math.max(most, value ?? 0), 0);
-  return (
-    <Chart
-      label="95 % of executions end within"
-      kind="line"
-      points={points}
-      format={duration}
-      describe={({ value }) => (value === null ? 'nothing ran' : `95 % ended within ${duration(value)}`)}
-      summary={`At worst ${duration(worst)}`}
-    />
-  );
+function failing(series: SeriesView, minSuccess: number): Omit<ChartProps, 'label'> {
+  const most = 1 - minSuccess;
+  return {
+    ...{ kind: 'line', points: failingOf(series), format: percent },
+    describe: ({ value }) => (value === null ? 'no executions' : `${percent(value)} failing`),
+    threshold: { value: most, text: `Threshold ${percent(most)}` },
+  };
 }
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+function durations(series: SeriesView, slowMs: number | undefined): Omit<ChartProps, 'label'> {
+  return {
+    ...{ kind: 'line', points: p95Of(series), format: duration },
+    describe: ({ value }) => (value === null ? 'no executions' : `p95 ${duration(value)}`),
+    threshold: slowMs === undefined ? undefined : { value: slowMs, text: `Slow: ${duration(slowMs)}` },
+  };
+}

@@ -160,8 +160,7 @@ export class SeriesQuery extends PeriodQuery {
 const Duration = (example: number, description = 'null without calls'): PropertyDecorator =>
   ApiProperty({ type: Number, nullable: true, example, description });
 
-export class SeriesPointView {
-  @ApiProperty({ example: '2026-01-23T10:00:00.000Z', description: 'Its start' }) readonly at!: string;
+export class SeriesFiguresView {
   @ApiProperty({ example: 100 }) readonly calls!: number;
   @ApiProperty({ example: 3 }) readonly errors!: number;
   @ApiProperty({ example: 2 }) readonly timeouts!: number;
@@ -170,8 +169,14 @@ export class SeriesPointView {
   @Duration(410, 'At most 2 % off') readonly p95TimeMs!: number | null;
 }
 
+export class SeriesPointView extends SeriesFiguresView {
+  @ApiProperty({ example: '2026-01-23T10:00:00.000Z', description: 'Its start' }) readonly at!: string;
+}
+
 export class SeriesView {
   @ApiProperty({ example: 3_600_000 }) readonly bucketMs!: number;
+  @ApiProperty({ type: SeriesFiguresView, description: 'Of all points together' })
+  readonly total!: SeriesFiguresView;
   @ApiProperty({
     type: [SeriesPointView],
     description: 'Oldest first, without gaps; the first and the last one are whole buckets',

@@ -10,7 +10,6 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { drainThread } from '../journal/drain-thread.js';
 import { Journal } from '../journal/journal.js';
 import { sinkSettings } from '../journal/table-sink.js';
-import { ExecutionNews } from './execution-news.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder, gradeRecorder } from './execution-recorder.js';
 import { ResultBacklog } from './semantic/result-reader.js';
@@ -137,7 +136,6 @@ class MetricsRetention extends TableRetention {
     }),
     ToolMetricsRepository,
     CallEvents,
-    ExecutionNews,
     MetricsRetention,
     ToolMetricsService,
     {

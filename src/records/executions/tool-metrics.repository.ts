@@ -17,6 +17,9 @@ import {
   type FleetFigures,
   latencyOf,
   selectSeries,
+  selectTrends,
+  type Trend,
+  type TrendRow,
   type SeriesRange,
   type SeriesRow,
 } from './queries/tool-figures.js';
@@ -103,6 +106,25 @@ export class ToolMetricsRepository {
   async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
     const { text, values } = selectSeries(range, tool);
     return this.select<SeriesRow>(text, [...values]);
+  }
+
+  /** The course of all tools' calls, by tool name; a tool without calls is absent. @param points the last one is not over */
+  async getTrends(until: Date, bucketMs: number, points: number): Promise<Map<string, Trend>> {
+    const to = (Math.floor(until.getTime() / bucketMs) + 1) * bucketMs;
+    const { text, values } = selectTrends({
+      from: new Date(to - points * bucketMs),
+      to: new Date(to),
+      bucketMs,
+    });
+    const none = (): number[] => Array.from({ length: points }, () => 0);
+    const trends = new Map<string, Trend>();
+    for (const { toolName, at, calls, failures } of await this.select<TrendRow>(text, [...values])) {
+      const trend = trends.get(toolName) ?? { calls: none(), failures: none() };
+      trends.set(toolName, trend);
+      trend.calls[at] = calls;
+      trend.failures[at] = failures;
+    }
+    return trends;
   }
 
   /** Errors and timeouts, of one tool or of all. */

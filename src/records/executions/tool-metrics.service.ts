@@ -21,7 +21,7 @@ import type {
   ToolStatsView,
 } from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
-import { seriesPoints, seriesRange } from './queries/tool-figures.js';
+import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
@@ -60,7 +60,7 @@ export class ToolMetricsService {
   async series({ tool, ...query }: SeriesQuery): Promise<SeriesView> {
     const range = seriesRange(query);
     const rows = await this.repository.getSeries(range, tool);
-    return { bucketMs: range.bucketMs, data: seriesPoints(range, rows) };
+    return { bucketMs: range.bucketMs, total: seriesFigures(rows), data: seriesPoints(range, rows) };
   }
 
   async errors({ tool, limit }: ErrorsQuery, caller: Principal): Promise<Page<ExecutionView>> {

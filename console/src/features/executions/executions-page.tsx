@@ -78,7 +78,7 @@ function Executions({ list, newer, showNewer, search }: ExecutionsProps): ReactN
         <>
           <LongTable
             {...{ label: 'Executions', rows, columns, hasMore, keyOf: executionKey }}
-            onNearEnd={() => !isBusy && !isFailed && void more()}
+            onNearEnd={isBusy || isFailed ? undefined : () => void more()}
             peek={{ selected: search.exec, select: (exec) => change({ exec }) }}
             onOpen={({ metricId: id }) => void navigate({ to: '/executions/$id', params: { id } })}
           />

@@ -1,134 +1,91 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense } from 'react';
-import type { DashboardView } from '../../lib/api.js';
-import { duration } from '../../lib/format.js';
+import type { ReactNode } from 'react';
+import type { ExecutionView } from '../../lib/api.js';
 import {
   customToolsQuery,
-  dashboardQuery,
+  healthQuery,
   newestExecutionsQuery,
+  newestFailuresQuery,
   openCircuitsQuery,
+  seriesQuery,
   toolsQuery,
 } from '../../lib/queries.js';
-import { Card, Columns, Page, Row, Stack } from '../../ui/layout.js';
-import { ExecutionTable } from '../../ui/execution-table.js';
-import { hoursOf, PeriodSelect } from '../../ui/period.js';
-import { Empty, Loaded, Loading } from '../../ui/states.js';
-import { Table } from '../../ui/table.js';
+import { Card, Page, Stack } from '../../ui/layout.js';
+import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
+import { Empty, Failed, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
-import { AllWell, AttentionCard } from './attention-card.js';
+import { Traffic } from '../../ui/traffic.js';
+import { Attention, troubles } from './attention.js';
+import { KeyFigures } from './figures.js';
+import css from './overview.module.css';
 import { TeachingCards } from './teaching-cards.js';
-
-const worst = ['unhealthy', 'degraded'];
 
 const route = getRouteApi('/shell/');
 
-/** Broken tools come first: the charts may come a moment later. */
-const Traffic = lazy(() => import('../../ui/traffic.js').then(({ Traffic: it }) => ({ default: it })));
-
 export function OverviewPage(): ReactNode {
-  const dashboard = useQuery(dashboardQuery);
+  const { period } = route.useSearch();
   return (
-    <Page name="Overview">
-      <Loaded query={dashboard}>{(data) => <Overview dashboard={data} />}</Loaded>
+    <Page name="Overview" actions={<PeriodModes period={period} />}>
+      <Overview hours={hoursOf(period)} />
     </Page>
   );
 }
 
-function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNode {
+/** Drawn when all its lists are there, so that nothing moves afterwards. */
+function Overview({ hours }: { readonly hours: number }): ReactNode {
+  const health = useQuery(healthQuery);
+  const circuits = useQuery(openCircuitsQuery);
+  const custom = useQuery(customToolsQuery);
+  const failures = useQuery(newestFailuresQuery);
+  const any = useQuery(newestExecutionsQuery({ limit: 1 }));
   const tools = useQuery(toolsQuery);
-  const recent = useQuery(newestExecutionsQuery({ limit: 10 }));
-  const { period } = route.useSearch();
-  const isFresh = recent.data?.length === 0;
+  const { data: series } = useQuery(seriesQuery(undefined, hours));
+  const failed = [health, circuits, custom, failures, any].find(({ error, data }) => error && !data);
+  if (failed) return <Failed error={failed.error} retry={() => void failed.refetch()} />;
+  if (!health.data || !circuits.data || !custom.data || !failures.data || !any.data)
+    return <Loading lines={20} />;
+  if (any.data.length === 0)
+    return tools.data ? <TeachingCards tools={tools.data} /> : <Loading lines={20} />;
+  // Without calls a tool that cannot start has no grade that would show it.
+  const broken = custom.data.filter(({ status }) => status === 'error');
+  const faults = new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
   return (
     <Stack>
-      <Attention dashboard={dashboard} isFresh={isFresh} />
-      {isFresh && tools.data && <TeachingCards tools={tools.data} />}
-      {!isFresh && (
-        <>
-          <Row>
-            <PeriodSelect period={period} />
-          </Row>
-          <Suspense fallback={<Loading lines={9} />}>
-            <Traffic hours={hoursOf(period)} />
-          </Suspense>
-          <Columns>
-            <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>
-              <Loaded query={recent}>
-                {(data) => <ExecutionTable label="Newest executions" rows={data} />}
-              </Loaded>
-            </Card>
-            <Card title="Slowest" flush>
-              <Slowest dashboard={dashboard} />
-            </Card>
-          </Columns>
-        </>
-      )}
+      <KeyFigures series={series} hours={hours} circuits={circuits.data} />
+      <div className={css.columns}>
+        <Attention list={troubles(health.data, circuits.data, faults)} summary={health.data.summary} />
+        <NewestFailures rows={failures.data} />
+      </div>
+      <Traffic hours={hours} />
     </Stack>
   );
 }
 
-interface AttentionProps {
-  readonly dashboard: DashboardView;
-  /** Whether there were no calls yet, so that "all healthy" would be misleading. */
-  readonly isFresh: boolean;
-}
-
-/** Tools that need attention, worst first. */
-function Attention({ dashboard, isFresh }: AttentionProps): ReactNode {
-  // Tools without a grade need no attention.
-  const attention = dashboard.toolsNeedingAttention
-    .filter(({ status }) => worst.includes(status))
-    .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || a.successRate - b.successRate);
-  const { data: circuits = [] } = useQuery(openCircuitsQuery);
-  const broken = useBroken();
-  const ailing = new Set([
-    ...broken.keys(),
-    ...circuits.map(({ tool }) => tool),
-    ...attention.map(({ toolName }) => toolName),
-  ]);
-  return (
-    <Stack tight>
-      {[...ailing].map((name) => (
-        <AttentionCard
-          key={name}
-          tool={name}
-          report={attention.find(({ toolName }) => toolName === name)}
-          circuit={circuits.find(({ tool }) => tool === name)}
-          fault={broken.get(name)}
-        />
-      ))}
-      {ailing.size === 0 && !isFresh && <AllWell summary={dashboard.summary} />}
-    </Stack>
-  );
-}
-
-/** Tools that cannot start, with the reason. Without calls they have no grade that would show it. */
-function useBroken(): ReadonlyMap<string, string> {
-  const { data = [] } = useQuery(customToolsQuery);
-  const broken = data.filter(({ status }) => status === 'error');
-  return new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
-}
-
-function Slowest({ dashboard: { slowExecutions } }: { readonly dashboard: DashboardView }): ReactNode {
-  if (slowExecutions.length === 0) return <Empty title="No slow execution" />;
-  return (
-    <Table
-      label="Slowest executions"
-      rows={slowExecutions}
-      keyOf={({ toolName, recordedAt, executionTimeMs }) => `${toolName} ${recordedAt} ${executionTimeMs}`}
-      columns={[
-        {
-          ...{ name: 'Tool', cut: true, isMono: true },
-          cell: ({ toolName }) => (
-            <Link to="/tools/$name/activity" params={{ name: toolName }}>
+const NewestFailures = ({ rows }: { readonly rows: readonly ExecutionView[] }): ReactNode => (
+  <Card
+    title="Newest failures"
+    flush
+    actions={
+      <Link to="/executions" search={{ status: 'error' }}>
+        All
+      </Link>
+    }
+  >
+    {rows.length === 0 ? (
+      <Empty title="No failures" />
+    ) : (
+      <ul className={css.failures}>
+        {rows.map(({ metricId, toolName, status, errorType, errorMessage, recordedAt }) => (
+          <li key={metricId} title={errorMessage ?? undefined}>
+            <Link to="/executions/$id" params={{ id: metricId }}>
               {toolName}
             </Link>
-          ),
-        },
-        { name: 'Took', isNumber: true, cell: ({ executionTimeMs }) => duration(executionTimeMs) },
-        { name: 'When', isNumber: true, cell: ({ recordedAt }) => <Time at={recordedAt} /> },
-      ]}
-    />
-  );
-}
+            <code>{errorType ?? status}</code>
+            <Time at={recordedAt} />
+          </li>
+        ))}
+      </ul>
+    )}
+  </Card>
+);

@@ -23,9 +23,9 @@ const known: Readonly<Record<string, readonly [about: string, format: (value: nu
 };
 
 const columns: readonly Column<Limit>[] = [
-  { name: 'What', cell: ([variable]) => known[variable]?.[0] ?? variable },
+  { name: 'Limit', cell: ([variable]) => known[variable]?.[0] ?? variable },
   {
-    name: 'At most',
+    name: 'Value',
     isNumber: true,
     width: 120,
     cell: ([variable, value]) => (known[variable]?.[1] ?? number)(value),

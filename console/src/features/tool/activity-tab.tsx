@@ -3,12 +3,21 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ToolStatsView } from '../../lib/api.js';
 import { bytes, duration, number, percent } from '../../lib/format.js';
-import { newestExecutionsQuery, statsQuery } from '../../lib/queries.js';
+import {
+  circuitQuery,
+  newestExecutionsQuery,
+  reportQuery,
+  revisionsQuery,
+  statsQuery,
+} from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodSelect } from '../../ui/period.js';
+import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Traffic } from '../../ui/traffic.js';
+
+import { useRegistration } from './use-registration.js';
 
 const route = getRouteApi('/shell/tools/$name/activity');
 
@@ -17,16 +26,24 @@ export function ActivityTab(): ReactNode {
   const { name } = route.useParams();
   const { period } = route.useSearch();
   const stats = useQuery(statsQuery(name, hoursOf(period)));
+  const { data: report } = useQuery(reportQuery(name));
+  const marks = useMarks(name);
   const newest = useQuery(newestExecutionsQuery({ tool: name, limit: 20 }));
   return (
     <Stack>
       <Row>
-        <PeriodSelect period={period} />
+        <PeriodModes period={period} />
       </Row>
       <Loaded query={stats} lines={2}>
         {(data) => <StatsFigures stats={data} />}
       </Loaded>
-      <Traffic tool={name} hours={hoursOf(period)} />
+      <Traffic
+        tool={name}
+        hours={hoursOf(period)}
+        slowMs={report?.slowCallMs}
+        marks={marks}
+        {...(report && { minSuccess: report.minSuccessRate })}
+      />
       <Card
         title="Newest executions"
         flush
@@ -50,6 +67,28 @@ export function ActivityTab(): ReactNode {
   );
 }
 
+/** Revisions of the tool and changes of its circuit. */
+function useMarks(name: string) {
+  const mayRead = usePermission('tools:admin') === 'yes';
+  const { custom } = useRegistration(name);
+  const { data: revisions = [] } = useQuery({
+    ...revisionsQuery(name),
+    enabled: mayRead && custom !== undefined,
+  });
+  const { data: circuit } = useQuery(circuitQuery(name));
+  return [
+    ...revisions.map(({ revision, createdAt }) => ({
+      at: Date.parse(createdAt),
+      text: `revision ${revision}`,
+    })),
+    ...(circuit?.history ?? []).map(({ at, to }) => ({
+      at: Date.parse(at),
+      text: `circuit ${to.replace('_', '-')}`,
+      isBad: to === 'open',
+    })),
+  ];
+}
+
 function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
   const { totalCalls, successRate, errorCount = 0, timeoutCount = 0, avgTimeMs } = stats;
   const { p50TimeMs, p95TimeMs, p99TimeMs, totalInputBytes = 0, totalOutputBytes = 0 } = stats;
@@ -61,11 +100,11 @@ function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
         ['Calls', number(totalCalls)],
         ['Success', totalCalls === 0 ? '–' : percent(successRate)],
         ['Errors', number(errorCount)],
-        ['Time-outs', number(timeoutCount)],
+        ['Timeouts', number(timeoutCount)],
         ['Average', orNone(avgTimeMs)],
-        ['Median', orNone(p50TimeMs)],
-        ['95 % within', orNone(p95TimeMs)],
-        ['99 % within', orNone(p99TimeMs)],
+        ['p50', orNone(p50TimeMs)],
+        ['p95', orNone(p95TimeMs)],
+        ['p99', orNone(p99TimeMs)],
         ['In', bytes(totalInputBytes)],
         ['Out', bytes(totalOutputBytes)],
       ]}

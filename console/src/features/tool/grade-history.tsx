@@ -21,15 +21,11 @@ export function GradeHistory({ tool, hours }: GradeHistoryProps): ReactNode {
   const changes = useQuery(gradeChangesQuery(tool));
   const start = Date.now() - hours * 3_600_000;
   return (
-    <Card
-      title="How the grade changed"
-      flush
-      actions={<Muted>of its last hour, looked at every minute</Muted>}
-    >
+    <Card title="Grade history" flush actions={<Muted>graded every minute over the last hour</Muted>}>
       <Loaded query={changes} lines={3}>
         {(data) =>
           data.length === 0 ? (
-            <Empty title="It never changed" />
+            <Empty title="No changes" />
           ) : (
             <>
               <div className={css.strip}>
@@ -57,7 +53,7 @@ const Changes = ({ changes }: { readonly changes: readonly GradeChangeView[] }):
       rows={changes}
       keyOf={({ at, to }) => `${at} ${to}`}
       columns={[
-        { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
+        { name: 'Time', width: 92, cell: ({ at }) => <Time at={at} /> },
         { name: 'From', width: 110, cell: ({ from }) => <Badge state={from} /> },
         { name: 'To', width: 110, cell: ({ to }) => <Badge state={to} /> },
         { name: 'Why', cell: ({ why }) => why },

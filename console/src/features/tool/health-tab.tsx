@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { HealthReasonView, ToolHealthView } from '../../lib/api.js';
+import type { HealthReasonView, ToolReportView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
-import { errorPatternsQuery, healthQuery } from '../../lib/queries.js';
+import { errorPatternsQuery, reportQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
+import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Columns, Muted, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodSelect } from '../../ui/period.js';
+import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -14,102 +15,102 @@ import { GradeHistory } from './grade-history.js';
 
 const route = getRouteApi('/shell/tools/$name/health');
 
-/** The grade of the last hour with each rule that led to it: its figure, its limit, and since when. Then its past. */
+/** The grade of the last hour with its rules, their values and thresholds. Then its history, and error patterns. */
 export function HealthTab(): ReactNode {
   const { name } = route.useParams();
   const { period } = route.useSearch();
-  const health = useQuery(healthQuery(name));
+  const health = useQuery(reportQuery(name));
   return (
     <Stack>
       <Loaded query={health}>
-        {(report) => (
-          <>
-            <Card
-              title="Grade"
-              flush
-              actions={
-                <Muted>
-                  of the last hour, checked <Time at={report.checkedAt} />
-                </Muted>
-              }
-            >
-              <Rules report={report} />
-            </Card>
-            <Columns>
-              <Sentences title="What is wrong" lines={report.issues} none="Nothing." />
-              <Sentences title="What to do" lines={report.recommendations} none="Nothing." />
-            </Columns>
-          </>
-        )}
+        {(report) =>
+          report && (
+            <>
+              <Card title="Grade" flush actions={<GradeLine report={report} />}>
+                <Rules report={report} />
+              </Card>
+              <Columns>
+                <Sentences title="Issues" lines={report.issues} none="No issues" />
+                <Sentences
+                  title="Recommended actions"
+                  lines={report.recommendations}
+                  none="No action needed"
+                />
+              </Columns>
+            </>
+          )
+        }
       </Loaded>
       <Row>
-        <PeriodSelect period={period} />
+        <PeriodModes period={period} />
       </Row>
       <GradeHistory tool={name} hours={hoursOf(period)} />
-      <Patterns tool={name} hours={hoursOf(period)} />
+      <Patterns tool={name} period={period} />
     </Stack>
   );
 }
 
-const ruleNames: Readonly<Record<HealthReasonView['rule'], string>> = {
+const ruleNames = {
   ever_executed: 'Was ever called',
-  minimum_calls: 'Calls, enough to tell',
+  minimum_calls: 'Calls',
   success_rate: 'Success rate',
-  avg_latency: 'Average time',
-};
-
-function describe({ rule, figure, threshold }: HealthReasonView): readonly [figure: string, limit: string] {
-  if (rule === 'success_rate') return [percent(figure), `at least ${percent(threshold)}`];
-  if (rule === 'avg_latency') return [duration(figure), `at most ${duration(threshold)}`];
-  return [number(figure), `at least ${number(threshold)}`];
-}
+  avg_latency: 'Average duration',
+} as const;
 
 interface RuleRow {
   readonly rule: string;
-  readonly figure: string;
-  readonly limit: string;
-  readonly grade: string | null;
-  readonly since: string | null;
+  readonly value: string;
+  readonly threshold: string;
+  /** Absent: the rule is not graded. */
+  readonly isOk?: boolean;
+  readonly since?: string | null | undefined;
 }
 
-/** Rules that lowered the grade first, then those that did not, then those not graded because of too few calls. */
-function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
-  const plain = (rule: string, figure: string): RuleRow => ({
-    ...{ rule, figure, limit: 'not graded', grade: null, since: null },
-  });
-  const kept = (rule: HealthReasonView['rule'], figure: string): RuleRow[] =>
-    why.some((reason) => reason.rule === rule)
-      ? []
-      : status === 'unknown'
-        ? [plain(ruleNames[rule], figure)]
-        : [{ rule: ruleNames[rule], figure, limit: 'kept', grade: 'healthy', since: null }];
+/** The two graded rules, what else lowered the grade, and figures that are not graded. */
+function ruleRows({ why, status, ...report }: ToolReportView): RuleRow[] {
+  const reasonOf = (rule: HealthReasonView['rule']): HealthReasonView | undefined =>
+    why.find((reason) => reason.rule === rule);
+  const graded = (rule: 'success_rate' | 'avg_latency', value: string, threshold: string): RuleRow => {
+    const reason = reasonOf(rule);
+    const row = { rule: ruleNames[rule], value, threshold };
+    return status === 'unknown' ? row : { ...row, isOk: reason === undefined, since: reason?.since };
+  };
+  const tooFew = reasonOf('minimum_calls');
+  const calls = {
+    ...{ rule: ruleNames.minimum_calls, value: number(report.totalCalls) },
+    threshold: tooFew ? `≥ ${number(tooFew.threshold)}` : '',
+  };
+  if (report.totalCalls === 0) return [tooFew ? { ...calls, isOk: false } : calls];
   return [
-    ...why.map((reason) => {
-      const [figure, limit] = describe(reason);
-      return { rule: ruleNames[reason.rule], figure, limit, grade: status, since: reason.since };
-    }),
-    ...(report.totalCalls === 0
-      ? []
-      : [
-          ...kept('success_rate', percent(report.successRate)),
-          ...kept('avg_latency', duration(report.avgLatencyMs)),
-          plain('95 % of calls within', duration(report.p95LatencyMs)),
-          plain(`Slower than ${duration(report.slowCallMs)}`, percent(report.slowCallRate)),
-        ]),
+    graded('success_rate', percent(report.successRate), `≥ ${percent(report.minSuccessRate)}`),
+    graded('avg_latency', duration(report.avgLatencyMs), `≤ ${duration(report.maxAvgLatencyMs)}`),
+    tooFew ? { ...calls, isOk: false } : calls,
+    { rule: 'Failed calls', value: number(report.recentErrors), threshold: '' },
+    { rule: 'p95 duration', value: duration(report.p95LatencyMs), threshold: '' },
+    {
+      rule: `Slower than ${duration(report.slowCallMs)}`,
+      value: percent(report.slowCallRate),
+      threshold: '',
+    },
   ];
 }
 
-const Rules = ({ report }: { readonly report: ToolHealthView }): ReactNode => (
+const Rules = ({ report }: { readonly report: ToolReportView }): ReactNode => (
   <Table
     label="Rules of the grade"
     rows={ruleRows(report)}
     keyOf={({ rule }) => rule}
     columns={[
       { name: 'Rule', cell: ({ rule }) => rule },
-      { name: 'Is', isNumber: true, cell: ({ figure }) => figure },
-      { name: 'Limit', isNumber: true, cell: ({ limit }) => limit },
-      { name: 'Grade', cell: ({ grade }) => grade !== null && <Badge state={grade} /> },
-      { name: 'Since', cell: ({ since }) => since !== null && <Time at={since} /> },
+      { name: 'Value', isNumber: true, cell: ({ value }) => value },
+      { name: 'Threshold', isNumber: true, width: 110, cell: ({ threshold }) => threshold },
+      {
+        name: 'Status',
+        card: 'state',
+        cell: ({ isOk }) =>
+          isOk === undefined ? <Muted>not graded</Muted> : isOk ? 'OK' : <Badge state={report.status} />,
+      },
+      { name: 'Since', cell: ({ since }) => since && <Time at={since} /> },
     ]}
   />
 );
@@ -134,34 +135,50 @@ const Sentences = ({ title, lines, none }: SentencesProps): ReactNode => (
   </Card>
 );
 
-function Patterns({ tool, hours }: { readonly tool: string; readonly hours: number }): ReactNode {
-  const patterns = useQuery(errorPatternsQuery(tool, hours));
+interface PatternsProps {
+  readonly tool: string;
+  readonly period: Parameters<typeof hoursOf>[0];
+}
+
+function Patterns({ tool, period }: PatternsProps): ReactNode {
+  const patterns = useQuery(errorPatternsQuery(tool, hoursOf(period)));
   return (
-    <Card title="How it fails" flush>
+    <Card title="Error patterns" flush>
       <Loaded query={patterns}>
         {({ messages }) =>
           messages.length === 0 ? (
             <Empty title="No failures in this period" />
           ) : (
             <Table
-              label="How it fails"
+              label="Error patterns"
               rows={messages}
               keyOf={({ errorType, message }) => `${errorType} ${message}`}
               columns={[
-                { name: 'Times', width: 76, isNumber: true, cell: ({ count }) => number(count) },
-                { name: 'Type', isMono: true, width: 160, cell: ({ errorType }) => errorType },
+                { name: 'Count', width: 76, isNumber: true, cell: ({ count }) => number(count) },
                 {
-                  name: 'Message',
-                  cut: true,
+                  name: 'Error',
+                  isMono: true,
+                  width: 160,
+                  card: 'title',
+                  cell: ({ errorType }) => errorType,
+                },
+                {
+                  ...{ name: 'Message', cut: true },
                   cell: ({ example }) => <span title={example}>{example}</span>,
+                },
+                {
+                  name: 'First',
+                  width: 92,
+                  isOptional: true,
+                  cell: ({ firstSeen }) => <Time at={firstSeen} />,
                 },
                 { name: 'Last', width: 92, cell: ({ lastSeen }) => <Time at={lastSeen} /> },
                 {
                   name: 'Executions',
                   width: 100,
                   cell: ({ errorType }) => (
-                    <Link to="/executions" search={{ tool, errorType }}>
-                      Look
+                    <Link to="/executions" search={{ tool, errorType, since: sinceOf(period) }}>
+                      Show
                     </Link>
                   ),
                 },

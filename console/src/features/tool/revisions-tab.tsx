@@ -3,14 +3,8 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { Sending } from '../../lib/act.js';
-import {
-  ask,
-  type BundleFilesView,
-  diffCustomToolRevision,
-  listCustomToolRevisions,
-  rollBackCustomTool,
-} from '../../lib/api.js';
-import { bundleFilesQuery, customToolQuery } from '../../lib/queries.js';
+import { ask, type BundleFilesView, diffCustomToolRevision, rollBackCustomTool } from '../../lib/api.js';
+import { bundleFilesQuery, customToolQuery, revisionsQuery } from '../../lib/queries.js';
 import { asCommand } from '../../lib/snippets.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Button, Tag } from '../../ui/controls.js';
@@ -30,11 +24,7 @@ export function RevisionsTab(): ReactNode {
   const { revision, against } = route.useSearch();
   const navigate = route.useNavigate();
   const tool = useQuery(customToolQuery(name));
-  const list = useQuery({
-    queryKey: ['tools', 'revisions', name],
-    queryFn: async ({ signal }) =>
-      (await ask(listCustomToolRevisions({ path: { name }, query: { limit: 200 }, signal }))).data,
-  });
+  const list = useQuery(revisionsQuery(name));
   const current = tool.data?.revision;
   return (
     <Stack>

@@ -3,11 +3,12 @@ import { getRouteApi, Link, Navigate, Outlet, useMatchRoute } from '@tanstack/re
 import type { ReactNode } from 'react';
 import type { CircuitView, CustomToolView, ToolView } from '../../lib/api.js';
 import { nearest } from '../../lib/nearest.js';
-import { circuitQuery, healthSummaryQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
+import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Clamped } from '../../ui/clamped.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
+import { GradeLine } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { StatusBadge } from '../../ui/status-badge.js';
@@ -40,13 +41,12 @@ export function ToolFrame(): ReactNode {
   const isServer = custom?.protocol === 'mcp';
   const isTool = isCertain && !isServer;
   const tool = useQuery({ ...toolQuery(name), enabled: isTool && custom?.status !== 'inactive' });
-  const { data: health } = useQuery(healthSummaryQuery);
-  const { data: circuit } = useQuery({ ...circuitQuery(name), enabled: isTool });
+  const { report, circuit, isLoading } = useHealth(name, isTool);
   const isAt = useMatchRoute();
   const isAtCircuit = Boolean(isAt({ to: '/tools/$name/circuit' }));
   const isAtBench = Boolean(isAt({ to: '/tools/$name/try' }));
   // A tool that is disabled or cannot start is not callable, and still has its history.
-  if (!tool.data && !custom) {
+  if ((!tool.data && !custom) || isLoading) {
     return (
       <Page name={name}>
         {tool.error && isCertain ? (
@@ -67,10 +67,11 @@ export function ToolFrame(): ReactNode {
         title={
           <>
             {name}
-            {!isServer && <Badge state={health?.tools[name]?.status ?? 'unknown'} />}
+            {!isServer && report && <Badge state={report.status} />}
             {custom && <StatusBadge status={custom.status} />}
             {circuit && <CircuitBadge state={circuit.state} />}
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
+            {!isServer && report && <GradeLine report={report} />}
           </>
         }
         about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
@@ -109,6 +110,13 @@ const Screens = ({ name, isServer, isCustom }: ScreensProps): ReactNode => (
     ))}
   </Tabs>
 );
+
+/** Grade and circuit, which the head is drawn with, so that nothing moves afterwards. A refusal counts as an answer. */
+function useHealth(name: string, isTool: boolean) {
+  const { data: report, isFetched: isGraded } = useQuery(reportQuery(name));
+  const { data: circuit, isFetched } = useQuery({ ...circuitQuery(name), enabled: isTool });
+  return { report, circuit, isLoading: !isGraded || (isTool && !isFetched) };
+}
 
 interface ActionsProps {
   readonly name: string;

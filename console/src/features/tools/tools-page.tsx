@@ -1,18 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { customToolsQuery, healthSummaryQuery, openCircuitsQuery, toolsQuery } from '../../lib/queries.js';
+import { customToolsQuery, healthQuery, openCircuitsQuery, toolsQuery } from '../../lib/queries.js';
+import type { ToolReportView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
 import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
+import { Sparkline } from '../../ui/chart.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
+import { sinceOf } from '../../ui/grade-line.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
-import { Page, Panel, Row, Stack } from '../../ui/layout.js';
+import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { StatusBadge, statusNames } from '../../ui/status-badge.js';
 import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
+import { Since, Time } from '../../ui/time.js';
+import css from './tools.module.css';
 import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
 
 const route = getRouteApi('/shell/tools');
@@ -20,9 +24,18 @@ const route = getRouteApi('/shell/tools');
 /** The worst first. */
 const grades = ['unhealthy', 'degraded', 'healthy', 'unknown'] as const;
 
-/** Without calls there is no rate and no duration. */
-const called = <T,>({ calls }: ToolRow, value: T): T | null => (calls === 0 ? null : value);
 const keyOf = ({ name }: ToolRow): string => name;
+
+/** A figure of the last hour; a tool without calls has none. */
+const figure =
+  (of: (report: ToolReportView) => number) =>
+  ({ report }: ToolRow): number | null =>
+    report && report.totalCalls > 0 ? of(report) : null;
+const calls = figure(({ totalCalls }) => totalCalls);
+const failing = figure(({ failureRate }) => failureRate);
+const average = figure(({ avgLatencyMs }) => avgLatencyMs);
+const shown = (value: number | null, format: (value: number) => string): string =>
+  value === null ? '' : format(value);
 
 const columns: readonly Column<ToolRow>[] = [
   {
@@ -35,41 +48,57 @@ const columns: readonly Column<ToolRow>[] = [
   },
   {
     ...{ name: 'Health', width: 196, card: 'state' },
-    sort: { by: 'health', value: ({ grade }) => grades.indexOf(grade ?? 'unknown') },
-    cell: ({ grade, status, circuit }) => (
-      <Row>
-        {grade === undefined || grade === 'unknown' ? '–' : <Badge state={grade} />}
-        <StatusBadge status={status} />
-        {circuit !== 'closed' && <CircuitBadge state={circuit} />}
-      </Row>
-    ),
+    sort: { by: 'health', value: ({ report }) => grades.indexOf(report?.status ?? 'unknown') },
+    cell: (row) => <Health {...row} />,
   },
   { ...{ name: 'Kind', width: 80, isOptional: true }, cell: ({ kind }) => <Tag>{kind}</Tag> },
   {
-    ...{ name: 'Calls, 1 h', isNumber: true },
-    sort: { by: 'calls', value: ({ calls }) => calls, isDescending: true },
-    cell: ({ calls }) => number(calls),
+    ...{ name: 'Last hour', width: 116, isOptional: true },
+    cell: ({ report }) =>
+      report?.trend && (
+        <span className={css.spark}>
+          <Sparkline values={report.trend.calls} bad={report.trend.failures} />
+        </span>
+      ),
   },
   {
-    ...{ name: 'Success', isNumber: true },
-    sort: { by: 'success', value: (row) => called(row, row.successRate) },
-    cell: (row) => called(row, percent(row.successRate)) ?? '–',
+    ...{ name: 'Calls, 1 h', isNumber: true, sort: { by: 'calls', value: calls, isDescending: true } },
+    cell: (row) => shown(calls(row), number),
   },
   {
-    ...{ name: 'Average', isNumber: true },
-    sort: { by: 'latency', value: (row) => called(row, row.latencyMs), isDescending: true },
-    cell: (row) => called(row, duration(row.latencyMs)) ?? '–',
+    ...{ name: 'Failing', isNumber: true, sort: { by: 'failing', value: failing, isDescending: true } },
+    cell: (row) => shown(failing(row), percent),
+  },
+  {
+    ...{ name: 'Average', isNumber: true, sort: { by: 'latency', value: average, isDescending: true } },
+    cell: (row) => shown(average(row), duration),
   },
   {
     ...{ name: 'Last used', width: 96, isOptional: true },
-    sort: { by: 'used', value: ({ lastUsed }) => lastUsed, isDescending: true },
-    cell: ({ lastUsed }) => (lastUsed === null ? '–' : <Time at={lastUsed} />),
+    sort: { by: 'used', value: ({ report }) => report?.lastUsed, isDescending: true },
+    cell: ({ report }) => report?.lastUsed && <Time at={report.lastUsed} />,
   },
   {
     ...{ name: 'Description', cut: true, isOptional: true },
     cell: ({ description }) => <span title={description}>{description}</span>,
   },
 ];
+
+/** Grade and since when, and why calls are refused. */
+function Health({ report, status, circuit }: ToolRow): ReactNode {
+  const since = report && sinceOf(report);
+  return (
+    <>
+      {report && report.status !== 'unknown' ? <Badge state={report.status} /> : status === 'active' && '–'}{' '}
+      {since && circuit === 'closed' && (
+        <Muted>
+          <Since at={since} />
+        </Muted>
+      )}
+      <StatusBadge status={status} /> {circuit !== 'closed' && <CircuitBadge state={circuit} />}
+    </>
+  );
+}
 
 const filters: readonly Filter[] = [
   { key: 'grade', label: 'Health', options: grades },
@@ -89,7 +118,7 @@ export function ToolsPage(): ReactNode {
   const navigate = route.useNavigate();
   const tools = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);
-  const { data: health } = useQuery(healthSummaryQuery);
+  const { data: health } = useQuery(healthQuery);
   const { data: circuits = [] } = useQuery(openCircuitsQuery);
   const change = useChange<Wanted>();
   return (
@@ -113,7 +142,7 @@ export function ToolsPage(): ReactNode {
         <Panel>
           <Loaded query={tools}>
             {(data) => {
-              const rows = wantedRows(toolRows(data, custom, health?.tools ?? {}, circuits), search);
+              const rows = wantedRows(toolRows(data, custom, health?.toolReports ?? [], circuits), search);
               return rows.length === 0 ? (
                 <Empty title={data.length === 0 ? 'No tools registered' : 'No tools match these filters'} />
               ) : (

@@ -40,6 +40,16 @@ export const runOfQuery = (traceId: string) =>
     staleTime: 60_000,
   });
 
+/** The trace that holds the span of an execution: an agent's own span for a call may stand in another trace. */
+export const traceOfExecutionQuery = (execution: string) =>
+  queryOptions({
+    queryKey: ['trace', 'of execution', execution],
+    queryFn: async ({ signal }) => {
+      const { data } = await ask(findById({ query: { id: execution }, signal }));
+      return data.find(({ kind }) => kind === 'execution')?.trace_id ?? null;
+    },
+  });
+
 export const bottlenecksQuery = (run: string) =>
   queryOptions({
     queryKey: ['trace', 'bottlenecks', run],

@@ -14,7 +14,7 @@ import { Panes } from '../../ui/panes.js';
 import { Loaded } from '../../ui/states.js';
 import { Bottlenecks } from './bottlenecks.js';
 import { Minimap } from './minimap.js';
-import { bottlenecksQuery, runOfQuery, traceQuery } from './queries.js';
+import { bottlenecksQuery, runOfQuery, traceOfExecutionQuery, traceQuery } from './queries.js';
 import { SpanLog } from './span-log.js';
 import { SpanPane } from './span-pane.js';
 import { SpanTree } from './span-tree.js';
@@ -31,6 +31,7 @@ export function TracePage(): ReactNode {
   const { id } = route.useParams();
   const trace = useQuery(traceQuery(id));
   const run = useQuery(runOfQuery(id));
+  useElsewhere(trace.isError);
   const framed = (state: ReactNode): ReactNode => (
     <Workspace name="Trace" about={<code>{id}</code>}>
       {state}
@@ -45,6 +46,16 @@ export function TracePage(): ReactNode {
 
 /** Spans that took less of the run are not marked. */
 const minPercent = 1;
+
+/** Goes on to the trace that holds the execution that the address names, if it is not in this one. */
+function useElsewhere(isAbsent: boolean): void {
+  const { span = '' } = route.useSearch();
+  const navigate = route.useNavigate();
+  const { data: id } = useQuery({ ...traceOfExecutionQuery(span), enabled: isAbsent && span !== '' });
+  useEffect(() => {
+    if (isAbsent && id) void navigate({ params: { id }, search: { span }, replace: true });
+  }, [isAbsent, id, span, navigate]);
+}
 
 interface OpenTraceProps {
   readonly id: string;

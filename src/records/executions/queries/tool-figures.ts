@@ -1,6 +1,12 @@
 import { LatencyHistogram } from './latency-histogram.js';
 import { rounded } from './rounding.js';
-import type { SeriesPointView, SeriesQuery, StatsPeriodView, ToolStatsView } from '../tool-metrics.dto.js';
+import type {
+  SeriesFiguresView,
+  SeriesPointView,
+  SeriesQuery,
+  StatsPeriodView,
+  ToolStatsView,
+} from '../tool-metrics.dto.js';
 import { sanitisedText } from '../../../common/pg-text.js';
 import { spans, type Statement } from '../rollups/rollup.sql.js';
 import { dayMs, minuteMs } from '../../../common/clock.js';
@@ -170,6 +176,32 @@ export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string |
   return { text, values };
 }
 
+/** Calls and failures of a tool over a period, in buckets of the same length. */
+export interface Trend {
+  readonly calls: number[];
+  readonly failures: number[];
+}
+
+export interface TrendRow {
+  readonly toolName: string;
+  /** Index of the bucket. */
+  readonly at: number;
+  readonly calls: number;
+  readonly failures: number;
+}
+
+/** Of all tools, those without calls are absent. */
+export function selectTrends({ from, to, bucketMs }: SeriesRange): Statement {
+  const seconds = bucketMs / 1_000;
+  const text = `
+    SELECT tool_name AS "toolName", (extract(epoch FROM starts_at - $2::timestamptz)::int / $1::int) AS at,
+           sum(calls)::float8 AS calls, coalesce(sum(calls) FILTER (WHERE status <> 'success'), 0)::float8 AS failures
+    FROM tool_metric_rollups
+    WHERE seconds = ${spans.findLast((span) => seconds % span === 0)} AND starts_at >= $2 AND starts_at < $3 AND NOT is_test
+    GROUP BY 1, 2`;
+  return { text, values: [seconds, from, to] };
+}
+
 /** Each divides a day, or is some. */
 const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
 const fewPoints = 120;
@@ -206,11 +238,12 @@ export function seriesPoints(
     { length: (to.getTime() - from.getTime()) / bucketMs },
     (_, index) => from.getTime() + index * bucketMs,
   );
-  return starts.map((start) => ({ at: new Date(start).toISOString(), ...figures(byTime.get(start)) }));
+  return starts.map((start) => ({ at: new Date(start).toISOString(), ...seriesFigures(byTime.get(start)) }));
 }
 
-function figures(rows: readonly SeriesRow[] | undefined): Omit<SeriesPointView, 'at'> {
-  if (!rows) return { calls: 0, errors: 0, timeouts: 0, avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
+export function seriesFigures(rows: readonly SeriesRow[] = []): SeriesFiguresView {
+  if (rows.length === 0)
+    return { calls: 0, errors: 0, timeouts: 0, avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
   const { totalCalls, errorCount, timeoutCount, avgTimeMs } = figuresOf(rows);
   const { p50TimeMs, p95TimeMs } = latencyOf(rows);
   return { calls: totalCalls, errors: errorCount, timeouts: timeoutCount, avgTimeMs, p50TimeMs, p95TimeMs };

@@ -72,22 +72,28 @@ const idKinds = {
   run: 'runIds',
   thread: 'threadIds',
   span: 'spanIds',
-} as const satisfies Record<FoundIdView['kind'], keyof SpanFilter>;
+} as const satisfies Record<Exclude<FoundIdView['kind'], 'execution'>, keyof SpanFilter>;
+
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** An id looked up as each kind of id: the first span that has it. */
 export const selectById = (project: string, id: string): Statement =>
-  statement((values) =>
-    Object.entries(idKinds)
+  statement((values) => {
+    const kinds = Object.entries(idKinds).map(
+      ([kind, ids]) => [kind, conditionOf({ project, [ids]: [id] }, values)] as const,
+    );
+    const ofExecution = `project = ${values.add(project)} AND execution_id = ${values.add(uuid.test(id) ? id : null)}::uuid`;
+    return [...kinds, ['execution', ofExecution] as const]
       .map(
-        ([kind, ids]) => `(
+        ([kind, condition]) => `(
     SELECT '${kind}' AS kind, trace_id, run_id, thread_id, span_id, operation AS operation_name, start_us::float8 AS start_time_us
     FROM all_spans
-    WHERE ${conditionOf({ project, [ids]: [id] }, values)}
+    WHERE ${condition}
     ORDER BY start_us, span_id
     LIMIT 1)`,
       )
-      .join(' UNION ALL '),
-  );
+      .join(' UNION ALL ');
+  });
 
 /** The narrow columns that a path through a run needs. */
 export const selectTimedSpans = (filter: SpanFilter, limit: number): Statement =>

@@ -177,7 +177,7 @@ export class TraceParams {
 }
 
 export class FindQuery {
-  @Text(longest, { example: 'run-42', description: 'Of a trace, a run, a thread or a span' })
+  @Text(longest, { example: 'run-42', description: 'Of a trace, a run, a thread, a span or an execution' })
   readonly id!: string;
 }
 

@@ -243,8 +243,8 @@ export class BottlenecksView {
 }
 
 export class FoundIdView {
-  @ApiProperty({ enum: ['trace', 'run', 'thread', 'span'], example: 'run' }) readonly kind!:
-    'trace' | 'run' | 'thread' | 'span';
+  @ApiProperty({ enum: ['trace', 'run', 'thread', 'span', 'execution'], example: 'run' }) readonly kind!:
+    'trace' | 'run' | 'thread' | 'span' | 'execution';
   @ApiProperty({
     example: '4bf92f3577b34da6a3ce929d0e0e4736',
     description: 'Of the first span that has the id',

@@ -191,7 +191,7 @@ export class TracesController {
   @Answers(
     views.FoundIdsView,
     'What an id is the id of',
-    'A trace, a run, a thread or a span, or several of them; each with the first span that has it.',
+    'A trace, a run, a thread, a span or an execution, or several of them; each with the first span that has it.',
   )
   async findById(@CurrentProject() project: string, @Query() { id }: queries.FindQuery) {
     return { data: await this.reads.byId(project, id) };

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { EventRing } from '../../streams/event-ring.js';
-import { StreamTopics } from '../../streams/stream-topics.js';
-import { type CallEvent, CallEvents, type ExecutedCall } from '../../tool-contract/call-events.js';
+import { EventRing } from '../streams/event-ring.js';
+import { StreamTopics } from '../streams/stream-topics.js';
+import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 
 /** An execution that ended: the fields that lists filter by, and nothing of its payload. */
 interface Announced {

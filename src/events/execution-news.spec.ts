@@ -1,5 +1,5 @@
-import { StreamTopics } from '../../streams/stream-topics.js';
-import { CallEvents, type ExecutedCall } from '../../tool-contract/call-events.js';
+import { StreamTopics } from '../streams/stream-topics.js';
+import { CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import { ExecutionNews } from './execution-news.js';
 
 const ended = (executionId: string): ExecutedCall => ({

@@ -1,0 +1,19 @@
+import { rangeName, sinceMoment } from './time-range.js';
+
+const now = Date.parse('2026-01-23T10:30:00.000Z');
+
+it('reads a time back from now, or a moment', () => {
+  expect(sinceMoment('15m', now)).toBe('2026-01-23T10:15:00.000Z');
+  expect(sinceMoment('2026-01-01T00:00:00.000Z', now)).toBe('2026-01-01T00:00:00.000Z');
+  expect(sinceMoment(undefined, now)).toBeUndefined();
+});
+
+it.each([
+  [{}, 'Any time'],
+  [{ since: '24h' }, 'Last 24 hours'],
+  [{ since: '2026-01-23T10:30:00.000Z', until: '2026-01-23T10:40:00.000Z' }, /^Fri 23 Jan.* – \d\d:\d0$/],
+  [{ until: '2026-01-23T10:40:00.000Z' }, /^Until Fri/],
+  [{ since: '2026-01-23T10:30:00.000Z' }, /^Since Fri/],
+])('%j is named', (range, name) => {
+  expect(rangeName(range)).toMatch(name);
+});
