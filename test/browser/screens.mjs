@@ -130,7 +130,7 @@ export const screens = (execution) => [
   { path: '/experiments/new', full: 'LLM_BASE_URL', fresh: 'LLM_BASE_URL' },
   {
     path: '/experiments/new?span=a-model-call',
-    full: 'Answer of Original',
+    full: 'The model call',
     fresh: 'There is no span a-model-call',
     refused: 'Your key may not see this',
   },
