@@ -193,7 +193,7 @@ async function settledText(page) {
   return until(async () => {
     const before = last;
     last = (await page.getByRole('main').innerText())
-      .replaceAll(/\bnow\b|(\bin )?\b\d+(s|m|min|h|hr)\b( ago)?/g, '…')
+      .replaceAll(/\bnow\b|(\bin )?\b\d+ ?(s|m|min|h|hr)\b( ago)?/g, '…')
       .replaceAll(/\d\d:\d\d/g, '…')
       .replaceAll(/request [\w-]{36}/g, 'request …');
     return last === before && last;

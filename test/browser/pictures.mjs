@@ -37,7 +37,7 @@ const addresses = ({ execution, trace }) => [
   { path: '/executions', text: 'word_count', name: 'executions' },
   { path: `/executions?exec=${execution}`, text: 'Open' },
   { path: `/executions/${execution}`, text: 'word_count' },
-  { path: '/traces', text: 'support' },
+  { path: '/traces', text: '24 s' },
   { path: `/traces/${trace}?span=answer`, text: 'gpt-4.1', name: 'trace' },
   { path: '/experiments', text: 'No experiments yet' },
   { path: '/playbooks?q=pod+OOMKilled+exit+code+137', text: 'Shown to an agent', name: 'playbooks' },

@@ -86,7 +86,8 @@ describe('playbooks', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await page.getByRole('row', { name: /disabled admin made it worse/ }).waitFor();
     await visitor.open('/playbooks?q=NXDOMAIN&by=status');
-    await page.getByRole('row', { name: /cluster-dns-repair .* its status .* Enable its latest/ }).waitFor();
+    await page.getByRole('row', { name: /cluster-dns-repair .* its status/ }).waitFor();
+    await page.getByText('Enable its latest version').waitFor();
     await visitor.open('/playbooks/cluster-dns-repair');
     await choose('Enable');
     await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click();

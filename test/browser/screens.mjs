@@ -42,7 +42,7 @@ export const screens = (execution) => [
   { path: '/tools/word_count/logs', full: 'counting', fresh: 'following' },
   { path: '/tools/word_count/revisions', full: 'current' },
   { path: '/tools/word_count/revisions?revision=1', full: 'What revision 1 changed' },
-  { path: '/tools/word_count/settings', full: 'It is held by' },
+  { path: '/tools/word_count/settings', full: 'Enforced by' },
   { path: '/tools/word_count/edit', full: 'Save revision', refused: 'may not' },
   { path: '/tools/notes/tools?tool=echo', full: 'echo as it was approved' },
   { path: '/tools/absent/activity', full: 'No such tool' },

@@ -12,10 +12,12 @@ export function WithDock({ children }: { readonly children: ReactNode }): ReactN
   const style: CSSProperties & Record<'--share', string> = { '--share': `${share}%` };
   return (
     <Slot value={slot}>
-      <div className={css.frame} style={style}>
+      <div className={css.frame} data-split style={style}>
         {children}
-        <Splitter label="Width of the side panel" share={share} onShare={setShare} />
-        <div ref={setSlot} className={css.dock} data-dock />
+        <aside aria-label="Side panel" className={css.side} data-dock>
+          <Splitter label="Width of the side panel" share={share} onShare={setShare} />
+          <div ref={setSlot} className={css.dock} />
+        </aside>
       </div>
     </Slot>
   );

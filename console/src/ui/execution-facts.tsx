@@ -33,16 +33,16 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
           ['Time', exactTime(execution.recordedAt)],
           ['Duration', duration(execution.executionTimeMs)],
           ['In / out', `${bytes(execution.inputSize)} / ${bytes(execution.outputSize)}`],
-          ['User', execution.userId],
+          ['Caller', execution.userId],
           ...belongings(execution, mayTrace),
           ['Session', execution.sessionId],
           ['Request', execution.requestId],
           ['Tool fault', execution.toolFault ? 'yes' : null],
           [
-            'Input’s hash',
+            'Input hash',
             execution.parametersHash && <code key="hash">{execution.parametersHash.slice(0, 16)}…</code>,
           ],
-          ['Id', <code key="id">{execution.metricId}</code>],
+          ['ID', <code key="id">{execution.metricId}</code>],
           ...notesIn(metadata),
         ]}
       />
@@ -56,7 +56,7 @@ function Stderr({ metadata }: Pick<ExecutionView, 'metadata'>): ReactNode {
   if (typeof text !== 'string' || text === '') return null;
   return (
     <div>
-      <Muted>It wrote to stderr</Muted>
+      <Muted>stderr</Muted>
       <JsonText label="stderr" value={text}>
         {(shown) => <AnsiText>{shown}</AnsiText>}
       </JsonText>
@@ -100,12 +100,12 @@ const saidElsewhere = new Set(['runId', 'resultUnknown', 'stderr', 'stderrTail']
 const noteNames: Readonly<Record<string, string>> = {
   keyId: 'Key',
   pid: 'Process',
-  queueMs: 'Waited for a process',
-  spawnMs: 'Start of the process',
-  version: 'Version of the tool',
-  revision: 'Revision of the tool',
+  queueMs: 'Queue time',
+  spawnMs: 'Process start',
+  version: 'Tool version',
+  revision: 'Tool revision',
   errorCode: 'JSON-RPC code',
-  probe: 'Probe of the circuit',
+  probe: 'Circuit probe',
 };
 
 const notesIn = (metadata: ExecutionView['metadata']): Pairs =>

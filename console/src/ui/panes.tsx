@@ -23,10 +23,10 @@ interface SplitterProps {
   readonly onShare: (share: number) => void;
 }
 
-/** The handle between two panes of its parent: dragged, or moved by the arrow keys. */
+/** The handle between two panes of the `data-split` around it: dragged, or moved by the arrow keys. */
 export function Splitter({ label, share, onShare }: SplitterProps): ReactNode {
   const drag = ({ currentTarget, pointerId, clientX }: PointerEvent<HTMLDivElement>): void => {
-    const parent = currentTarget.parentElement;
+    const parent = currentTarget.closest('[data-split]');
     if (!parent || !currentTarget.hasPointerCapture(pointerId)) return;
     const { left, width } = parent.getBoundingClientRect();
     onShare(((clientX - left) / width) * 100);
@@ -74,7 +74,11 @@ interface PanesProps {
 export function Panes({ name, share: initial = 50, first, second }: PanesProps): ReactNode {
   const [share, setShare] = useShare(name, initial);
   return (
-    <div className={css.panes} style={{ gridTemplateColumns: `minmax(0, ${share}%) 9px minmax(0, 1fr)` }}>
+    <div
+      className={css.panes}
+      data-split
+      style={{ gridTemplateColumns: `minmax(0, ${share}%) 9px minmax(0, 1fr)` }}
+    >
       <div className={css.pane}>{first}</div>
       <Splitter label="Width of the panes" share={share} onShare={setShare} />
       <div className={css.pane}>{second}</div>

@@ -17,7 +17,7 @@ interface PeekProps {
 export function Peek({ label, open, onClose, children }: PeekProps): ReactNode {
   return (
     <Docked>
-      <aside aria-label={label} tabIndex={-1}>
+      <section aria-label={label} tabIndex={-1}>
         <div className={css.head}>
           {open}
           <Button look="quiet" small onClick={onClose} aria-label="Close">
@@ -25,7 +25,7 @@ export function Peek({ label, open, onClose, children }: PeekProps): ReactNode {
           </Button>
         </div>
         <div className={css.body}>{children}</div>
-      </aside>
+      </section>
     </Docked>
   );
 }

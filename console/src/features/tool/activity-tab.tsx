@@ -70,12 +70,16 @@ export function ActivityTab(): ReactNode {
 /** Revisions of the tool and changes of its circuit. */
 function useMarks(name: string) {
   const mayRead = usePermission('tools:admin') === 'yes';
-  const { custom } = useRegistration(name);
+  const { custom, isCertain } = useRegistration(name);
   const { data: revisions = [] } = useQuery({
     ...revisionsQuery(name),
     enabled: mayRead && custom !== undefined,
   });
-  const { data: circuit } = useQuery(circuitQuery(name));
+  const { data: circuit } = useQuery({
+    ...circuitQuery(name),
+    // An MCP server has none.
+    enabled: isCertain && custom?.protocol !== 'mcp',
+  });
   return [
     ...revisions.map(({ revision, createdAt }) => ({
       at: Date.parse(createdAt),

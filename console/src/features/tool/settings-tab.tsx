@@ -13,7 +13,7 @@ import { Time } from '../../ui/time.js';
 
 const route = getRouteApi('/shell/tools/$name/settings');
 
-/** How the tool is registered, what its processes may do, and how far this host holds them to it. */
+/** How the tool is registered, what its processes may do, and which limits this host enforces. */
 export function SettingsTab(): ReactNode {
   const { name } = route.useParams();
   const tool = useQuery(customToolQuery(name));
@@ -23,14 +23,14 @@ export function SettingsTab(): ReactNode {
 const Settings = ({ tool }: { readonly tool: CustomToolView }): ReactNode => (
   <Stack>
     <Columns>
-      <Card title="What runs">
+      <Card title="Program">
         <Facts facts={whatRuns(tool)} />
       </Card>
-      <Card title="How it runs">
+      <Card title="Behaviour">
         <Facts facts={howItRuns(tool)} />
       </Card>
       {Object.keys(tool.thresholds).length > 0 && (
-        <Card title="Limits of its grade">
+        <Card title="Health thresholds">
           <Facts
             facts={Object.entries(tool.thresholds).map(([name, value]) => [name, String(value)] as const)}
           />
@@ -58,7 +58,7 @@ const whatRuns = (tool: CustomToolView): Pairs => [
 ];
 
 const captured: Readonly<Record<CustomToolView['capture'], string>> = {
-  none: 'no, so that a replay asks for the input',
+  none: 'none; a replay asks for the input',
   failures: 'of calls that fail',
   all: 'of all calls',
 };
@@ -66,18 +66,18 @@ const captured: Readonly<Record<CustomToolView['capture'], string>> = {
 function howItRuns(tool: CustomToolView): Pairs {
   const { keepAlive, minProcesses, poolSize, maxRetries, retryDelayMs, cacheTtlMs, annotations } = tool;
   return [
-    ['Time a call', duration(tool.timeoutMs)],
+    ['Timeout', duration(tool.timeoutMs)],
     [
       'Processes',
-      keepAlive ? `${minProcesses} to ${poolSize}, kept` : `up to ${poolSize}, a fresh one for each call`,
+      keepAlive ? `${minProcesses} to ${poolSize}, reused` : `up to ${poolSize}, a new one for each call`,
     ],
-    ['A process serves', tool.isolation === 'project' ? 'one project' : 'all projects'],
-    ['Calls at a time', `${tool.maxConcurrency} a process`],
-    ['Repeats', maxRetries === 0 ? 'never' : `${maxRetries}, after ${duration(retryDelayMs)}`],
-    ['Its calls', natureOf(annotations)],
-    ['Calls of an investigation', tool.callsPerInvestigation ?? 'as the server has it'],
-    ['Results answer equal calls', cacheTtlMs === null ? 'never' : `for ${duration(cacheTtlMs)}`],
-    ['Inputs and answers are kept', captured[tool.capture]],
+    ['Isolation', tool.isolation === 'project' ? 'processes per project' : 'shared by all projects'],
+    ['Concurrency', `${tool.maxConcurrency} per process`],
+    ['Retries', maxRetries === 0 ? 'none' : `${maxRetries}, after ${duration(retryDelayMs)}`],
+    ['Effects', natureOf(annotations)],
+    ['Calls per investigation', tool.callsPerInvestigation ?? 'the default of the server'],
+    ['Cached results', cacheTtlMs === null ? 'none' : `for ${duration(cacheTtlMs)}`],
+    ['Stored inputs and results', captured[tool.capture]],
   ];
 }
 
@@ -85,12 +85,12 @@ function howItRuns(tool: CustomToolView): Pairs {
 const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolView['annotations']): string =>
   [
     readOnly
-      ? 'only read'
+      ? 'reads only'
       : destructive
         ? 'may change and delete things'
-        : 'may change things, and delete none',
-    ...(readOnly ? [] : [idempotent ? 'may be repeated safely' : 'must not be repeated blindly']),
-    openWorld ? 'may reach out of this host' : 'stay on this host',
+        : 'may change things but not delete them',
+    ...(readOnly ? [] : [idempotent ? 'safe to repeat' : 'not safe to repeat']),
+    openWorld ? 'may reach other hosts' : 'stays on this host',
   ].join('; ');
 
 function Sandbox({
@@ -104,7 +104,7 @@ function Sandbox({
     <Card title="Sandbox">
       <Facts
         facts={[
-          ['It is held by', tierText(tier)],
+          ['Enforced by', tierText(tier)],
           ['Enforced', enforced.length > 0 && <Tags key="enforced" words={enforced} />],
           ['Not enforced here', notEnforced.length > 0 && <Tags key="not" words={notEnforced} />],
           ...Object.entries(notes).map(([name, note]) => [name, note] as const),
