@@ -1,10 +1,8 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
-import type { Sending } from '../../lib/act.js';
 import {
-  ask,
   type CircuitView,
   closeCircuit,
   type CustomToolView,
@@ -22,7 +20,6 @@ import { Button } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Row } from '../../ui/layout.js';
 import { Menu } from '../../ui/menu.js';
-import { ReasonField } from '../../ui/reason-field.js';
 import { useDone } from '../../ui/toasts.js';
 
 const route = getRouteApi('/shell/tools/$name');
@@ -130,31 +127,23 @@ interface DialogProps<Act extends ToolActId> {
 }
 
 function CircuitDialog({ tool, act, onClose }: DialogProps<CircuitAct>): ReactNode {
-  const [reason, setReason] = useState('');
   const client = useQueryClient();
   const finish = useDone('health');
   const { about, done, ask: override } = circuitActs[act];
   const { title, isDanger } = toolActs[act];
-  const send = (options: Sending = {}) =>
-    override({ path: { tool }, body: { reason: reason.trim() }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask<CircuitView>(send()),
-    onSuccess: (circuit) => {
-      client.setQueryData(circuitQuery(tool).queryKey, circuit);
-      finish(done, tool);
-      onClose();
-    },
-  });
   return (
-    <FormDialog
+    <FormDialog<CircuitView>
       title={`${title} of ${tool}?`}
       name={title}
       look={isDanger ? 'danger' : 'primary'}
-      isReady={reason.trim() !== ''}
-      {...{ about, change, send, onClose }}
-    >
-      <ReasonField value={reason} onText={setReason} help="It stands in the history, with your name." />
-    </FormDialog>
+      reason="It stands in the history, with your name."
+      send={(options, reason) => override({ path: { tool }, body: { reason }, ...options })}
+      onDone={(circuit) => {
+        client.setQueryData(circuitQuery(tool).queryKey, circuit);
+        finish(done, tool);
+      }}
+      {...{ about, onClose }}
+    />
   );
 }
 
@@ -163,21 +152,18 @@ function RegistrationDialog({ tool, act, onClose }: DialogProps<keyof typeof reg
   const finish = useDone('tools');
   const { about, done, command, ask: request } = registrationActs[act];
   const { title, isDanger } = toolActs[act];
-  const send = (options: Sending = {}) => request({ path: { name: tool }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask<unknown>(send()),
-    onSuccess: () => {
-      finish(done, tool);
-      if (act === 'remove') void navigate({ to: '/tools' });
-      else onClose();
-    },
-  });
   return (
-    <FormDialog
+    <FormDialog<unknown>
       title={`${title} ${tool}?`}
       name={title}
       look={isDanger ? 'danger' : 'primary'}
-      {...{ about, change, send, onClose }}
+      send={(options) => request({ path: { name: tool }, ...options })}
+      onDone={() => {
+        finish(done, tool);
+        if (act === 'remove') void navigate({ to: '/tools' });
+      }}
+      stays={act === 'remove'}
+      {...{ about, onClose }}
       command={asCommand(command, tool)}
     />
   );
