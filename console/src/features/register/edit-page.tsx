@@ -87,26 +87,20 @@ export function EditPage(): ReactNode {
   );
 }
 
+/** The members that are sent back as they are shown. */
+const kept = [
+  ...['description', 'version', 'workingDir', 'timeoutMs', 'maxRetries', 'retryDelayMs', 'poolSize'],
+  ...['minProcesses', 'maxConcurrency', 'keepAlive', 'isolation', 'annotations', 'thresholds', 'sandbox'],
+  ...['permissions', 'tags', 'capture', 'callsPerInvestigation', 'cacheTtlMs'],
+] as const satisfies readonly (keyof CustomToolView & keyof CustomToolCreate)[];
+
 /** The shown members that may be sent back; values of variables are secrets, and stay where they are. */
 function changeable(tool: CustomToolView): Partial<CustomToolCreate> {
-  const { description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses } =
-    tool;
-  const {
-    maxConcurrency,
-    keepAlive,
-    isolation,
-    annotations,
-    thresholds,
-    sandbox,
-    permissions,
-    tags,
-    capture,
-  } = tool;
-  const { callsPerInvestigation, cacheTtlMs, fallback, protocol, inputSchema, url, command, args } = tool;
+  const { fallback, protocol, inputSchema, url, command, args } = tool;
+  const asShown = Object.fromEntries(kept.map((name) => [name, tool[name]]));
   return {
-    ...{ description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses },
-    ...{ maxConcurrency, keepAlive, isolation, annotations, thresholds, sandbox, permissions, tags, capture },
-    ...{ callsPerInvestigation, cacheTtlMs, ...(fallback && { fallback }) },
+    ...(asShown as Pick<CustomToolView, (typeof kept)[number]>),
+    ...(fallback && { fallback }),
     ...(protocol === 'mcp' ? {} : { inputSchema }),
     ...(url === null ? { command, args } : { url }),
   };
