@@ -24,8 +24,8 @@ export function StatusDialog({ playbook, act, onClose }: StatusDialogProps): Rea
       title={`${act.name} ${id} ${version}?`}
       about={act.about}
       name={act.name}
-      look={act.look}
-      isReady={by.trim() !== '' && (reason.trim() !== '' || !act.needsReason)}
+      look={act.isDanger ? 'danger' : 'primary'}
+      isReady={by.trim() !== '' && (reason.trim() !== '' || !act.isDanger)}
       send={(options) => act.send({ id, version }, by.trim(), reason.trim(), options)}
       onDone={() => done(act.done, `${id} ${version}`)}
       onClose={onClose}
@@ -34,7 +34,7 @@ export function StatusDialog({ playbook, act, onClose }: StatusDialogProps): Rea
         label={act.reasonLabel}
         value={reason}
         onText={setReason}
-        required={act.needsReason}
+        required={act.isDanger}
         maxLength={2_000}
       />
       <TextField
