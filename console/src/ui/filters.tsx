@@ -188,20 +188,3 @@ export const FilterText = ({ wide = false, placeholder, ...rest }: FilterTextPro
     <TypedInput {...rest} placeholder={placeholder ?? rest.label} />
   </span>
 );
-
-interface FilterSelectProps<T extends string> {
-  readonly label: string;
-  readonly value: T | undefined;
-  readonly options: readonly T[];
-  /** Their names where they are not read as they are. */
-  readonly names?: Readonly<Partial<Record<T, string>>>;
-  /** The label of no choice. */
-  readonly none?: string;
-  readonly onChange: (value: T | undefined) => void;
-}
-
-/** A choice that is always shown. */
-export const FilterSelect = <T extends string>({
-  none = 'any',
-  ...rest
-}: FilterSelectProps<T>): ReactNode => <Select {...rest} none={none} />;

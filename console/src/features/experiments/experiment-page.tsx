@@ -1,9 +1,8 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
-import type { Sending } from '../../lib/act.js';
-import { ask, deleteExperiment, type ExperimentView, type OriginalView } from '../../lib/api.js';
+import { deleteExperiment, type ExperimentView, type OriginalView } from '../../lib/api.js';
 import { evaluationQuery, experimentQuery, originalQuery } from '../../lib/experiment-queries.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Page } from '../../ui/layout.js';
@@ -65,14 +64,6 @@ function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {
   const [isDeleting, setDeleting] = useState(false);
   const navigate = route.useNavigate();
   const done = useDone('experiments');
-  const send = (options?: Sending) => deleteExperiment({ path: { id }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: async () => {
-      await navigate({ to: '/experiments' });
-      done(`Deleted ${name}`, 'and its answer');
-    },
-  });
   if (!permitted) return null;
   return (
     <>
@@ -83,7 +74,13 @@ function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {
           about="Its request and its answer are deleted."
           name="Delete"
           look="danger"
-          {...{ change, send, onClose: () => setDeleting(false) }}
+          send={(options) => deleteExperiment({ path: { id }, ...options })}
+          onDone={async () => {
+            await navigate({ to: '/experiments' });
+            done(`Deleted ${name}`, 'and its answer');
+          }}
+          stays
+          onClose={() => setDeleting(false)}
         />
       )}
     </>

@@ -1,18 +1,14 @@
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
-import type { Sending } from '../../lib/act.js';
+import { ActButton } from '../../app/act-button.js';
 import {
-  ask,
   type InvestigationBudgetView,
   type RaiseBudgetBody,
   raiseInvestigation,
   resetInvestigation,
 } from '../../lib/api.js';
-import { Button, TextField } from '../../ui/controls.js';
-import { FormDialog } from '../../ui/form-dialog.js';
+import { TextField } from '../../ui/controls.js';
+import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { Muted } from '../../ui/layout.js';
-import { inAudit, ReasonField } from '../../ui/reason-field.js';
 import { useDone } from '../../ui/toasts.js';
 
 interface BudgetActionsProps {
@@ -23,50 +19,29 @@ interface BudgetActionsProps {
 
 /** Hands on the budget, for who may. */
 export function BudgetActions({ id, budget }: BudgetActionsProps): ReactNode {
-  const [act, setAct] = useState<'raise' | 'reset'>();
-  const permitted = useAct('tools:admin');
-  if (!permitted) return null;
-  const close = (): void => setAct(undefined);
+  const done = useDone('investigations', 'audit');
   return (
     <>
-      <Button look="primary" onClick={() => permitted(() => setAct('raise'))}>
-        Set limits
-      </Button>
-      {budget && <Button onClick={() => permitted(() => setAct('reset'))}>Reset budget</Button>}
-      {act === 'raise' && <RaiseDialog id={id} budget={budget} onClose={close} />}
-      {act === 'reset' && <ResetDialog id={id} onClose={close} />}
+      <ActButton look="primary" scope="tools:admin" name="Set limits">
+        {(onClose) => <RaiseDialog {...{ id, budget, onClose }} />}
+      </ActButton>
+      {budget && (
+        <ActButton scope="tools:admin" name="Reset budget">
+          {(onClose) => (
+            <FormDialog
+              title="Reset the budget?"
+              about="What it spent is forgotten, and so are limits that were set by hand: it begins anew with those of every investigation. What it called stays recorded."
+              name="Reset budget"
+              look="danger"
+              reason={inAudit}
+              send={(options, reason) => resetInvestigation({ path: { id }, query: { reason }, ...options })}
+              onDone={() => done('Budget reset', id)}
+              onClose={onClose}
+            />
+          )}
+        </ActButton>
+      )}
     </>
-  );
-}
-
-interface DialogProps extends BudgetActionsProps {
-  readonly onClose: () => void;
-}
-
-function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
-  const done = useDone('investigations', 'audit');
-  const [reason, setReason] = useState('');
-  const send = (options: Sending = {}) => resetInvestigation({ path: { id }, query: { reason }, ...options });
-  const reset = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: () => {
-      done('Budget reset', id);
-      onClose();
-    },
-  });
-  return (
-    <FormDialog
-      title="Reset the budget?"
-      name="Reset budget"
-      look="danger"
-      isReady={reason.trim() !== ''}
-      change={reset}
-      send={send}
-      onClose={onClose}
-      about="What it spent is forgotten, and so are limits that were set by hand: it begins anew with those of every investigation. What it called stays recorded."
-    >
-      <ReasonField value={reason} onText={setReason} help={inAudit} />
-    </FormDialog>
   );
 }
 
@@ -74,20 +49,14 @@ function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
 type Typed = Readonly<Record<string, string>>;
 const everyTool = '*';
 
-function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
+interface RaiseDialogProps extends BudgetActionsProps {
+  readonly onClose: () => void;
+}
+
+function RaiseDialog({ id, budget, onClose }: RaiseDialogProps): ReactNode {
   const [typed, setTyped] = useState<Typed>({});
-  const [reason, setReason] = useState('');
   const done = useDone('investigations', 'audit');
   const changes = changesIn(typed);
-  const send = (options: Sending = {}) =>
-    raiseInvestigation({ path: { id }, body: { ...changes, reason }, ...options });
-  const raise = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: () => {
-      done('Limits set', id);
-      onClose();
-    },
-  });
   const field = (tool: string, label: string, now: number | undefined, used?: number): ReactNode => (
     <TextField
       key={tool}
@@ -106,16 +75,18 @@ function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
     <FormDialog
       title="Set the limits of this investigation"
       name="Set limits"
-      isReady={changes !== undefined && reason.trim() !== ''}
-      change={raise}
-      send={send}
+      isReady={changes !== undefined}
+      reason={inAudit}
+      send={(options, reason) =>
+        raiseInvestigation({ path: { id }, body: { ...changes, reason }, ...options })
+      }
+      onDone={() => done('Limits set', id)}
       onClose={onClose}
       about="Calls in all, those that were made included. 0 means no limit; an empty field stays as it is."
     >
       {budget?.tools.map(({ tool, limit, used }) => field(tool, `Calls of ${tool}`, limit, used))}
       {field(everyTool, 'Calls of each other tool without a limit of its own', budget?.callsPerTool)}
       {!budget && <Muted>It begins with these limits.</Muted>}
-      <ReasonField value={reason} onText={setReason} help={inAudit} />
     </FormDialog>
   );
 }

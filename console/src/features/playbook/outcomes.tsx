@@ -1,34 +1,25 @@
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
-import type { Sending } from '../../lib/act.js';
-import { ask, type PlaybookView, recordPlaybookOutcome } from '../../lib/api.js';
+import { ActButton } from '../../app/act-button.js';
+import { type PlaybookView, recordPlaybookOutcome } from '../../lib/api.js';
 import { counted, duration, number, percent } from '../../lib/format.js';
-import { Button, Checkbox, TextField } from '../../ui/controls.js';
+import { Checkbox, TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Card, Facts, type Pairs } from '../../ui/layout.js';
 import { useDone } from '../../ui/toasts.js';
 
 /** Outcomes of using this version, beside what its author expects. */
-export function Outcomes({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
-  const [isRecording, setRecording] = useState(false);
-  const permitted = useAct('tools:call');
-  return (
-    <Card
-      title="Outcomes"
-      actions={
-        permitted && (
-          <Button small onClick={() => permitted(() => setRecording(true))}>
-            Record an outcome
-          </Button>
-        )
-      }
-    >
-      <Facts facts={figuresOf(playbook)} />
-      {isRecording && <RecordDialog playbook={playbook} onClose={() => setRecording(false)} />}
-    </Card>
-  );
-}
+export const Outcomes = ({ playbook }: { readonly playbook: PlaybookView }): ReactNode => (
+  <Card
+    title="Outcomes"
+    actions={
+      <ActButton small scope="tools:call" name="Record an outcome">
+        {(onClose) => <RecordDialog playbook={playbook} onClose={onClose} />}
+      </ActButton>
+    }
+  >
+    <Facts facts={figuresOf(playbook)} />
+  </Card>
+);
 
 function RecordDialog({
   playbook: { playbook_id: id, version },
@@ -40,23 +31,14 @@ function RecordDialog({
   const [success, setSuccess] = useState(true);
   const [execution, setExecution] = useState('');
   const done = useDone('playbooks');
-  const send = (options: Sending = {}) => {
-    const body = { success, ...(execution.trim() !== '' && { execution_id: execution.trim() }) };
-    return recordPlaybookOutcome({ path: { id, version }, body, ...options });
-  };
-  const change = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: ({ counted: isNew }) => {
-      done(isNew ? 'Recorded' : 'It had been recorded before', id);
-      onClose();
-    },
-  });
+  const body = { success, ...(execution.trim() !== '' && { execution_id: execution.trim() }) };
   return (
     <FormDialog
       title="What came of it?"
       about={`Of using ${id} ${version}.`}
       name="Record"
-      {...{ change, send }}
+      send={(options) => recordPlaybookOutcome({ path: { id, version }, body, ...options })}
+      onDone={({ counted: isNew }) => done(isNew ? 'Recorded' : 'It had been recorded before', id)}
       onClose={onClose}
     >
       <Checkbox label="It remedied the incident" checked={success} onChange={setSuccess} />

@@ -18,73 +18,47 @@ export interface StatusAct {
   readonly name: string;
   readonly done: string;
   readonly from: readonly PlaybookView['status'][];
+  /** Agents lose it: that is not done without a reason. */
+  readonly isDanger: boolean;
   readonly about: string;
   readonly reasonLabel: string;
-  readonly needsReason: boolean;
-  readonly look: 'primary' | 'danger';
   readonly send: (
     path: Version,
     by: string,
     reason: string,
-    options?: Sending,
+    options: Sending,
   ) => Parameters<typeof ask<unknown>>[0];
 }
 
 export const statusActs: readonly StatusAct[] = [
   {
-    ...{
-      name: 'Enable',
-      done: 'Enabled',
-      from: ['disabled'],
-      reasonLabel: 'Reason',
-      needsReason: false,
-      look: 'primary',
-    },
+    ...{ name: 'Enable', done: 'Enabled', from: ['disabled'], isDanger: false, reasonLabel: 'Reason' },
     about: 'Agents find it again.',
-    send: (path, by, reason, options = {}) =>
+    send: (path, by, reason, options) =>
       enablePlaybook({
         ...{ path, body: { enabled_by: by, ...(reason !== '' && { enabled_reason: reason }) } },
         ...options,
       }),
   },
   {
-    ...{
-      name: 'Disable',
-      done: 'Disabled',
-      from: ['active'],
-      reasonLabel: 'Reason',
-      needsReason: true,
-      look: 'danger',
-    },
+    ...{ name: 'Disable', done: 'Disabled', from: ['active'], isDanger: true, reasonLabel: 'Reason' },
     about:
       'Agents no longer find it, and no older version takes its place, until it is enabled or a newer version is saved.',
-    send: (path, by, reason, options = {}) =>
+    send: (path, by, reason, options) =>
       disablePlaybook({ path, body: { disabled_by: by, disabled_reason: reason }, ...options }),
   },
   {
-    ...{
-      name: 'Deprecate',
-      done: 'Deprecated',
-      from: ['active'],
-      reasonLabel: 'Notice',
-      needsReason: true,
-      look: 'danger',
-    },
+    ...{ name: 'Deprecate', done: 'Deprecated', from: ['active'], isDanger: true, reasonLabel: 'Notice' },
     about:
       'Agents no longer find it, and this version can only be archived afterwards. The notice is for those who still use it.',
-    send: (path, by, reason, options = {}) =>
+    send: (path, by, reason, options) =>
       deprecatePlaybook({ path, body: { deprecated_by: by, deprecation_notice: reason }, ...options }),
   },
   {
-    ...{
-      name: 'Archive',
-      done: 'Archived',
-      from: ['active', 'deprecated'],
-      reasonLabel: 'Reason',
-      needsReason: true,
-    },
-    ...{ look: 'danger', about: 'For good: this version stays readable, and cannot be enabled again.' },
-    send: (path, by, reason, options = {}) =>
+    ...{ name: 'Archive', done: 'Archived', from: ['active', 'deprecated'], isDanger: true },
+    reasonLabel: 'Reason',
+    about: 'For good: this version stays readable, and cannot be enabled again.',
+    send: (path, by, reason, options) =>
       archivePlaybook({ path, body: { archived_by: by, archived_reason: reason }, ...options }),
   },
 ];

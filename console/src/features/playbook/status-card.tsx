@@ -31,7 +31,7 @@ export function StatusCard({ playbook }: { readonly playbook: PlaybookView }): R
           <Menu
             items={offered.map((each) => ({
               name: each.name,
-              isDanger: each.look === 'danger',
+              isDanger: each.isDanger,
               onClick: () => permitted?.(() => setAct(each)),
             }))}
           />

@@ -1,7 +1,5 @@
-import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Sending } from '../../lib/act.js';
-import { ask, type PlaybookView } from '../../lib/api.js';
+import type { PlaybookView } from '../../lib/api.js';
 import { useSession } from '../../lib/session.js';
 import { TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
@@ -21,29 +19,22 @@ export function StatusDialog({ playbook, act, onClose }: StatusDialogProps): Rea
   const [by, setBy] = useState(userId);
   const [reason, setReason] = useState('');
   const done = useDone('playbooks');
-  const send = (options?: Sending) => act.send({ id, version }, by.trim(), reason.trim(), options);
-  const change = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: () => {
-      done(act.done, `${id} ${version}`);
-      onClose();
-    },
-  });
   return (
     <FormDialog
       title={`${act.name} ${id} ${version}?`}
       about={act.about}
       name={act.name}
-      look={act.look}
-      isReady={by.trim() !== '' && (reason.trim() !== '' || !act.needsReason)}
-      {...{ change, send }}
+      look={act.isDanger ? 'danger' : 'primary'}
+      isReady={by.trim() !== '' && (reason.trim() !== '' || !act.isDanger)}
+      send={(options) => act.send({ id, version }, by.trim(), reason.trim(), options)}
+      onDone={() => done(act.done, `${id} ${version}`)}
       onClose={onClose}
     >
       <TextField
         label={act.reasonLabel}
         value={reason}
         onText={setReason}
-        required={act.needsReason}
+        required={act.isDanger}
         maxLength={2_000}
       />
       <TextField

@@ -6,8 +6,8 @@ import { number, percent } from '../../lib/format.js';
 import { playbookVersionsQuery } from '../../lib/playbook-queries.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Badge, Tag } from '../../ui/controls.js';
-import { FilterSelect } from '../../ui/filters.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
+import { Select } from '../../ui/select.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -117,14 +117,14 @@ function Difference({ id, versions }: DifferenceProps): ReactNode {
       flush
       actions={
         <Row>
-          <FilterSelect
+          <Select
             label="Before"
             none={previous}
             options={versions.filter((version) => version !== previous)}
             value={from === previous ? undefined : from}
             onChange={(version) => choose({ from: version })}
           />
-          <FilterSelect
+          <Select
             label="After"
             none={latest}
             options={versions.filter((version) => version !== latest)}

@@ -6,8 +6,9 @@ import { counted, number } from '../../lib/format.js';
 import { explainedSearchQuery } from '../../lib/playbook-queries.js';
 import type { playbooksSearch } from '../../lib/searches.js';
 import { Tags } from '../../ui/controls.js';
-import { FilterSelect, FilterText } from '../../ui/filters.js';
+import { FilterText } from '../../ui/filters.js';
 import { Card, Facts, Muted, Note, Row, Stack } from '../../ui/layout.js';
+import { Select } from '../../ui/select.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
@@ -75,7 +76,15 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
           <Card
             title={`Kept out: ${number(keptOut.length)}`}
             flush
-            actions={<RemovalFilter value={search.by} onChange={(by) => change({ by })} />}
+            actions={
+              <Select
+                label="By"
+                none="anything"
+                value={search.by}
+                options={['status', 'label', 'threshold', 'limit']}
+                onChange={(by) => change({ by })}
+              />
+            }
           >
             <Advice candidates={keptOut} />
             <Table
@@ -100,21 +109,6 @@ const WordsAlone = ({ code }: { readonly code: string }): ReactNode => (
   <Note tone="warn">
     Words alone decided: the meaning could not be compared (<code>{code}</code>).
   </Note>
-);
-
-interface RemovalFilterProps {
-  readonly value: Search['by'];
-  readonly onChange: (by: Search['by']) => void;
-}
-
-const RemovalFilter = ({ value, onChange }: RemovalFilterProps): ReactNode => (
-  <FilterSelect
-    label="By"
-    none="anything"
-    value={value}
-    options={['status', 'label', 'threshold', 'limit']}
-    onChange={onChange}
-  />
 );
 
 const confidenceNote = <Muted>Confidence: how well it fits the query, from 0 to 1</Muted>;

@@ -8,13 +8,11 @@ import { FilesEditor } from './files-editor.js';
 
 interface BundleEditorProps {
   readonly tool: string;
-  readonly file: string | undefined;
-  readonly onFile: (path: string) => void;
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
 /** The files that a registered tool brought. They are replaced together: where one of them cannot be read, none is. */
-export function BundleEditor({ tool, file, onFile, onSaved }: BundleEditorProps): ReactNode {
+export function BundleEditor({ tool, onSaved }: BundleEditorProps): ReactNode {
   const files = useQuery({ ...bundleFilesQuery(tool), staleTime: Infinity });
   return (
     <Loaded query={files}>
@@ -26,10 +24,7 @@ export function BundleEditor({ tool, file, onFile, onSaved }: BundleEditorProps)
             toolName={tool}
             isKnown
             files={data.filter(isText)}
-            file={file}
-            onFile={onFile}
             save={(name, body) => ask(replaceToolBundle({ path: { name }, body }))}
-            saveName="Save revision"
             onSaved={onSaved}
           />
         ) : (

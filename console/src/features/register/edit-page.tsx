@@ -3,8 +3,6 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
 import { customToolQuery } from '../../lib/queries.js';
-import type { editSearch } from '../../lib/searches.js';
-import { useChange } from '../../lib/use-change.js';
 import { Workspace } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Loaded } from '../../ui/states.js';
@@ -36,14 +34,12 @@ function useEdited(name: string) {
 /** Changes a tool: saving makes a new revision, which can be rolled back. */
 export function EditPage(): ReactNode {
   const { name } = route.useParams();
-  const { as, file } = route.useSearch();
+  const { as } = route.useSearch();
   const navigate = route.useNavigate();
-  const change = useChange<ReturnType<typeof editSearch>>();
   const done = useDone('tools');
   const tool = useEdited(name);
   const hasFiles = typeof tool.data?.bundle === 'string';
   const form = as ?? (hasFiles ? 'files' : 'settings');
-  const path = `/api/v1/custom-tools/${encodeURIComponent(name)}`;
   const onSaved = ({ revision }: CustomToolView): void => {
     done(`Saved ${name}`, `as revision ${revision}`);
     void navigate({ to: '/tools/$name/revisions', params: { name }, search: { revision } });
@@ -64,20 +60,13 @@ export function EditPage(): ReactNode {
       <Loaded query={tool}>
         {(data) =>
           form === 'files' ? (
-            <BundleEditor
-              tool={name}
-              file={file}
-              onFile={(chosen) => change({ file: chosen })}
-              onSaved={onSaved}
-            />
+            <BundleEditor tool={name} onSaved={onSaved} />
           ) : (
             <ToolEditor
               mode={form === 'json' ? 'json' : data.protocol === 'mcp' ? 'mcp' : 'path'}
               isKnown
               initial={changeable(data)}
-              save={{ method: 'PATCH', path }}
-              trialPath={`${path}/try`}
-              saveName="Save revision"
+              save={{ method: 'PATCH', path: `/api/v1/custom-tools/${encodeURIComponent(name)}` }}
               onSaved={onSaved}
             />
           )
@@ -87,26 +76,20 @@ export function EditPage(): ReactNode {
   );
 }
 
+/** The members that are sent back as they are shown. */
+const kept = [
+  ...['description', 'version', 'workingDir', 'timeoutMs', 'maxRetries', 'retryDelayMs', 'poolSize'],
+  ...['minProcesses', 'maxConcurrency', 'keepAlive', 'isolation', 'annotations', 'thresholds', 'sandbox'],
+  ...['permissions', 'tags', 'capture', 'callsPerInvestigation', 'cacheTtlMs'],
+] as const satisfies readonly (keyof CustomToolView & keyof CustomToolCreate)[];
+
 /** The shown members that may be sent back; values of variables are secrets, and stay where they are. */
 function changeable(tool: CustomToolView): Partial<CustomToolCreate> {
-  const { description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses } =
-    tool;
-  const {
-    maxConcurrency,
-    keepAlive,
-    isolation,
-    annotations,
-    thresholds,
-    sandbox,
-    permissions,
-    tags,
-    capture,
-  } = tool;
-  const { callsPerInvestigation, cacheTtlMs, fallback, protocol, inputSchema, url, command, args } = tool;
+  const { fallback, protocol, inputSchema, url, command, args } = tool;
+  const asShown = Object.fromEntries(kept.map((name) => [name, tool[name]]));
   return {
-    ...{ description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses },
-    ...{ maxConcurrency, keepAlive, isolation, annotations, thresholds, sandbox, permissions, tags, capture },
-    ...{ callsPerInvestigation, cacheTtlMs, ...(fallback && { fallback }) },
+    ...(asShown as Pick<CustomToolView, (typeof kept)[number]>),
+    ...(fallback && { fallback }),
     ...(protocol === 'mcp' ? {} : { inputSchema }),
     ...(url === null ? { command, args } : { url }),
   };

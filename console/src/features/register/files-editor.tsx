@@ -1,10 +1,12 @@
+import { useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { type CustomToolView, wrongOf } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { errorLine } from '../../lib/error-line.js';
 import { archiveOf, type TextFile } from '../../lib/tar.js';
+import { useChange } from '../../lib/use-change.js';
 import { CodeEditor } from '../../ui/code-editor.js';
-import { Button, TextField } from '../../ui/controls.js';
+import { TextField } from '../../ui/controls.js';
 import { Modes } from '../../ui/modes.js';
 import { Select } from '../../ui/select.js';
 import { Workbench } from './workbench.js';
@@ -17,11 +19,7 @@ interface FilesEditorProps {
   /** The tool is there under its name; else another name takes its place in all files. */
   readonly isKnown: boolean;
   readonly files: readonly TextFile[];
-  /** The path of the file that is looked at; absent: the program. */
-  readonly file: string | undefined;
-  readonly onFile: (path: string) => void;
   readonly save: (name: string, archive: Blob) => Promise<CustomToolView>;
-  readonly saveName: string;
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
@@ -29,8 +27,11 @@ const maxSideBySide = 6;
 
 /** The files of a tool, to be changed, tried and saved together: the server keeps them. */
 export function FilesEditor(props: FilesEditorProps): ReactNode {
-  const { draft, about, toolName, isKnown, files, file, onFile, save, saveName, onSaved } = props;
-  const { name, texts, change, isChanged, forget } = useFiles(draft, toolName, files);
+  const { about, toolName, isKnown, files, save, onSaved } = props;
+  const { name, texts, change, ...draft } = useFiles(props.draft, toolName, files);
+  // The file that is looked at; absent: the program.
+  const { file } = useSearch({ strict: false });
+  const look = useChange<{ file: string }>();
   const paths = pathsOf(files);
   const path = file !== undefined && file in texts ? file : (paths[0] ?? '');
   const archive = (): Promise<Blob> =>
@@ -46,12 +47,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
         body: await archive(),
       })}
       save={async () => save(name, await archive())}
-      saveName={saveName}
-      onSaved={(saved) => {
-        forget();
-        onSaved(saved);
-      }}
-      options={isChanged && <Button onClick={forget}>Start over</Button>}
+      {...{ isKnown, draft, onSaved }}
     >
       {(problem, errorText) => (
         <>
@@ -66,13 +62,18 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
             />
           )}
           {paths.length > maxSideBySide ? (
-            <Select label="File" options={paths} value={path} onChange={(each) => each && onFile(each)} />
+            <Select
+              label="File"
+              options={paths}
+              value={path}
+              onChange={(each) => each && look({ file: each })}
+            />
           ) : (
             <Modes
               label="File"
               names={Object.fromEntries(paths.map((each) => [each, each]))}
               value={path}
-              onChange={onFile}
+              onChange={(each) => look({ file: each })}
             />
           )}
           <CodeEditor

@@ -14,7 +14,7 @@ const route = getRouteApi('/shell/tools/new');
 
 /** A template picker and an editor for the files of the selected template. */
 export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolView) => void }): ReactNode {
-  const { template: wanted, file } = route.useSearch();
+  const { template: wanted } = route.useSearch();
   const change = useChange<ReturnType<typeof registerSearch>>();
   const templates = useQuery(templatesQuery);
   return (
@@ -41,9 +41,6 @@ export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolV
             isKnown={false}
             files={template.files}
             save={(name, body) => ask(registerToolBundle({ path: { name }, body }))}
-            saveName="Save"
-            file={file}
-            onFile={(path) => change({ file: path })}
             onSaved={onSaved}
           />
         );

@@ -44,8 +44,6 @@ export function RegisterPage(): ReactNode {
           isKnown={false}
           initial={from === 'mcp' ? { protocol: 'mcp' } : {}}
           save={{ method: 'POST', path: '/api/v1/custom-tools' }}
-          trialPath="/api/v1/custom-tools/try"
-          saveName="Save"
           onSaved={onSaved}
         />
       )}

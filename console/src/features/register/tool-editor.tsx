@@ -5,7 +5,6 @@ import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/exact-json.js';
 import { CodeEditor } from '../../ui/code-editor.js';
-import { Button } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { FileDrop } from './file-drop.js';
 import { ToolForm } from './tool-form.js';
@@ -19,17 +18,16 @@ interface ToolEditorProps {
   readonly mode: Mode;
   /** Its name is given and cannot change. */
   readonly isKnown: boolean;
-  /** The addresses to which the settings are sent. */
+  /** The address to which the settings are sent; below it they are tried. */
   readonly save: Omit<Act, 'body'>;
-  readonly trialPath: string;
-  readonly saveName: string;
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
 /** The settings of a tool, by fields or as JSON: both are the same text. */
 export function ToolEditor(props: ToolEditorProps): ReactNode {
-  const { initial, mode, isKnown, save, trialPath, saveName, onSaved } = props;
-  const { text, setText, isChanged, forget } = useDraft(
+  const { initial, mode, isKnown, save, onSaved } = props;
+  const trialPath = `${save.path}/try`;
+  const { text, setText, ...draft } = useDraft(
     `${save.method} ${save.path} ${mode === 'mcp'}`,
     JSON.stringify(initial, null, 2),
   );
@@ -39,21 +37,14 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
       isReady={tool !== undefined}
       attempt={(call) => ({ path: trialPath, body: withCall(text, tool?.name ?? '', call) })}
       save={() => sendExactly<CustomToolView>({ ...save, body: text })}
-      saveName={saveName}
-      onSaved={(saved) => {
-        forget();
-        onSaved(saved);
-      }}
+      {...{ isKnown, draft, onSaved }}
       options={
-        <>
-          {isChanged && <Button onClick={forget}>Start over</Button>}
-          <CopyAs
-            forms={{
-              ...formsOf(() => ({ ...save, body: text })),
-              'curl, dry run': () => formsOf(() => ({ method: 'POST', path: trialPath, body: text })).curl(),
-            }}
-          />
-        </>
+        <CopyAs
+          forms={{
+            ...formsOf(() => ({ ...save, body: text })),
+            'curl, dry run': () => formsOf(() => ({ method: 'POST', path: trialPath, body: text })).curl(),
+          }}
+        />
       }
     >
       {(problem) =>

@@ -14,7 +14,10 @@ interface WorkbenchProps {
   readonly isReady: boolean;
   readonly attempt: (call?: TrialCall) => Attempt | Promise<Attempt>;
   readonly save: () => Promise<CustomToolView>;
-  readonly saveName: string;
+  /** It changes a tool, and makes no new one. */
+  readonly isKnown: boolean;
+  /** What is written; it is forgotten when it is saved. */
+  readonly draft: { readonly isChanged: boolean; readonly forget: () => void };
   readonly onSaved: (tool: CustomToolView) => void;
   /** Beside the buttons. */
   readonly options?: ReactNode;
@@ -27,10 +30,16 @@ interface WorkbenchProps {
 
 /** A tool's definition beside its dry run: it is tried before it is saved. */
 export function Workbench(props: WorkbenchProps): ReactNode {
-  const { isReady, attempt, save, saveName, onSaved, options, children } = props;
+  const { isReady, attempt, save, isKnown, draft, onSaved, options, children } = props;
   const permitted = useAct('tools:admin');
   const dryRun = useTrial(attempt);
-  const saving = useMutation({ mutationFn: save, onSuccess: onSaved });
+  const saving = useMutation({
+    mutationFn: save,
+    onSuccess: (tool) => {
+      draft.forget();
+      onSaved(tool);
+    },
+  });
   if (!permitted) return <Empty title="Your key may not register or change tools" />;
   const trial = {
     ...dryRun.trial,
@@ -54,8 +63,9 @@ export function Workbench(props: WorkbenchProps): ReactNode {
             onClick={() => permitted(() => saving.mutate())}
             disabled={!isReady || saving.isPending}
           >
-            {saveName}
+            {isKnown ? 'Save revision' : 'Save'}
           </Button>
+          {draft.isChanged && <Button onClick={draft.forget}>Start over</Button>}
           {options}
         </>
       }

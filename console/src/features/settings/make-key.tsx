@@ -1,7 +1,6 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Sending } from '../../lib/act.js';
-import { ask, createKey, type NewKeyView } from '../../lib/api.js';
+import { createKey, type NewKeyView } from '../../lib/api.js';
 import { allScopes, scopeTexts } from '../../lib/scopes.js';
 import type { Scope } from '../../lib/scopes.js';
 import { Checkbox, TextField } from '../../ui/controls.js';
@@ -20,19 +19,7 @@ export function MakeKey({ onClose }: { readonly onClose: () => void }): ReactNod
   const [made, setMade] = useState<NewKeyView>();
   const client = useQueryClient();
   const change = (changes: Partial<KeyFields>): void => setFields((old) => ({ ...old, ...changes }));
-  const send = (options: Sending = {}) => {
-    const body = { ...limitsIn(fields), scopes: [...scopes], ...(owner.trim() && { owner: owner.trim() }) };
-    return createKey({ body, ...options });
-  };
-  const make = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: (key) => {
-      void client.invalidateQueries({ queryKey: ['keys'] });
-      setMade(key);
-    },
-    // The secret stays nowhere but in this dialog.
-    gcTime: 0,
-  });
+  const body = { ...limitsIn(fields), scopes: [...scopes], ...(owner.trim() && { owner: owner.trim() }) };
   if (made) return <NewSecret made={made} onClose={onClose} />;
   return (
     <FormDialog
@@ -40,27 +27,35 @@ export function MakeKey({ onClose }: { readonly onClose: () => void }): ReactNod
       about="For an agent, a pipeline or a dashboard: it opens what its scopes say, and no more."
       name="Make key"
       isReady={fields.name.trim() !== '' && scopes.length > 0}
-      change={make}
-      send={send}
+      send={(options) => createKey({ body, ...options })}
+      onDone={(key) => {
+        void client.invalidateQueries({ queryKey: ['keys'] });
+        setMade(key);
+      }}
+      stays
       onClose={onClose}
     >
-      <TextField
-        label="Name"
-        required
-        maxLength={128}
-        value={fields.name}
-        onText={(name) => change({ name })}
-      />
-      <ScopeFields scopes={scopes} onChange={setScopes} />
-      <LimitFields fields={fields} scopes={scopes} error={make.error} onChange={change} />
-      <TextField
-        label="Owner"
-        value={owner}
-        maxLength={128}
-        placeholder="its name"
-        onText={setOwner}
-        help="Whom its calls are recorded for where they name no user."
-      />
+      {(error) => (
+        <>
+          <TextField
+            label="Name"
+            required
+            maxLength={128}
+            value={fields.name}
+            onText={(name) => change({ name })}
+          />
+          <ScopeFields scopes={scopes} onChange={setScopes} />
+          <LimitFields fields={fields} scopes={scopes} error={error} onChange={change} />
+          <TextField
+            label="Owner"
+            value={owner}
+            maxLength={128}
+            placeholder="its name"
+            onText={setOwner}
+            help="Whom its calls are recorded for where they name no user."
+          />
+        </>
+      )}
     </FormDialog>
   );
 }

@@ -8,9 +8,10 @@ import type { logsSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { useLogStream } from '../../lib/use-log-stream.js';
 import { Button } from '../../ui/controls.js';
-import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { FilterBar, FilterText } from '../../ui/filters.js';
 import { Card, Muted, Row, Stack } from '../../ui/layout.js';
 import { LogLines, textOf } from '../../ui/log-lines.js';
+import { Select } from '../../ui/select.js';
 import { Empty } from '../../ui/states.js';
 
 const route = getRouteApi('/shell/tools/$name/logs');
@@ -39,8 +40,9 @@ function Logs(): ReactNode {
     <Stack>
       <FilterBar label="Log">
         <FilterText label="Search" value={q} onChange={(value) => change({ q: value })} />
-        <FilterSelect
+        <Select
           label="Min level"
+          none="any"
           value={level}
           options={['info', 'warn', 'error']}
           onChange={(value) => change({ level: value })}

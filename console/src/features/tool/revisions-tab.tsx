@@ -1,13 +1,12 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
-import type { Sending } from '../../lib/act.js';
+import type { ReactNode } from 'react';
+import { ActButton } from '../../app/act-button.js';
 import { ask, type BundleFilesView, diffCustomToolRevision, rollBackCustomTool } from '../../lib/api.js';
 import { bundleFilesQuery, customToolQuery, revisionsQuery } from '../../lib/queries.js';
 import { asCommand } from '../../lib/snippets.js';
 import { ChangesTable } from '../../ui/changes-table.js';
-import { Button, Tag } from '../../ui/controls.js';
+import { Tag } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -169,35 +168,20 @@ const contentsOf = ({ data }: BundleFilesView): ReadonlyMap<string, string | nul
   new Map(data.map(({ path, content }) => [path, content]));
 
 function RollBack({ tool: name, to }: { readonly tool: string; readonly to: number }): ReactNode {
-  const [isAsking, setAsking] = useState(false);
   const done = useDone('tools');
-  const permitted = useAct('tools:admin');
-  const send = (options: Sending = {}) =>
-    rollBackCustomTool({ path: { name }, body: { revision: to }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: ({ revision }) => {
-      done(`${name} is as revision ${to} again`, `as its revision ${revision}`);
-      setAsking(false);
-    },
-  });
-  if (!permitted) return null;
   return (
-    <>
-      <Button small onClick={() => permitted(() => setAsking(true))}>
-        Roll back
-      </Button>
-      {isAsking && (
+    <ActButton small scope="tools:admin" name="Roll back">
+      {(onClose) => (
         <FormDialog
           title={`Roll ${name} back to revision ${to}?`}
           about="Its settings become those of that revision, as a new revision; this can be rolled back as well. Its processes start anew."
           name="Roll back"
-          isReady
-          {...{ change, send }}
+          send={(options) => rollBackCustomTool({ path: { name }, body: { revision: to }, ...options })}
           command={asCommand('tool rollback', name, String(to))}
-          onClose={() => setAsking(false)}
+          onDone={({ revision }) => done(`${name} is as revision ${to} again`, `as its revision ${revision}`)}
+          onClose={onClose}
         />
       )}
-    </>
+    </ActButton>
   );
 }

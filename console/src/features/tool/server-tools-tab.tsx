@@ -1,9 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
-import type { Sending } from '../../lib/act.js';
-import { approveMcpTools, ask, type McpToolsView, type McpToolView } from '../../lib/api.js';
+import type { ReactNode } from 'react';
+import { ActButton } from '../../app/act-button.js';
+import { approveMcpTools, type McpToolsView, type McpToolView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
 import { serverToolsQuery } from '../../lib/queries.js';
 import { ChangesTable } from '../../ui/changes-table.js';
@@ -177,39 +176,22 @@ interface ApprovalProps {
 
 /** An approval is of the list that was looked at: the server refuses it for another one. */
 function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
-  const [isAsking, setAsking] = useState(false);
-  const permitted = useAct('tools:admin');
   const client = useQueryClient();
   const done = useDone('tools');
-  const send = (options: Sending = {}) =>
-    approveMcpTools({
-      path: { name: server },
-      body: { listHash, ...(tool !== undefined && { tools: [tool] }) },
-      ...options,
-    });
-  const change = useMutation({
-    mutationFn: () => ask(send()),
-    onSuccess: ({ revision }) => {
-      done('Approved', `${server}, as its revision ${revision}`);
-      setAsking(false);
-    },
-    onError: () => client.invalidateQueries({ queryKey: serverToolsQuery(server).queryKey }),
-  });
-  if (!permitted) return null;
+  const body = { listHash, ...(tool !== undefined && { tools: [tool] }) };
   return (
-    <>
-      <Button small onClick={() => permitted(() => setAsking(true))}>
-        {name}
-      </Button>
-      {isAsking && (
+    <ActButton small scope="tools:admin" name={name}>
+      {(onClose) => (
         <FormDialog
           title={`${name} of ${server}?`}
           about="Agents then read these definitions as they are listed now, and may call the tools. It can be rolled back as a revision."
           name="Approve"
-          {...{ change, send }}
-          onClose={() => setAsking(false)}
+          send={(options) => approveMcpTools({ path: { name: server }, body, ...options })}
+          onDone={({ revision }) => done('Approved', `${server}, as its revision ${revision}`)}
+          onFailed={() => client.invalidateQueries({ queryKey: serverToolsQuery(server).queryKey })}
+          onClose={onClose}
         />
       )}
-    </>
+    </ActButton>
   );
 }

@@ -1,10 +1,9 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { Sending } from '../../lib/act.js';
 import {
-  ask,
+  type ask,
   type CircuitView,
   closeCircuit,
   type CustomToolView,
@@ -14,7 +13,6 @@ import {
   removeCustomTool,
   resetCircuit,
 } from '../../lib/api.js';
-import { circuitQuery } from '../../lib/queries.js';
 import { asCommand } from '../../lib/snippets.js';
 import { type ToolActId, toolActs } from '../../lib/tool-acts.js';
 import { useChange } from '../../lib/use-change.js';
@@ -22,55 +20,56 @@ import { Button } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Row } from '../../ui/layout.js';
 import { Menu } from '../../ui/menu.js';
-import { ReasonField } from '../../ui/reason-field.js';
 import { useDone } from '../../ui/toasts.js';
 
 const route = getRouteApi('/shell/tools/$name');
 
-/** Requests and texts of acts on a circuit; they ask for a reason. */
-const circuitActs = {
+interface ToolAct {
+  readonly send: (tool: string, options: Sending, reason: string) => Parameters<typeof ask<unknown>>[0];
+  readonly done: string;
+  readonly about: string;
+  /** The place where its reason can be read later; absent: it needs none. */
+  readonly reason?: string;
+  readonly command?: string;
+}
+
+const reason = 'It stands in the history, with your name.';
+
+/** Requests and texts of the acts: those on a circuit ask for a reason. */
+const acts: Readonly<Record<ToolActId, ToolAct>> = {
   'open-circuit': {
-    ask: openCircuit,
-    done: 'Circuit opened',
+    ...{ done: 'Circuit opened', reason },
+    send: (tool, options, why) => openCircuit({ path: { tool }, body: { reason: why }, ...options }),
     about:
       'All calls of this tool are refused until the circuit is closed or reset by hand, also across restarts.',
   },
   'close-circuit': {
-    ask: closeCircuit,
-    done: 'Circuit closed',
+    ...{ done: 'Circuit closed', reason },
+    send: (tool, options, why) => closeCircuit({ path: { tool }, body: { reason: why }, ...options }),
     about:
       'Calls pass again, and the faults of the window are forgotten. Should it open again soon, it stays open longer.',
   },
   'reset-circuit': {
-    ask: resetCircuit,
-    done: 'Circuit reset',
+    ...{ done: 'Circuit reset', reason },
+    send: (tool, options, why) => resetCircuit({ path: { tool }, body: { reason: why }, ...options }),
     about: 'As new: calls pass, and earlier openings are forgotten.',
   },
-} as const;
-type CircuitAct = keyof typeof circuitActs;
-const isCircuitAct = (id: ToolActId): id is CircuitAct => id in circuitActs;
-
-/** The same of acts on a registered tool. */
-const registrationActs = {
   enable: {
-    ask: enableCustomTool,
-    done: 'Enabled',
-    command: 'tool enable',
+    ...{ done: 'Enabled', command: 'tool enable' },
+    send: (name, options) => enableCustomTool({ path: { name }, ...options }),
     about: 'Agents can call it again.',
   },
   disable: {
-    ask: disableCustomTool,
-    done: 'Disabled',
-    command: 'tool disable',
+    ...{ done: 'Disabled', command: 'tool disable' },
+    send: (name, options) => disableCustomTool({ path: { name }, ...options }),
     about: 'Its processes end and agents cannot call it until it is enabled again.',
   },
   remove: {
-    ask: removeCustomTool,
-    done: 'Removed',
-    command: 'tool unregister',
+    ...{ done: 'Removed', command: 'tool unregister' },
+    send: (name, options) => removeCustomTool({ path: { name }, ...options }),
     about: 'Its processes end and agents can no longer call it. Its executions and revisions stay on record.',
   },
-} as const;
+};
 
 interface OfferedAct {
   readonly id: ToolActId;
@@ -89,17 +88,19 @@ function useActs(ids: readonly ToolActId[]): readonly OfferedAct[] {
 
 /** A menu of what can be done with a registered tool. */
 export function ToolMenu({ status }: { readonly status: CustomToolView['status'] }): ReactNode {
-  const acts = useActs([status === 'inactive' ? 'enable' : 'disable', 'remove']);
-  if (acts.length === 0) return null;
-  return <Menu items={acts.map(({ title, isDanger, run }) => ({ name: title, isDanger, onClick: run }))} />;
+  const offered = useActs([status === 'inactive' ? 'enable' : 'disable', 'remove']);
+  if (offered.length === 0) return null;
+  return (
+    <Menu items={offered.map(({ title, isDanger, run }) => ({ name: title, isDanger, onClick: run }))} />
+  );
 }
 
 export function CircuitControls({ state }: { readonly state: CircuitView['state'] }): ReactNode {
-  const acts = useActs([state === 'closed' ? 'open-circuit' : 'close-circuit', 'reset-circuit']);
-  if (acts.length === 0) return null;
+  const offered = useActs([state === 'closed' ? 'open-circuit' : 'close-circuit', 'reset-circuit']);
+  if (offered.length === 0) return null;
   return (
     <Row>
-      {acts.map(({ id, title, run }) => (
+      {offered.map(({ id, title, run }) => (
         <Button key={id} small onClick={run}>
           {title}
         </Button>
@@ -111,74 +112,32 @@ export function CircuitControls({ state }: { readonly state: CircuitView['state'
 /** Asks for the act that the address names. */
 export function ToolActDialog(): ReactNode {
   const { act } = route.useSearch();
-  const { name: tool } = route.useParams();
-  const change = useChange<{ act?: ToolActId | undefined }>();
   const permitted = useAct('tools:admin');
-  if (!act || !permitted) return null;
-  const dialog = { tool, onClose: () => change({ act: undefined }) };
-  return isCircuitAct(act) ? (
-    <CircuitDialog act={act} {...dialog} />
-  ) : (
-    <RegistrationDialog act={act} {...dialog} />
-  );
+  return act && permitted && <ActDialog key={act} act={act} />;
 }
 
-interface DialogProps<Act extends ToolActId> {
-  readonly tool: string;
-  readonly act: Act;
-  readonly onClose: () => void;
-}
-
-function CircuitDialog({ tool, act, onClose }: DialogProps<CircuitAct>): ReactNode {
-  const [reason, setReason] = useState('');
-  const client = useQueryClient();
-  const finish = useDone('health');
-  const { about, done, ask: override } = circuitActs[act];
-  const { title, isDanger } = toolActs[act];
-  const send = (options: Sending = {}) =>
-    override({ path: { tool }, body: { reason: reason.trim() }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask<CircuitView>(send()),
-    onSuccess: (circuit) => {
-      client.setQueryData(circuitQuery(tool).queryKey, circuit);
-      finish(done, tool);
-      onClose();
-    },
-  });
-  return (
-    <FormDialog
-      title={`${title} of ${tool}?`}
-      name={title}
-      look={isDanger ? 'danger' : 'primary'}
-      isReady={reason.trim() !== ''}
-      {...{ about, change, send, onClose }}
-    >
-      <ReasonField value={reason} onText={setReason} help="It stands in the history, with your name." />
-    </FormDialog>
-  );
-}
-
-function RegistrationDialog({ tool, act, onClose }: DialogProps<keyof typeof registrationActs>): ReactNode {
+function ActDialog({ act }: { readonly act: ToolActId }): ReactNode {
+  const { name: tool } = route.useParams();
+  const close = useChange<{ act?: ToolActId | undefined }>();
   const navigate = useNavigate();
-  const finish = useDone('tools');
-  const { about, done, command, ask: request } = registrationActs[act];
+  const finish = useDone('tools', 'health');
+  const { send, done, command, ...texts } = acts[act];
   const { title, isDanger } = toolActs[act];
-  const send = (options: Sending = {}) => request({ path: { name: tool }, ...options });
-  const change = useMutation({
-    mutationFn: () => ask<unknown>(send()),
-    onSuccess: () => {
-      finish(done, tool);
-      if (act === 'remove') void navigate({ to: '/tools' });
-      else onClose();
-    },
-  });
+  const subject = texts.reason === undefined ? tool : `of ${tool}`;
   return (
     <FormDialog
-      title={`${title} ${tool}?`}
+      title={`${title} ${subject}?`}
       name={title}
       look={isDanger ? 'danger' : 'primary'}
-      {...{ about, change, send, onClose }}
-      command={asCommand(command, tool)}
+      {...texts}
+      send={(options, why) => send(tool, options, why)}
+      command={command && asCommand(command, tool)}
+      onDone={() => {
+        finish(done, tool);
+        if (act === 'remove') void navigate({ to: '/tools' });
+      }}
+      stays={act === 'remove'}
+      onClose={() => close({ act: undefined })}
     />
   );
 }

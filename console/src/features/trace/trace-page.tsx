@@ -7,10 +7,11 @@ import { isTyping } from '../../lib/key-targets.js';
 import type { traceSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, Tags } from '../../ui/controls.js';
-import { FilterSelect, FilterText } from '../../ui/filters.js';
+import { FilterText } from '../../ui/filters.js';
 import { Note, Workspace } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Panes } from '../../ui/panes.js';
+import { Select } from '../../ui/select.js';
 import { Loaded } from '../../ui/states.js';
 import { Bottlenecks } from './bottlenecks.js';
 import { Minimap } from './minimap.js';
@@ -200,7 +201,7 @@ function Toolbar({ store, state }: { readonly store: TraceStore; readonly state:
           Next hit
         </Button>
       </form>
-      <FilterSelect
+      <Select
         label="Levels"
         none="all"
         value={levels.find((each) => Number(each) === level)}
