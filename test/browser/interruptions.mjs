@@ -151,6 +151,6 @@ async function fetchedAhead(page) {
         .filter((name) => name.includes('/assets/'))
         .join(),
     );
-    return last === before && /executions-page-[\w-]+\.js/.test(last);
+    return last === before && /execution-screens-[\w-]+\.js/.test(last);
   }, 'all screens');
 }
