@@ -3,13 +3,13 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { ask, listGroups, type ListGroupsData } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
+import { byOffset } from '../../lib/pages.js';
 import type { tracesSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
-import { Button } from '../../ui/controls.js';
 import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Empty, Loaded } from '../../ui/states.js';
+import { Empty, Loaded, More } from '../../ui/states.js';
 import { hourSeconds, TraceTable } from './trace-table.js';
 import { TraceFilters } from './trace-filters.js';
 import { TraceNews } from './trace-news.js';
@@ -49,9 +49,7 @@ export function TracesPage(): ReactNode {
   const list = useInfiniteQuery({
     queryKey: ['traces', 'list', query],
     queryFn: ({ pageParam, signal }) => ask(listGroups({ query: { ...query, offset: pageParam }, signal })),
-    initialPageParam: 0,
-    getNextPageParam: ({ pagination: { offset, limit, total } }) =>
-      offset + limit < total ? offset + limit : undefined,
+    ...byOffset,
     placeholderData: keepPreviousData,
     refetchOnWindowFocus: false,
   });
@@ -77,11 +75,7 @@ export function TracesPage(): ReactNode {
             {() => (rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable rows={rows} />)}
           </Loaded>
         </Panel>
-        {list.hasNextPage && (
-          <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
-            {`${number(Math.min(pageSize, total - rows.length))} older ones`}
-          </Button>
-        )}
+        <More list={list} name={`${number(Math.min(pageSize, total - rows.length))} older ones`} />
       </Stack>
     </Page>
   );
