@@ -9,45 +9,28 @@ export interface RouteFacts {
 
 interface RailScreen extends RouteFacts {
   readonly to: string;
-  /** Whether it is one of the four in a phone's bar. */
-  readonly isPinned: boolean;
   readonly group: 'Watch' | 'Build';
 }
 
 /** The screens of the rail by group, in the order in which an operator asks, with the scope that each needs. */
 export const screens = {
-  overview: { to: '/', title: 'Overview', scope: 'metrics:read', group: 'Watch', isPinned: true },
-  executions: {
-    to: '/executions',
-    title: 'Executions',
-    scope: 'metrics:read',
-    group: 'Watch',
-    isPinned: true,
-  },
-  investigations: {
-    to: '/investigations',
-    title: 'Investigations',
-    scope: 'metrics:read',
-    group: 'Watch',
-    isPinned: false,
-  },
-  traces: { to: '/traces', title: 'Traces', scope: 'traces:read', group: 'Watch', isPinned: false },
-  events: { to: '/events', title: 'Events', scope: 'metrics:read', group: 'Watch', isPinned: true },
-  tools: { to: '/tools', title: 'Tools', scope: 'tools:call', group: 'Build', isPinned: true },
-  playbooks: { to: '/playbooks', title: 'Playbooks', scope: 'tools:call', group: 'Build', isPinned: false },
-  experiments: {
-    to: '/experiments',
-    title: 'Experiments',
-    scope: 'traces:read',
-    group: 'Build',
-    isPinned: false,
-  },
+  overview: { to: '/', title: 'Overview', scope: 'metrics:read', group: 'Watch' },
+  executions: { to: '/executions', title: 'Executions', scope: 'metrics:read', group: 'Watch' },
+  investigations: { to: '/investigations', title: 'Investigations', scope: 'metrics:read', group: 'Watch' },
+  traces: { to: '/traces', title: 'Traces', scope: 'traces:read', group: 'Watch' },
+  events: { to: '/events', title: 'Events', scope: 'metrics:read', group: 'Watch' },
+  tools: { to: '/tools', title: 'Tools', scope: 'tools:call', group: 'Build' },
+  playbooks: { to: '/playbooks', title: 'Playbooks', scope: 'tools:call', group: 'Build' },
+  experiments: { to: '/experiments', title: 'Experiments', scope: 'traces:read', group: 'Build' },
 } as const satisfies Record<string, RailScreen>;
+
+/** The four in a phone's bar. */
+const pinned: ReadonlySet<string> = new Set(['overview', 'executions', 'events', 'tools']);
 
 const names = Object.keys(screens) as (keyof typeof screens)[];
 
 /** The screens that a key opens, by the name that is also their icon's. Callers without one get all of them: they can sign in. */
 export const screensFor = ({ anonymous, scopes }: { anonymous: boolean; scopes: readonly string[] }) =>
   names
-    .map((icon) => ({ icon, ...screens[icon] }))
+    .map((icon) => ({ icon, isPinned: pinned.has(icon), ...screens[icon] }))
     .filter(({ scope }) => anonymous || scopes.includes(scope));

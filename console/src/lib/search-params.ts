@@ -38,16 +38,16 @@ export const oneOf =
   (raw) =>
     allowed.find((value) => value === raw);
 
-/** A whole number that is not negative. */
-export const count: Reader<number> = (raw) => {
-  const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-};
-
 /** A number that is not negative. */
 export const amount: Reader<number> = (raw) => {
   const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+};
+
+/** A whole number that is not negative. */
+export const count: Reader<number> = (raw) => {
+  const value = amount(raw);
+  return Number.isSafeInteger(value) ? value : undefined;
 };
 
 /** 0 to 1. */

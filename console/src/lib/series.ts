@@ -27,6 +27,14 @@ export const rate = (value: number): string => rates.format(value);
 
 const minuteMs = 60_000;
 
+type Bucket = Series['data'][number];
+
+const pointsOf = ({ data, bucketMs }: Series, valueOf: (bucket: Bucket) => number | null): ChartPoint[] =>
+  data.map((bucket) => {
+    const startedAt = Date.parse(bucket.at);
+    return { startedAt, endedAt: startedAt + bucketMs, value: valueOf(bucket) };
+  });
+
 /** Executions a minute; the stretch that is not over counts as long as it lasts. */
 export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =>
   data.map(({ at, calls, errors, timeouts }) => {
@@ -37,22 +45,11 @@ export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =
   });
 
 /** The time within which 95 % of the executions ended, in ms. */
-export const p95Of = ({ data, bucketMs }: Series): ChartPoint[] =>
-  data.map(({ at, p95TimeMs }) => {
-    const startedAt = Date.parse(at);
-    return { startedAt, endedAt: startedAt + bucketMs, value: p95TimeMs };
-  });
+export const p95Of = (series: Series): ChartPoint[] => pointsOf(series, ({ p95TimeMs }) => p95TimeMs);
 
 /** Failed executions among all, 0 to 1. */
-export const failingOf = ({ data, bucketMs }: Series): ChartPoint[] =>
-  data.map(({ at, calls, errors, timeouts }) => {
-    const startedAt = Date.parse(at);
-    return {
-      startedAt,
-      endedAt: startedAt + bucketMs,
-      value: calls === 0 ? null : (errors + timeouts) / calls,
-    };
-  });
+export const failingOf = (series: Series): ChartPoint[] =>
+  pointsOf(series, ({ calls, errors, timeouts }) => (calls === 0 ? null : (errors + timeouts) / calls));
 
 /** The smallest round number that is not below any value: the top of a chart. */
 export function topOf(points: readonly ChartPoint[], least = 0): number {

@@ -1,4 +1,4 @@
-import type { UseQueryResult } from '@tanstack/react-query';
+import type { UseInfiniteQueryResult, UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { type ApiError, asApiError } from '../lib/api.js';
 import { Button } from './controls.js';
@@ -66,3 +66,16 @@ export function Loaded<T>({ query, lines, within = (state) => state, children }:
   if (query.error) return within(<Failed error={query.error} retry={() => void query.refetch()} />);
   return within(<Loading {...(lines !== undefined && { lines })} />);
 }
+
+interface MoreProps {
+  readonly list: Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetching' | 'fetchNextPage'>;
+  readonly name: string;
+}
+
+/** Below a list of which only the first pages are there. */
+export const More = ({ list, name }: MoreProps): ReactNode =>
+  list.hasNextPage && (
+    <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
+      {name}
+    </Button>
+  );

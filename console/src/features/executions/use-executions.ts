@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { ask, type ExecutionPageView, listExecutions } from '../../lib/api.js';
 import type { StreamEvent } from '../../lib/event-stream.js';
 import { useTopic } from '../../lib/live.js';
+import { byCursor } from '../../lib/pages.js';
 import type { executionsSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 
@@ -23,16 +24,9 @@ export function useExecutions(search: Search) {
     queryKey,
     queryFn: ({ pageParam, signal }) =>
       ask(
-        listExecutions({
-          query: {
-            ...{ ...query, since: sinceMoment(query.since) },
-            ...(pageParam !== null && { cursor: pageParam }),
-          },
-          signal,
-        }),
+        listExecutions({ query: { ...query, since: sinceMoment(query.since), cursor: pageParam }, signal }),
       ),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+    ...byCursor,
     // Each page would be held against all that came before it.
     structuralSharing: false,
     // All that was loaded is not asked for anew by a glance at another window.

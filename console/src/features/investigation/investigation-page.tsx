@@ -1,18 +1,19 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ExecutionView } from '../../lib/api.js';
-import { number } from '../../lib/format.js';
+import type { ExecutionView, ShownPlaybookView } from '../../lib/api.js';
+import { duration, number } from '../../lib/format.js';
 import { callsOfQuery, investigationQuery, shownPlaybooksQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Acts } from '../../ui/acts.js';
 import { buttonLook } from '../../ui/controls.js';
+import { columnsOf, executionKey } from '../../ui/execution-table.js';
 import { Card, Muted, Page, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
 import { BudgetActions } from './budget-actions.js';
 import { BudgetCard } from './budget-card.js';
-import { CallTable } from './call-table.js';
-import { ShownPlaybooks } from './shown-playbooks.js';
 
 const route = getRouteApi('/shell/investigations/$id');
 
@@ -89,5 +90,44 @@ function CallsCard({ query }: { readonly query: UseQueryResult<Calls> }): ReactN
         }
       </Loaded>
     </Card>
+  );
+}
+
+/** Calls in the order in which they began, with how long after the first. */
+function CallTable({ calls }: { readonly calls: readonly ExecutionView[] }): ReactNode {
+  const start = Date.parse(calls[0]?.recordedAt ?? '');
+  const after: Column<ExecutionView> = {
+    ...{ name: 'After', isNumber: true, width: 84 },
+    cell: ({ recordedAt }) => `+${duration(Date.parse(recordedAt) - start)}`,
+  };
+  const columns = columnsOf(calls, ['caller']).toSpliced(1, 0, after);
+  return <Table label="Calls in order" rows={calls} columns={columns} keyOf={executionKey} />;
+}
+
+const shownColumns: readonly Column<ShownPlaybookView>[] = [
+  {
+    ...{ name: 'Playbook', cut: true, isMono: true },
+    cell: ({ playbook_id: id, version }) => (
+      <Link to="/playbooks/$id" params={{ id }} search={{ v: version }}>
+        {id}
+      </Link>
+    ),
+  },
+  { name: 'Version', cell: ({ version }) => version },
+  { name: 'Answers that held it', isNumber: true, width: 160, cell: ({ times }) => number(times) },
+  { name: 'First', cell: ({ first_shown_at: at }) => <Time at={at} /> },
+  { name: 'Last', cell: ({ last_shown_at: at }) => <Time at={at} /> },
+];
+
+/** The playbooks that an agent chose from: a choice that is not among them was not made from what it was shown. */
+function ShownPlaybooks({ playbooks }: { readonly playbooks: readonly ShownPlaybookView[] }): ReactNode {
+  if (playbooks.length === 0) return <Empty title="It was shown none, or they are forgotten by now" />;
+  return (
+    <Table
+      label="Playbooks it was shown"
+      rows={playbooks}
+      columns={shownColumns}
+      keyOf={({ playbook_id: id, version }) => `${id} ${version}`}
+    />
   );
 }

@@ -2,10 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { playbookQuery } from '../../lib/playbook-queries.js';
-import { textOfStanding } from '../../lib/playbook-standing.js';
 import { Page } from '../../ui/layout.js';
 import { Loaded } from '../../ui/states.js';
-import { useToast } from '../../ui/toasts.js';
 import { draftOf } from './draft.js';
 import { PlaybookEditor } from './playbook-editor.js';
 import { useStanding } from './wanted-search.js';
@@ -16,8 +14,6 @@ const route = getRouteApi('/shell/playbooks/$id/edit');
 export function EditPage(): ReactNode {
   const { id } = route.useParams();
   const search = route.useSearch();
-  const navigate = route.useNavigate();
-  const toast = useToast();
   const playbook = useQuery({ ...playbookQuery(id), staleTime: Infinity });
   const before = useStanding(search, id);
   return (
@@ -29,14 +25,7 @@ export function EditPage(): ReactNode {
           initial={draftOf(data)}
           isKnown
           search={search}
-          onSaved={({ version }) => {
-            toast('Saved', `${id} ${version}`);
-            if (search.q === undefined) void navigate({ to: '/playbooks/$id', params: { id } });
-            else {
-              const was = before && textOfStanding(before);
-              void navigate({ to: '/playbooks', search: { ...search, playbook: id, was } });
-            }
-          }}
+          before={before}
         />
       )}
     </Loaded>

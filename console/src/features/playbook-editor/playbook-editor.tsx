@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { Act } from '../../lib/act.js';
@@ -7,11 +8,13 @@ import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/exact-json.js';
 import type { PlaybookSearch } from '../../lib/playbook-queries.js';
+import { type Standing, textOfStanding } from '../../lib/playbook-standing.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { Columns, Page, Stack } from '../../ui/layout.js';
 import { Empty, Problem } from '../../ui/states.js';
+import { useToast } from '../../ui/toasts.js';
 import type { Draft } from './draft.js';
 import { SearchedFields } from './playbook-form.js';
 import { ProcedureField } from './procedure-field.js';
@@ -26,19 +29,25 @@ interface PlaybookEditorProps {
   readonly isKnown: boolean;
   /** The search that the playbook should match. */
   readonly search: PlaybookSearch;
-  readonly onSaved: (stored: PlaybookCreatedView) => void;
+  /** Where the playbook stood in it; absent: that is not known. */
+  readonly before?: Standing | undefined;
 }
 
-/** An editor for a new version of a playbook. The draft is kept as JSON text. */
+/** An editor for a new version of a playbook; from a search it leads back to it when it is saved. The draft is kept as JSON text. */
 export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
-  const { title, about, initial, isKnown, search, onSaved } = props;
+  const { title, about, initial, isKnown, search, before } = props;
   const written = useDraft(`playbook ${initial.playbook_id ?? ''}`, JSON.stringify(initial, null, 2));
   const { text, setText, forget } = written;
   const [isJson, setJson] = useState(false);
   const permitted = useAct('playbooks:write');
-  const saving = useSaving(text, (stored) => {
+  const navigate = useNavigate();
+  const toast = useToast();
+  const saving = useSaving(text, ({ playbook_id: id, version }) => {
     forget();
-    onSaved(stored);
+    toast('Saved', `${id} ${version}`);
+    const was = before && textOfStanding(before);
+    if (search.q === undefined) void navigate({ to: '/playbooks/$id', params: { id } });
+    else void navigate({ to: '/playbooks', search: { ...search, playbook: id, was } });
   });
   const draft: Draft | undefined = jsonObjectOf(text);
   const problem = saving.error ? asApiError(saving.error) : undefined;

@@ -3,9 +3,10 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, listPlaybooks, type ListedPlaybookView } from '../../lib/api.js';
 import { number, percent } from '../../lib/format.js';
-import { Badge, Button } from '../../ui/controls.js';
-import { Muted, Panel, Row, Stack } from '../../ui/layout.js';
-import { Empty, Loaded } from '../../ui/states.js';
+import { byCursor } from '../../lib/pages.js';
+import { Badge } from '../../ui/controls.js';
+import { Muted, Panel, Stack } from '../../ui/layout.js';
+import { Empty, Loaded, More } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 
@@ -46,14 +47,8 @@ export function PlaybookList(): ReactNode {
   const list = useInfiniteQuery({
     queryKey: ['playbooks', 'list'],
     queryFn: ({ pageParam, signal }) =>
-      ask(
-        listPlaybooks({
-          query: { limit: pageSize, ...(pageParam !== null && { cursor: pageParam }) },
-          signal,
-        }),
-      ),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+      ask(listPlaybooks({ query: { limit: pageSize, cursor: pageParam }, signal })),
+    ...byCursor,
   });
   return (
     <Loaded query={list} lines={12}>
@@ -71,13 +66,7 @@ export function PlaybookList(): ReactNode {
                 onOpen={({ playbook_id: id }) => void navigate({ to: '/playbooks/$id', params: { id } })}
               />
             </Panel>
-            {list.hasNextPage && (
-              <Row>
-                <Button onClick={() => void list.fetchNextPage()} disabled={list.isFetching}>
-                  Show more
-                </Button>
-              </Row>
-            )}
+            <More list={list} name="Show more" />
           </Stack>
         );
       }}

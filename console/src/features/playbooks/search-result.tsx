@@ -76,15 +76,7 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
           <Card
             title={`Kept out: ${number(keptOut.length)}`}
             flush
-            actions={
-              <Select
-                label="By"
-                none="anything"
-                value={search.by}
-                options={['status', 'label', 'threshold', 'limit']}
-                onChange={(by) => change({ by })}
-              />
-            }
+            actions={<RemovalFilter search={search} change={change} />}
           >
             <Advice candidates={keptOut} />
             <Table
@@ -111,6 +103,16 @@ const WordsAlone = ({ code }: { readonly code: string }): ReactNode => (
   </Note>
 );
 
+const RemovalFilter = ({ search, change }: SearchResultProps): ReactNode => (
+  <Select
+    label="By"
+    none="anything"
+    value={search.by}
+    options={['status', 'label', 'threshold', 'limit']}
+    onChange={(by) => change({ by })}
+  />
+);
+
 const confidenceNote = <Muted>Confidence: how well it fits the query, from 0 to 1</Muted>;
 const playbook: Column<Candidate> = {
   ...{ name: 'Playbook', cut: true, isMono: true, width: 240 },
@@ -125,10 +127,7 @@ const shownColumns = (query: string): readonly Column<Candidate>[] => [
   playbook,
   confidence,
   { name: 'Version', width: 92, cell: ({ version }) => version },
-  {
-    name: 'Words in common',
-    cell: ({ matched_terms: terms }) => <Tags words={sharedWords(query, terms)} />,
-  },
+  { name: 'Words in common', cell: ({ matched_terms: terms }) => <Tags words={sharedWords(query, terms)} /> },
 ];
 const keptOutBy: Column<Candidate> = {
   name: 'Kept out by',

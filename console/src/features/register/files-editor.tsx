@@ -23,15 +23,12 @@ interface FilesEditorProps {
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
-const maxSideBySide = 6;
-
 /** The files of a tool, to be changed, tried and saved together: the server keeps them. */
 export function FilesEditor(props: FilesEditorProps): ReactNode {
   const { about, toolName, isKnown, files, save, onSaved } = props;
   const { name, texts, change, ...draft } = useFiles(props.draft, toolName, files);
   // The file that is looked at; absent: the program.
   const { file } = useSearch({ strict: false });
-  const look = useChange<{ file: string }>();
   const paths = pathsOf(files);
   const path = file !== undefined && file in texts ? file : (paths[0] ?? '');
   const archive = (): Promise<Blob> =>
@@ -61,21 +58,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
               help={`What agents call it by. It takes the place of ${toolName} in all files.`}
             />
           )}
-          {paths.length > maxSideBySide ? (
-            <Select
-              label="File"
-              options={paths}
-              value={path}
-              onChange={(each) => each && look({ file: each })}
-            />
-          ) : (
-            <Modes
-              label="File"
-              names={Object.fromEntries(paths.map((each) => [each, each]))}
-              value={path}
-              onChange={(each) => look({ file: each })}
-            />
-          )}
+          <FileChoice paths={paths} path={path} />
           <CodeEditor
             key={path}
             label={path}
@@ -87,6 +70,23 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
         </>
       )}
     </Workbench>
+  );
+}
+
+const maxSideBySide = 6;
+
+interface FileChoiceProps {
+  readonly paths: readonly string[];
+  readonly path: string;
+}
+
+function FileChoice({ paths, path: value }: FileChoiceProps): ReactNode {
+  const change = useChange<{ file: string | undefined }>();
+  const choice = { label: 'File', value, onChange: (file?: string) => change({ file }) };
+  return paths.length > maxSideBySide ? (
+    <Select {...choice} options={paths} />
+  ) : (
+    <Modes {...choice} names={Object.fromEntries(paths.map((each) => [each, each]))} />
   );
 }
 

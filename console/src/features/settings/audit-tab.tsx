@@ -4,13 +4,13 @@ import type { ReactNode } from 'react';
 import { NeedsScope } from '../../app/needs-scope.js';
 import { ask, type AuditEntryView, listAuditEntries } from '../../lib/api.js';
 import { words } from '../../lib/format.js';
+import { byCursor } from '../../lib/pages.js';
 import type { auditSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { auditColumns } from '../../ui/acts.js';
-import { Button } from '../../ui/controls.js';
 import { FilterBar } from '../../ui/filters.js';
 import { Panel, Stack } from '../../ui/layout.js';
-import { Empty, Loaded } from '../../ui/states.js';
+import { Empty, Loaded, More } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 
 const route = getRouteApi('/shell/settings/audit');
@@ -42,17 +42,9 @@ function useAudit({ who: userId, what: action, ...rest }: Search) {
     queryKey: ['audit', query],
     queryFn: ({ pageParam, signal }) =>
       ask(
-        listAuditEntries({
-          query: {
-            ...query,
-            since: sinceMoment(query.since),
-            ...(pageParam !== null && { cursor: pageParam }),
-          },
-          signal,
-        }),
+        listAuditEntries({ query: { ...query, since: sinceMoment(query.since), cursor: pageParam }, signal }),
       ),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+    ...byCursor,
   });
 }
 
@@ -91,11 +83,7 @@ function Audit(): ReactNode {
             ) : (
               <>
                 <Table label="Audit" rows={rows} columns={columns} keyOf={({ id }) => id} />
-                {list.hasNextPage && (
-                  <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
-                    Load more
-                  </Button>
-                )}
+                <More list={list} name="Load more" />
               </>
             )
           }

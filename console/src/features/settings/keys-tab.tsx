@@ -52,10 +52,7 @@ const columns: readonly Column<KeyView>[] = [
     ),
   },
   { name: 'Status', width: 92, card: 'state', cell: ({ status }) => <Badge state={status} /> },
-  {
-    name: 'Scopes',
-    cell: ({ scopes }) => <Tags words={scopes} />,
-  },
+  { name: 'Scopes', cell: ({ scopes }) => <Tags words={scopes} /> },
   { name: 'Limits', cell: (key) => limitsText(key) || <Muted>none</Muted> },
   {
     name: 'Expires',

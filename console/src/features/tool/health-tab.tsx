@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { HealthReasonView, ToolReportView } from '../../lib/api.js';
+import type { ErrorPatternsView, HealthReasonView, ToolReportView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
 import { errorPatternsQuery, reportQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
@@ -9,7 +9,7 @@ import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Columns, Muted, Row, Stack } from '../../ui/layout.js';
 import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
-import { Table } from '../../ui/table.js';
+import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { GradeHistory } from './grade-history.js';
 
@@ -140,6 +140,24 @@ interface PatternsProps {
   readonly period: Parameters<typeof hoursOf>[0];
 }
 
+type Pattern = ErrorPatternsView['messages'][number];
+
+const patternColumns = (tool: string, period: PatternsProps['period']): readonly Column<Pattern>[] => [
+  { name: 'Count', width: 76, isNumber: true, cell: ({ count }) => number(count) },
+  { name: 'Error', isMono: true, width: 160, card: 'title', cell: ({ errorType }) => errorType },
+  { name: 'Message', cut: true, cell: ({ example }) => <span title={example}>{example}</span> },
+  { name: 'First', width: 92, isOptional: true, cell: ({ firstSeen }) => <Time at={firstSeen} /> },
+  { name: 'Last', width: 92, cell: ({ lastSeen }) => <Time at={lastSeen} /> },
+  {
+    ...{ name: 'Executions', width: 100 },
+    cell: ({ errorType }) => (
+      <Link to="/executions" search={{ tool, errorType, since: sinceOf(period) }}>
+        Show
+      </Link>
+    ),
+  },
+];
+
 function Patterns({ tool, period }: PatternsProps): ReactNode {
   const patterns = useQuery(errorPatternsQuery(tool, hoursOf(period)));
   return (
@@ -153,36 +171,7 @@ function Patterns({ tool, period }: PatternsProps): ReactNode {
               label="Error patterns"
               rows={messages}
               keyOf={({ errorType, message }) => `${errorType} ${message}`}
-              columns={[
-                { name: 'Count', width: 76, isNumber: true, cell: ({ count }) => number(count) },
-                {
-                  name: 'Error',
-                  isMono: true,
-                  width: 160,
-                  card: 'title',
-                  cell: ({ errorType }) => errorType,
-                },
-                {
-                  ...{ name: 'Message', cut: true },
-                  cell: ({ example }) => <span title={example}>{example}</span>,
-                },
-                {
-                  name: 'First',
-                  width: 92,
-                  isOptional: true,
-                  cell: ({ firstSeen }) => <Time at={firstSeen} />,
-                },
-                { name: 'Last', width: 92, cell: ({ lastSeen }) => <Time at={lastSeen} /> },
-                {
-                  name: 'Executions',
-                  width: 100,
-                  cell: ({ errorType }) => (
-                    <Link to="/executions" search={{ tool, errorType, since: sinceOf(period) }}>
-                      Show
-                    </Link>
-                  ),
-                },
-              ]}
+              columns={patternColumns(tool, period)}
             />
           )
         }

@@ -106,11 +106,7 @@ function List({ server, tools }: ListProps): ReactNode {
         },
         { name: 'State', width: 100, cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
         { name: 'Why', cell: ({ why }) => why },
-        {
-          name: 'What it does',
-          cut: true,
-          cell: descriptionOf,
-        },
+        { name: 'What it does', cut: true, cell: descriptionOf },
         {
           name: 'Definition',
           width: 100,

@@ -22,12 +22,11 @@ export function messagesOf({ input = '', output = '' }: Pick<SpanView, 'input' |
   const asked = listIn(valueOf(input), ['messages', 'input', 'contents']).map((each) =>
     messageOf(each, 'user'),
   );
-  const answered = output.split('\n').every((line) => isObject(valueOf(line)) || Array.isArray(valueOf(line)))
-    ? output
-        .split('\n')
-        .flatMap((line) => listIn(valueOf(line), ['choices', 'output', 'content', 'candidates']))
-    : listIn(valueOf(output), ['choices', 'output', 'content', 'candidates']);
-  const said = answered.map((each) => messageOf(each, 'assistant'));
+  const lines = output.split('\n').map(valueOf);
+  const answers = lines.every((line) => isObject(line) || Array.isArray(line)) ? lines : [valueOf(output)];
+  const said = answers
+    .flatMap((answer) => listIn(answer, ['choices', 'output', 'content', 'candidates']))
+    .map((each) => messageOf(each, 'assistant'));
   return [...asked, ...said].filter(
     ({ text, calls, answers }) => text !== '' || calls.length > 0 || answers !== undefined,
   );

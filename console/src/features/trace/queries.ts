@@ -8,6 +8,7 @@ import {
   listTraceWindow,
   orNull,
 } from '../../lib/api.js';
+import { byOffset } from '../../lib/pages.js';
 import { skeletonQuery } from '../../lib/queries.js';
 import { traceOf } from './trace.js';
 import { TraceStore } from './trace-store.js';
@@ -82,9 +83,7 @@ export const logQuery = (trace: string, range: { start_time?: number; end_time?:
           signal,
         }),
       ),
-    initialPageParam: 0,
-    getNextPageParam: ({ pagination: { offset, limit, total } }) =>
-      offset + limit < total ? offset + limit : undefined,
+    ...byOffset,
     staleTime: 60_000,
     gcTime: 60_000,
     structuralSharing: false,

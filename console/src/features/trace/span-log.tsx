@@ -4,7 +4,7 @@ import type { SpanView } from '../../lib/api.js';
 import { duration, number } from '../../lib/format.js';
 import { Button } from '../../ui/controls.js';
 import { Muted } from '../../ui/layout.js';
-import { Empty, Loaded } from '../../ui/states.js';
+import { Empty, Loaded, More } from '../../ui/states.js';
 import { Conversation, ToolUse } from './conversation.js';
 import { keyOf, messagesOf, paired } from './messages.js';
 import { logQuery } from './queries.js';
@@ -36,11 +36,7 @@ export function SpanLog({ id, store, state }: SpanLogProps): ReactNode {
               {entries.map((entry) => (
                 <Entry key={entry.span.span_id} store={store} state={state} {...entry} />
               ))}
-              {log.hasNextPage && (
-                <Button disabled={log.isFetching} onClick={() => void log.fetchNextPage()}>
-                  {`Load more: ${number(spans.length)} of ${number(total)} spans`}
-                </Button>
-              )}
+              <More list={log} name={`Load more: ${number(spans.length)} of ${number(total)} spans`} />
             </>
           );
         }}

@@ -1,17 +1,17 @@
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
-import { ask, listGroups, type ListGroupsData } from '../../lib/api.js';
+import { ask, listGroups, type ListGroupsData, listLabels } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
+import { byOffset } from '../../lib/pages.js';
 import type { tracesSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
-import { Button } from '../../ui/controls.js';
+import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Empty, Loaded } from '../../ui/states.js';
+import { Empty, Loaded, More } from '../../ui/states.js';
 import { hourSeconds, TraceTable } from './trace-table.js';
-import { TraceFilters } from './trace-filters.js';
 import { TraceNews } from './trace-news.js';
 
 const route = getRouteApi('/shell/traces');
@@ -49,9 +49,7 @@ export function TracesPage(): ReactNode {
   const list = useInfiniteQuery({
     queryKey: ['traces', 'list', query],
     queryFn: ({ pageParam, signal }) => ask(listGroups({ query: { ...query, offset: pageParam }, signal })),
-    initialPageParam: 0,
-    getNextPageParam: ({ pagination: { offset, limit, total } }) =>
-      offset + limit < total ? offset + limit : undefined,
+    ...byOffset,
     placeholderData: keepPreviousData,
     refetchOnWindowFocus: false,
   });
@@ -77,11 +75,7 @@ export function TracesPage(): ReactNode {
             {() => (rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable rows={rows} />)}
           </Loaded>
         </Panel>
-        {list.hasNextPage && (
-          <Button look="quiet" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
-            {`${number(Math.min(pageSize, total - rows.length))} older ones`}
-          </Button>
-        )}
+        <More list={list} name={`${number(Math.min(pageSize, total - rows.length))} older ones`} />
       </Stack>
     </Page>
   );
@@ -98,3 +92,31 @@ const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
       </p>
     </Empty>
   );
+
+const filters: readonly Filter[] = [
+  { key: 'model', label: 'Model', of: 'texts' },
+  { key: 'status', label: 'Status', options: ['success', 'error'] },
+  { key: 'errors', label: 'Has errors', options: ['yes', 'no'] },
+  { key: 'minCost', label: 'Min cost, $', of: 'numbers' },
+  { key: 'minMs', label: 'Min duration, ms', of: 'numbers' },
+  { key: 'thread', label: 'Thread', of: 'texts' },
+  { key: 'trace', label: 'Trace', of: 'texts' },
+];
+
+function TraceFilters({ search }: { readonly search: Search }): ReactNode {
+  const labels = useQuery({
+    queryKey: ['traces', 'labels'],
+    queryFn: async ({ signal }) => (await ask(listLabels({ query: { limit: 200 }, signal }))).labels,
+    staleTime: 60_000,
+  });
+  const options = labels.data?.map(({ name }) => name) ?? [];
+  return (
+    <FilterBar
+      label="Traces"
+      text={{ key: 'q', label: 'Search', wide: true }}
+      search={search}
+      filters={[{ key: 'labels', label: 'Label', options }, ...filters]}
+      range={search}
+    />
+  );
+}
