@@ -1,5 +1,5 @@
 import type { Act } from './act.js';
-import { client, failureOf, type OutcomeView } from './api.js';
+import { client, failureOf } from './api.js';
 import { eventsOf, type StreamEvent } from './event-stream.js';
 import { readExactly } from './exact-json.js';
 
@@ -25,8 +25,6 @@ async function exactly<T>(request: Request, signal: AbortSignal | undefined): Pr
   if (response?.ok === true) return readExactly(data ?? 'null') as T;
   throw failureOf(error, response);
 }
-
-export const call = (act: Act, signal: AbortSignal): Promise<OutcomeView> => sendExactly(act, signal);
 
 interface StreamOptions {
   readonly method: Act['method'] | 'GET';

@@ -9,9 +9,10 @@ import { PlaybookEditor } from './playbook-editor.js';
 import { useStanding } from './wanted-search.js';
 
 const route = getRouteApi('/shell/playbooks/$id/edit');
+const newRoute = getRouteApi('/shell/playbooks/new');
 
 /** Changes a playbook by a new version. From a search it leads back to it, and to where the playbook stands then. */
-export function EditPage(): ReactNode {
+export function EditPlaybookPage(): ReactNode {
   const { id } = route.useParams();
   const search = route.useSearch();
   const playbook = useQuery({ ...playbookQuery(id), staleTime: Infinity });
@@ -29,5 +30,13 @@ export function EditPage(): ReactNode {
         />
       )}
     </Loaded>
+  );
+}
+
+/** Writes a playbook; from a search that found none it leads back to it. */
+export function NewPlaybookPage(): ReactNode {
+  const search = newRoute.useSearch();
+  return (
+    <PlaybookEditor title="Write a playbook" initial={{ version: '1.0.0' }} isKnown={false} search={search} />
   );
 }

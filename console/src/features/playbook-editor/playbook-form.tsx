@@ -12,39 +12,53 @@ export interface PlaybookFieldsProps {
   readonly problems: readonly FieldProblemView[];
 }
 
+interface DraftFieldProps extends PlaybookFieldsProps {
+  readonly name:
+    | 'playbook_id'
+    | 'name'
+    | 'description'
+    | 'when_to_use'
+    | 'when_not_to_use'
+    | 'version'
+    | 'change_summary'
+    | 'owner';
+  readonly label: string;
+  readonly help?: string;
+  readonly placeholder?: string;
+  readonly required?: boolean;
+  /** Absent: it has one line. */
+  readonly rows?: number;
+}
+
+/** A text of the draft; an empty one that is not required is left out. */
+export function DraftField({ name, draft, onChange, problems, rows, ...rest }: DraftFieldProps): ReactNode {
+  const field = {
+    ...{ ...rest, value: draft[name] ?? '', wrong: wrongOf(problems, name) },
+    onText: (text: string) => onChange({ [name]: rest.required === true ? text : text || undefined }),
+  };
+  return rows === undefined ? <TextField {...field} /> : <TextArea {...field} rows={rows} />;
+}
+
 /** The fields that search reads, and an LLM after it. */
-export function SearchedFields(props: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {
-  const { draft, onChange, problems, isKnown } = props;
-  const wrong = (name: keyof Draft): string | undefined => wrongOf(problems, name);
+export function SearchedFields({
+  isKnown,
+  ...props
+}: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {
   return (
     <Card title="What agents find it by">
       <Stack>
         {!isKnown && (
-          <TextField
-            label="Id"
-            value={draft.playbook_id ?? ''}
-            wrong={wrong('playbook_id')}
-            placeholder="cluster-dns-repair"
-            required
-            onText={(playbook_id) => onChange({ playbook_id })}
-          />
+          <DraftField {...props} name="playbook_id" label="Id" placeholder="cluster-dns-repair" required />
         )}
-        <TextField
-          label="Name"
-          value={draft.name ?? ''}
-          wrong={wrong('name')}
+        <DraftField
+          {...{ ...props, name: 'name', label: 'Name' }}
           placeholder="Repair name resolution inside the cluster"
           required
-          onText={(name) => onChange({ name })}
         />
-        <TextArea
-          label="Description"
-          value={draft.description ?? ''}
-          wrong={wrong('description')}
-          rows={4}
+        <DraftField
+          {...{ ...props, name: 'description', label: 'Description', rows: 4 }}
           required
           help="An LLM chooses by it: when it fits, and what it does."
-          onText={(description) => onChange({ description })}
         />
         <PhrasesField
           {...{ ...props, name: 'signals', label: 'Signals' }}
@@ -54,18 +68,8 @@ export function SearchedFields(props: PlaybookFieldsProps & { readonly isKnown: 
           {...{ ...props, name: 'aliases', label: 'Also called' }}
           help="Other words for the same, one a line, also of people who do not know the cause."
         />
-        <TextArea
-          label="Use it when"
-          value={draft.when_to_use ?? ''}
-          wrong={wrong('when_to_use')}
-          onText={(text) => onChange({ when_to_use: text || undefined })}
-        />
-        <TextArea
-          label="Not when"
-          value={draft.when_not_to_use ?? ''}
-          wrong={wrong('when_not_to_use')}
-          onText={(text) => onChange({ when_not_to_use: text || undefined })}
-        />
+        <DraftField {...props} name="when_to_use" label="Use it when" rows={2} />
+        <DraftField {...props} name="when_not_to_use" label="Not when" rows={2} />
         <LabelsField {...props} />
       </Stack>
     </Card>

@@ -1,39 +1,26 @@
 import type { ReactNode } from 'react';
 import { wrongOf } from '../../lib/api.js';
 import { type TextForm, useTyped } from '../../lib/use-typed.js';
-import { TextArea, TextField } from '../../ui/controls.js';
+import { TextField } from '../../ui/controls.js';
 import { Card, Stack } from '../../ui/layout.js';
 import type { Draft } from './draft.js';
-import type { PlaybookFieldsProps } from './playbook-form.js';
+import { DraftField, type PlaybookFieldsProps } from './playbook-form.js';
 
 /** Facts of this version, and who answers for it. */
-export function VersionFields(props: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {
-  const { draft, onChange, problems, isKnown } = props;
+export function VersionFields({
+  isKnown,
+  ...props
+}: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {
   return (
     <Card title="This version">
       <Stack>
-        <TextField
-          label="Version"
-          value={draft.version ?? ''}
-          wrong={wrongOf(problems, 'version')}
+        <DraftField
+          {...{ ...props, name: 'version', label: 'Version' }}
           required
           help="Greater than every version before; what is saved never changes."
-          onText={(version) => onChange({ version })}
         />
-        {isKnown && (
-          <TextArea
-            label="What changed"
-            value={draft.change_summary ?? ''}
-            wrong={wrongOf(problems, 'change_summary')}
-            onText={(text) => onChange({ change_summary: text || undefined })}
-          />
-        )}
-        <TextField
-          label="Owner"
-          value={draft.owner ?? ''}
-          wrong={wrongOf(problems, 'owner')}
-          onText={(text) => onChange({ owner: text || undefined })}
-        />
+        {isKnown && <DraftField {...props} name="change_summary" label="What changed" rows={2} />}
+        <DraftField {...props} name="owner" label="Owner" />
         <NumberField {...{ ...props, name: 'expected_success_rate', label: 'Expected success, 0 to 1' }} />
         <NumberField {...{ ...props, name: 'expected_duration_seconds', label: 'Takes about, seconds' }} />
       </Stack>

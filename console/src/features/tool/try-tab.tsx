@@ -2,8 +2,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { callOf } from '../../lib/act.js';
-import type { ToolView } from '../../lib/api.js';
-import { call as send } from '../../lib/calls.js';
+import type { OutcomeView, ToolView } from '../../lib/api.js';
+import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import { usePermission } from '../../lib/session.js';
 import { toolQuery } from '../../lib/queries.js';
@@ -49,7 +49,7 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
   const log = useLogOfRun(name, mayTest);
   const call = useRuns(async (signal) => {
     log.begin();
-    const outcome = await send(callOf(name, text, isTrial), signal);
+    const outcome = await sendExactly<OutcomeView>(callOf(name, text, isTrial), signal);
     void client.invalidateQueries({ queryKey: ['executions'] });
     return outcome;
   });

@@ -1,7 +1,7 @@
 import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { counted, duration } from '../../lib/format.js';
 import { axisOf, gapsIn } from './axis.js';
-import { flag, type Trace } from './trace.js';
+import { flag, runningSum, type Trace } from './trace.js';
 import type { TraceState, TraceStore } from './trace-store.js';
 import css from './minimap.module.css';
 
@@ -99,12 +99,7 @@ function draw(
     if (flags & flag.semantic) marks[1][first] = 1;
   }
   for (const place of hits) marks[2][columnOf(trace.starts[place] ?? 0)] = 1;
-  const running = changes.map(
-    (
-      (sum) => (change) =>
-        (sum += change)
-    )(0),
-  );
+  const running = runningSum(changes);
   const most = running.reduce((max, each) => Math.max(max, each), 1);
   const room = height - 8 * scale;
   context.fillStyle = color;

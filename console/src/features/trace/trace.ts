@@ -115,7 +115,7 @@ function preOrder(parentsByTime: readonly number[]): { order: Int32Array; parent
   return { order, parents };
 }
 
-function runningSum(steps: readonly number[]): Float64Array {
+export function runningSum(steps: readonly number[] | Int32Array): Float64Array {
   const sums = new Float64Array(steps.length);
   let sum = 0;
   steps.forEach((step, row) => (sums[row] = sum += step));
