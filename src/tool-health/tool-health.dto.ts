@@ -81,9 +81,14 @@ export class ToolTrendView {
 }
 
 /** A tool's report among those of all. */
+@ApiExtraModels(ToolTrendView)
 export class ToolReportView extends ToolHealthView {
   @NullableText(checkedAtExample, 'Of all time; null: never executed') readonly lastUsed!: string | null;
-  @ApiProperty({ type: ToolTrendView, nullable: true, description: 'null without calls' })
+  // `nullable` beside a reference would still ask for an object.
+  @ApiProperty({
+    anyOf: [{ $ref: getSchemaPath(ToolTrendView) }, { type: 'object', nullable: true, enum: [null] }],
+    description: 'null without calls',
+  })
   readonly trend!: ToolTrendView | null;
   @ApiProperty({ example: 0.95, description: "The tool's limit of a healthy success rate, 0 to 1" })
   readonly minSuccessRate!: number;

@@ -120,6 +120,8 @@ describe('pictures', () => {
 /** A screen that stands still: two pictures in a row are the same. */
 async function pictureOf(page, text) {
   await page.getByText(text).first().waitFor();
+  const loading = page.getByRole('status', { name: 'Loading' });
+  await until(async () => (await loading.count()) === 0, 'the rest');
   let last;
   return until(async () => {
     const before = last;
