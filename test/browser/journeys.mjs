@@ -489,7 +489,7 @@ describe('journeys', () => {
     };
     assert.deepEqual([await use('word_count'), await use('get_playbooks')], [200, 403]);
     const holder = await lab.visit({ known: [/40[13]/] });
-    await holder.open('/sign-in?to=/settings/keys');
+    await holder.open('/sign-in?to=/console/settings/keys');
     await holder.page.getByLabel('API key').fill(secret);
     await holder.page.getByRole('button', { name: 'Sign in' }).click();
     await holder.page.waitForURL('**/settings/keys');
