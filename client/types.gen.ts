@@ -2850,6 +2850,21 @@ export type CleanupView = {
     deleted: number;
 };
 
+export type ToolTrendView = {
+    /**
+     * Length of a bucket
+     */
+    bucketMs: number;
+    /**
+     * Of each bucket, oldest first; the last one is not over
+     */
+    calls: Array<number>;
+    /**
+     * Errors and timeouts among them
+     */
+    failures: Array<number>;
+};
+
 export type HealthReasonView = {
     /**
      * The rule that decided
@@ -2875,21 +2890,6 @@ export type HealthReasonView = {
      * Since when it has this grade; a first grade counts from the first call that it is made of. null: of a period other than the last hour, or of a tool that had no other grade than unknown
      */
     since: string | null;
-};
-
-export type ToolTrendView = {
-    /**
-     * Length of a bucket
-     */
-    bucketMs: number;
-    /**
-     * Of each bucket, oldest first; the last one is not over
-     */
-    calls: Array<number>;
-    /**
-     * Errors and timeouts among them
-     */
-    failures: Array<number>;
 };
 
 export type ToolReportView = {
