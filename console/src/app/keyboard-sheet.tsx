@@ -4,10 +4,12 @@ import css from './keyboard-sheet.module.css';
 import shell from './shell.module.css';
 
 const keys = [
-  { what: 'Find a tool, an execution by any id, or something to do', pressed: ['Ctrl K', '/'] },
+  { what: 'Search or run a command; in a trace / searches its spans', pressed: ['Ctrl K', '/'] },
   { what: 'Next and previous row of a list', pressed: ['J', 'K'] },
   { what: 'Open the row whole', pressed: ['Enter'] },
   { what: 'Close what is open', pressed: ['Esc'] },
+  { what: 'Run what is written', pressed: ['Ctrl Enter'] },
+  { what: 'In a trace: next error, zoom to the span', pressed: ['E', 'Z'] },
   { what: 'This sheet', pressed: ['?'] },
 ] as const;
 
