@@ -409,7 +409,8 @@ describe('tools', () => {
     await visitor.open('/tools/word_count/try');
     await page.getByText('Run the tool to see its result').waitFor();
     const inSight = async (locator) => {
-      const { y, height } = await locator.boundingBox();
+      // The text is drawn anew once the editor that colours it has loaded.
+      const { y, height } = await until(() => locator.boundingBox(), 'a place on the screen');
       assert.ok(y >= 0 && y + height <= 900, `${locator} ends at ${y + height}`);
     };
     const run = async (text, words) => {
