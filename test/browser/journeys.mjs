@@ -298,7 +298,7 @@ describe('journeys', () => {
       await write(page.getByLabel('What the incident shows'), query);
       await page.getByRole('row', { name: new RegExp(`${id}.* the threshold`) }).waitFor();
       await press(page.getByRole('link', { name: id }));
-      const beside = page.getByRole('region', { name: 'Playbook' });
+      const beside = page.getByRole('region', { name: 'Playbook', exact: true });
       await beside.getByText(/below min_confidence 0.7/).waitFor();
       await press(beside.getByRole('link', { name: 'Edit' }));
       await press(page.getByRole('button', { name: 'Add to also called' }));
@@ -323,7 +323,7 @@ describe('journeys', () => {
     await visitor.open('/executions?tool=word_count');
     await page.getByRole('table', { name: 'Executions' }).waitFor();
     for (const key of ['j', 'j', 'k']) await page.keyboard.press(key);
-    await page.getByRole('region', { name: 'Execution' }).waitFor();
+    await page.getByRole('region', { name: 'Execution', exact: true }).waitFor();
     const first = new URL(page.url()).searchParams.get('exec');
     await page.keyboard.press('j');
     await until(() => new URL(page.url()).searchParams.get('exec') !== first, 'the next row');
@@ -335,7 +335,7 @@ describe('journeys', () => {
     const address = page.url();
     const elsewhere = await lab.visit();
     await elsewhere.page.goto(address);
-    await elsewhere.page.getByRole('region', { name: 'Execution' }).getByText('word_count').waitFor();
+    await elsewhere.page.getByRole('region', { name: 'Execution', exact: true }).getByText('word_count').waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Execution of word_count' }).waitFor();
     await page.goBack();
@@ -430,7 +430,7 @@ describe('journeys', () => {
       .waitFor();
     await errors.blur();
     for (const key of ['j', 'j']) await page.keyboard.press(key);
-    await page.getByRole('region', { name: 'Execution' }).waitFor();
+    await page.getByRole('region', { name: 'Execution', exact: true }).waitFor();
     await page.goBack();
     await at('?errorType=tool_crashed');
     await page.goBack();
