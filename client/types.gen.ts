@@ -3667,7 +3667,7 @@ export type ListAuditEntriesData = {
     path?: never;
     query?: {
         /**
-         * What it was done to, and what lies below it
+         * A target and the targets below it, or a name: 'disk_usage' finds 'tool-health/disk_usage' too
          */
         target?: string;
         /**

@@ -419,6 +419,7 @@ describe('journeys', () => {
     const at = (query) => until(() => new URL(page.url()).search === query, `the address ${query}`);
     await visitor.open('/tools');
     await page.getByRole('link', { name: 'Executions' }).click();
+    await page.getByRole('heading', { name: 'Executions' }).waitFor();
     const errors = await addFilter(page, 'Error');
     for (const text of ['tool', 'tool_crashed']) {
       await errors.fill(text);

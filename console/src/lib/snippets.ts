@@ -22,10 +22,15 @@ console.log(reply.status, await reply.text());`;
 
 /** In the folder of the checkout; `npx` itself would look for a package of this name elsewhere. */
 const cli = 'node bin/toolkeeper.mjs';
+/** Servers that the command finds by itself. */
+const usual = ['http://127.0.0.1:3000', 'http://localhost:3000', undefined];
 
 /** For `toolkeeper`: the command, then its arguments as a shell reads them. */
-export const asCommand = (command: string, ...words: readonly string[]): string =>
-  [cli, command, ...words.map(quoted)].join(' ');
+export function asCommand(command: string, ...words: readonly string[]): string {
+  const { location } = globalThis as { readonly location?: { readonly origin: string } };
+  const url = usual.includes(location?.origin) ? [] : ['--url', location?.origin ?? ''];
+  return [cli, ...url, command, ...words.map(quoted)].join(' ');
+}
 
 /** The first call of a newcomer, in a shell in the server's folder. */
 export const firstCall = (origin: string, tool: string, schema: Schema = {}): string =>

@@ -204,6 +204,7 @@ const serverSettings = createRoute({
 const settingsHome = createRoute({
   getParentRoute: () => serverSettings,
   path: '/',
+  staticData: { title: 'Settings' },
   beforeLoad: () => {
     throw redirect({ to: '/settings/about', replace: true });
   },

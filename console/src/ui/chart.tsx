@@ -83,7 +83,11 @@ export function Chart(props: ChartProps): ReactNode {
   );
 }
 
-const Legend = ({ kind, threshold }: Pick<ChartProps, 'kind' | 'threshold'>): ReactNode => (
+const Legend = ({
+  kind,
+  threshold,
+  marks = [],
+}: Pick<ChartProps, 'kind' | 'threshold' | 'marks'>): ReactNode => (
   <figcaption className={css.legend}>
     {kind === 'bars' && (
       <>
@@ -92,6 +96,7 @@ const Legend = ({ kind, threshold }: Pick<ChartProps, 'kind' | 'threshold'>): Re
       </>
     )}
     {threshold && <span className={css.limit}>{threshold.text}</span>}
+    {marks.length > 0 && <span>┊ Revision or circuit change</span>}
   </figcaption>
 );
 

@@ -35,7 +35,7 @@ export class AuditLog {
          action, target, status, reason, before_hash AS "beforeHash", after_hash AS "afterHash"
        FROM audit_entries
        WHERE ($2::uuid IS NULL OR entry_id < $2)
-         AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/'))
+         AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/') OR split_part(target, '/', 2) = $3)
          AND ($4::text IS NULL OR action = $4)
          AND ($5::text IS NULL OR user_id = $5)
          AND ($6::text IS NULL OR key_id = $6)

@@ -21,7 +21,8 @@ const Hash = (): PropertyDecorator =>
 export class AuditQuery {
   @OptionalText(maxTargetLength, {
     example: word,
-    description: 'What it was done to, and what lies below it',
+    description:
+      "A target and the targets below it, or a name: 'disk_usage' finds 'tool-health/disk_usage' too",
   })
   readonly target?: string;
   @OptionalText(128, { example: 'updateCustomTool', description: 'An operation of this document, by its id' })

@@ -131,11 +131,7 @@ function Actions({ name, custom, kind }: ActionsProps): ReactNode {
   return (
     <>
       {maySeeAudit && (
-        <Link
-          to="/settings/audit"
-          search={{ target: `${custom ? 'custom-tools' : 'tool-health'}/${name}` }}
-          className={buttonLook('quiet')}
-        >
+        <Link to="/settings/audit" search={{ target: name }} className={buttonLook('quiet')}>
           History
         </Link>
       )}
