@@ -43,6 +43,14 @@ it('an act on a tool: who, what, on what and how it ended', async () => {
   expect(JSON.stringify(done)).not.toMatch(/s3cret|an0ther/);
 });
 
+it('a name finds the acts on a tool and on its circuit, and none on tools of similar names', async () => {
+  for (const tool of ['list_labels', 'get_playbooks'])
+    await tk.http.post(`/api/v1/tool-health/${tool}/circuit/reset`).send({}).expect(200);
+  const found = await entries('?target=list_labels');
+  expect(found).toMatchObject([{ action: 'resetCircuit', target: 'tool-health/list_labels' }]);
+  expect(await entries('?target=list')).toEqual([]);
+});
+
 it('a key is named by its id, and its holder by the key', async () => {
   const { body: made } = await tk.http
     .post('/api/v1/keys')
