@@ -335,7 +335,10 @@ describe('journeys', () => {
     const address = page.url();
     const elsewhere = await lab.visit();
     await elsewhere.page.goto(address);
-    await elsewhere.page.getByRole('region', { name: 'Execution', exact: true }).getByText('word_count').waitFor();
+    await elsewhere.page
+      .getByRole('region', { name: 'Execution', exact: true })
+      .getByText('word_count')
+      .waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Execution of word_count' }).waitFor();
     await page.goBack();
@@ -536,10 +539,7 @@ describe('journeys', () => {
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByText('No entries match these filters').waitFor();
     const address = new URL(page.url()).searchParams;
-    assert.deepEqual(
-      [address.get('target'), address.get('what')],
-      ['custom-tools/audited', 'disableCustomTool'],
-    );
+    assert.deepEqual([address.get('target'), address.get('what')], ['audited', 'disableCustomTool']);
     await visitor.open('/settings/audit?who=nobody');
     await page.getByText('No entries match these filters').waitFor();
     await page.getByRole('button', { name: 'Remove the filter Who' }).click();
