@@ -23,8 +23,14 @@ export function setUpDocs(app: NestFastifyApplication): void {
   fastify.addHook('onRoute', (route) => {
     if (route.url.startsWith('/docs')) route.onRequest = [...[route.onRequest ?? []].flat(), allowPage];
   });
+  let text: string | undefined;
+  // Written once: Swagger's own route writes a megabyte anew for each answer.
+  fastify.get('/openapi.json', (_request, reply) => {
+    text ??= JSON.stringify(createDocument(app));
+    return reply.type('application/json; charset=utf-8').send(text);
+  });
   SwaggerModule.setup('docs', app, () => createDocument(app), {
-    jsonDocumentUrl: 'openapi.json',
+    raw: ['yaml'],
     customSiteTitle: 'Toolkeeper',
   });
 }
