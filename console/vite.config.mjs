@@ -1,6 +1,6 @@
 import { defineConfig } from 'vite';
 
-/** What several screens need and the first one does not; each is one file. */
+/** Modules that several screens need and the first one does not. Each entry becomes one file. */
 const later = {
   editor:
     /@codemirror.(?!lang-|legacy)|@lezer.(common|highlight|lr)|style-mod|crelt|w3c-keyname|find-cluster-break|console.src.ui.code-mirror/,

@@ -10,7 +10,7 @@ import {
 } from './api.js';
 import { fetchExactly } from './calls.js';
 
-/** As many as a project may have. */
+/** Maximum experiments of a project. */
 const all = 1_000;
 
 /** The newest first. @param span the span that they start from; undefined: any */

@@ -1,6 +1,6 @@
 import type { Scope } from './scopes.js';
 
-/** What a route says about itself, for the breadcrumb and for whoever lists the screens. */
+/** Title and scope of a route, for the breadcrumb and the rail. */
 export interface RouteFacts {
   readonly title: string;
   /** Scope without which the screen is empty. */

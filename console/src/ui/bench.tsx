@@ -7,7 +7,7 @@ import { Panes } from './panes.js';
 interface BenchProps {
   /** The browser remembers the panes' sizes by it. */
   readonly name: string;
-  /** Where something is written. */
+  /** Left pane: the input. */
   readonly first: ReactNode;
   /** The result of running it. */
   readonly second: ReactNode;

@@ -167,7 +167,7 @@ function Plot({ points, kind, threshold, marks = [], range }: PlotProps): ReactN
   );
 }
 
-/** What is pointed at, beside the pointer and within the chart. */
+/** Tooltip with the values at the pointer, kept within the chart. */
 const Tip = ({ share, lines }: { readonly share: number; readonly lines: readonly string[] }): ReactNode => (
   <div
     className={css.tip}

@@ -21,7 +21,7 @@ interface RunResultProps {
   readonly failure: ApiError | undefined;
   readonly now: Run | undefined;
   readonly before?: Run | undefined;
-  /** What is shown before anything ran. */
+  /** Text of the result pane before the first run. */
   readonly idle: ReactNode;
   /** Absent: nobody may read them here. */
   readonly logs?: readonly LogEntryView[] | undefined;

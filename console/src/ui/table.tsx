@@ -12,7 +12,7 @@ export interface Column<T> extends Sortable<T> {
   readonly cut?: boolean;
   /** Ids and names of tools. */
   readonly isMono?: boolean;
-  /** In pixels; the columns without share the rest. */
+  /** Pixels; columns without a width share the rest. */
   readonly width?: number;
   /** Hidden on small screens and beside a peek. */
   readonly isOptional?: boolean;

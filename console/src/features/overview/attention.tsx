@@ -16,7 +16,7 @@ import css from './overview.module.css';
 const worst = ['unhealthy', 'degraded'];
 const maxRows = 8;
 
-/** What is wrong with a tool. */
+/** The reason why a tool needs attention. */
 interface Trouble {
   readonly tool: string;
   readonly report?: ToolReportView | undefined;

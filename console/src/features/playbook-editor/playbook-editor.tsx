@@ -29,7 +29,7 @@ interface PlaybookEditorProps {
   readonly isKnown: boolean;
   /** The search that the playbook should match. */
   readonly search: PlaybookSearch;
-  /** Where the playbook stood in it; absent: that is not known. */
+  /** Rank of the stored version in that search; absent if it is unknown. */
   readonly before?: Standing | undefined;
 }
 

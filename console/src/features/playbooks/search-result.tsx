@@ -141,7 +141,7 @@ const keptOutColumns: readonly Column<Candidate>[] = [
   { name: 'Reason', cell: ({ reason }) => `${reason}.` },
 ];
 
-/** What would bring the playbooks of a list forward, once for each thing that keeps some of them out. */
+/** Advice for the playbooks of a list, once for each reason that keeps some of them out. */
 function Advice({ candidates }: { readonly candidates: readonly Candidate[] }): ReactNode {
   const removals = [...new Set(candidates.map(({ removed_by }) => removed_by))].filter((by) => by !== null);
   return (

@@ -59,7 +59,7 @@ const toolsOf = ({ handshake }: TrialView): readonly McpListedToolView[] | undef
 
 interface CallProps extends Pick<Trial, 'call'> {
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Of an MCP server. */
+  /** Tool of the MCP server; undefined if a single tool was started. */
   readonly tool: string | undefined;
 }
 

@@ -16,7 +16,7 @@ interface WorkbenchProps {
   readonly save: () => Promise<CustomToolView>;
   /** It changes a tool, and makes no new one. */
   readonly isKnown: boolean;
-  /** What is written; it is forgotten when it is saved. */
+  /** The unsaved text. It is forgotten when it is saved. */
   readonly draft: { readonly isChanged: boolean; readonly forget: () => void };
   readonly onSaved: (tool: CustomToolView) => void;
   /** Beside the buttons. */

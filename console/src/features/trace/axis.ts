@@ -67,7 +67,7 @@ export function axisOf({ from, to }: Range, gaps: readonly Range[]): Axis {
   };
 }
 
-/** Where a value stands in one list, between the entries of another one. */
+/** Maps a value from one ascending list to another one of the same length, linearly between entries. */
 function between(of: readonly number[], into: readonly number[], value: number): number {
   const next = of.findIndex((each) => each >= value);
   if (next === 0) return into[0] ?? 0;

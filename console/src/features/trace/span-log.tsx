@@ -17,7 +17,7 @@ interface SpanLogProps {
   readonly state: TraceState;
 }
 
-/** What models and tools said, in order: each message once, though later requests repeat it. */
+/** Messages of models and tools, in order. Each is shown once, although later requests repeat it. */
 export function SpanLog({ id, store, state }: SpanLogProps): ReactNode {
   const { axis, isZoomed } = state;
   const at = (ms: number): number => Math.round(store.trace.startUs + ms * 1_000);

@@ -33,7 +33,7 @@ export interface TraceState {
 const maxExceptions = 100;
 const none = new Int32Array(0);
 
-/** What is seen of a trace. It stands outside of React, so that a step through 50,000 spans draws only what it changes. */
+/** State of the trace screen. It is kept outside React, so that a step through 50,000 spans draws only the rows that it changes. */
 export class TraceStore {
   private readonly listeners = new Set<() => void>();
   private readonly gaps: readonly Range[];

@@ -25,7 +25,7 @@ export interface Trace {
   readonly positions: Int32Array;
   readonly starts: Float64Array;
   readonly durations: Float64Array;
-  /** Of the span and all below it. */
+  /** Totals of the span and all spans below it. */
   readonly costs: Float64Array;
   readonly tokens: Float64Array;
   readonly flags: Uint8Array;

@@ -190,7 +190,7 @@ export interface TrendRow {
   readonly failures: number;
 }
 
-/** Of all tools, those without calls are absent. */
+/** Trends of all tools; tools without calls are absent. */
 export function selectTrends({ from, to, bucketMs }: SeriesRange): Statement {
   const seconds = bucketMs / 1_000;
   const text = `
