@@ -78,8 +78,6 @@ const access = {
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
       'Maximum calls per minute from one address without a key, on each server; further calls are `rate_limited`. 0: no limit. Keys have their own rates ([security.md](operate/security.md)).',
     ),
-    /** Polling interval for changes of API keys, if the database does not notify of them. */
-    keysRefreshMs: 750,
     /** Duration of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,
     signInLinkMs: 300_000,
@@ -123,7 +121,6 @@ const playbooks = {
     cacheTtlMs: setting('PLAYBOOK_CACHE_TTL_MS', whole(0, 86_400_000), 3_600_000).means(
       'Milliseconds that results of `get_playbooks` and `get_context` are cached; 0: not cached.',
     ),
-    refreshIntervalMs: 2_000,
   },
 };
 

@@ -2,12 +2,19 @@ import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
+import { TypedEvents } from '../common/typed-events.js';
 import type { PartHealth } from '../observability/contributors.js';
 
 /** How soon a failed ping is repeated. */
 const againMs = 1_000;
 
-/** Pings the database over its own connection, because a busy pool says nothing about the server. */
+/** The channel of all notifications; the payload is the name of the table that changed. */
+const channel = 'toolkeeper';
+
+/**
+ * The replica's own session, apart from the pool, because a busy pool says nothing about the server. It pings, receives
+ * notifications of changes, and holds what must end with the replica.
+ */
 export class DatabaseHealth {
   private readonly logger = new Logger('Database');
   private readonly loop: IntervalLoop;
@@ -16,6 +23,11 @@ export class DatabaseHealth {
   private failures = 0;
   /** Why the last pings had no answer, not even a refusal. */
   private silence: string | undefined;
+  private isListening = false;
+  /** Emits the name of each table that changed. */
+  readonly changes = new TypedEvents<string>((error) => this.logger.error(error));
+  /** Emits when a new connection listens: notifications before it are lost, and so are the session's locks. */
+  readonly connections = new TypedEvents<void>((error) => this.logger.error(error));
 
   /**
    * @param pingMs between two pings, and the timeout of each
@@ -38,13 +50,27 @@ export class DatabaseHealth {
   }
 
   async stop(): Promise<void> {
-    void this.client?.end().catch(() => undefined);
+    this.leave();
     await this.loop.stop();
   }
 
   /** The last ping, for readiness. The reason of a failure names hosts and users: it is for the log only. */
   check(): PartHealth {
     return this.part;
+  }
+
+  /** Whether notifications arrive. */
+  get listens(): boolean {
+    return this.isListening;
+  }
+
+  /**
+   * Runs a short statement in this session.
+   * @throws DatabaseUnavailable while there is none, or the driver's error
+   */
+  async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    if (!this.client || !this.isListening) throw new DatabaseUnavailable(this.silence ?? 'not connected');
+    return (await this.client.query<Row>(text, values)).rows;
   }
 
   /** @throws DatabaseUnavailable while the last two pings had no answer */
@@ -62,8 +88,7 @@ export class DatabaseHealth {
       this.silence = undefined;
       this.failures = 0;
     } catch (error) {
-      void this.client?.end().catch(() => undefined);
-      this.client = undefined;
+      this.leave();
       this.failures += 1;
       this.loop.hasten(this.failures === 1 ? 0 : againMs);
       // One failure may be our own: a busy event loop lets timers fire before it reads the answer.
@@ -84,19 +109,30 @@ export class DatabaseHealth {
   private async connect(): Promise<DatabaseClient> {
     const client = new DatabaseClient({
       connectionString: this.url,
-      application_name: 'toolkeeper-ping',
+      application_name: 'toolkeeper-listener',
       connectionTimeoutMillis: this.pingMs,
       query_timeout: this.pingMs,
       keepAlive: true,
     });
     client.once('end', () => {
       if (this.client !== client) return;
-      this.client = undefined;
+      this.leave();
       this.loop.hasten(0);
     });
+    client.on('notification', ({ payload = '' }) => this.changes.emit(payload));
     this.client = client;
     await client.connect();
+    await client.query(`LISTEN ${channel}`);
+    this.isListening = true;
+    this.connections.emit();
     return client;
+  }
+
+  private leave(): void {
+    const { client } = this;
+    this.client = undefined;
+    this.isListening = false;
+    void client?.end().catch(() => undefined);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule, type TypeOrmModuleOptions } from '@nestjs/typeorm';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
@@ -6,12 +6,15 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { ApplicationDataSource } from './application-data-source.js';
 import { DatabaseHealth } from './database-health.js';
+import { Replicas } from './replicas.js';
+import { TableFollower } from './table-follower.js';
 import { isTransient } from './transient-error.js';
 
 /** Nest's options carry what our factory needs: the factory itself cannot inject anything. */
 type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
 
 /** The data source: migrated and connected before anything that injects it is made. */
+@Global()
 @Module({
   imports: [
     TypeOrmModule.forRootAsync({ inject: [APP_CONFIG], useFactory: optionsWith, dataSourceFactory: open }),
@@ -22,8 +25,10 @@ type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
       inject: [getDataSourceToken()],
       useFactory: ({ health }: ApplicationDataSource) => health,
     },
+    TableFollower,
+    Replicas,
   ],
-  exports: [DatabaseHealth],
+  exports: [DatabaseHealth, TableFollower, Replicas],
 })
 export class DatabaseModule {
   constructor(database: DatabaseHealth, contributors: Contributors) {

@@ -1,95 +1,88 @@
-import { Logger } from '@nestjs/common';
-import type { DataSourceOptions } from 'typeorm';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { IntervalLoop } from '../common/interval-loop.js';
-import { DatabaseClient } from './database-health.js';
+import { DatabaseHealth } from './database-health.js';
 
-const timeoutMs = 5_000;
+/** Interval of reading while notifications do not arrive, and of repeating a read that failed. */
+const pollMs = 1_000;
+/** Interval of reading in addition to notifications. */
+const netMs = 10_000;
 
 export interface Followed {
+  readonly table: string;
   /** Name for the log, such as "the playbook catalogue". */
   readonly what: string;
-  /** The channel that the table's trigger notifies of changes. */
-  readonly channel: string;
-  /** Interval of polling in addition to notifications. */
-  readonly intervalMs: number;
 }
 
 /**
- * Follows changes of a table by other replicas or by an operator. The database notifies of changes at once; polling
- * covers connections on which notifications do not work, such as those through a pooler.
+ * Follows changes of tables by other replicas or by an operator. The database notifies of changes at once, on one
+ * connection for all tables; reading now and then covers what a notification does not reach. A table needs a trigger that
+ * executes `toolkeeper_changed()`.
  */
-export class TableFollower {
+@Injectable()
+export class TableFollower implements OnApplicationShutdown {
   private readonly logger = new Logger(TableFollower.name);
-  private readonly loop: IntervalLoop;
-  /** A connection of its own that receives notifications, for as long as that lasts. */
-  private client: DatabaseClient | undefined;
-  private onlyLooks = false;
+  private readonly follows = new Map<Follow, string>();
 
-  /** @param look checks for changes and reads them */
-  constructor(
-    private readonly options: DataSourceOptions,
-    private readonly followed: Followed,
-    private readonly look: () => Promise<void>,
-  ) {
-    this.loop = new IntervalLoop(
-      () => this.follow(),
-      followed.intervalMs,
-      // The database may be away for long: one line is enough.
-      (error, again) => again || this.logger.error(error, `Changes of ${followed.what} are not seen for now`),
-    );
-  }
-
-  /** The first look is taken at once. */
-  start(): void {
-    this.loop.start(0);
-  }
-
-  async stop(): Promise<void> {
-    await this.loop.stop();
-    const { client } = this;
-    this.client = undefined;
-    await client?.end().catch(() => undefined);
-  }
-
-  private async follow(): Promise<void> {
-    // The look does not wait for it: a connection may take long where the database is hard to reach.
-    void this.listen().catch((error: unknown) => this.cannotListen(error));
-    await this.look();
+  constructor(private readonly database: DatabaseHealth) {
+    database.changes.subscribe((changed) => {
+      for (const [follow, table] of this.follows) if (table === changed) follow.changed();
+    });
+    database.connections.subscribe(() => {
+      for (const follow of this.follows.keys()) follow.changed();
+    });
   }
 
   /**
-   * Does nothing while it listens already. Each new connection counts as a change: notifications before it are lost.
-   * @throws the driver's error
+   * Looks at once, and after each change until the shutdown.
+   * @param look reads what changed; looks of one follow never overlap
    */
-  private async listen(): Promise<void> {
-    if (this.client || this.options.type !== 'postgres' || this.options.url === undefined) return;
-    const client = new DatabaseClient({
-      connectionString: this.options.url,
-      application_name: 'toolkeeper-listener',
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      keepAlive: true,
-    });
-    const lost = (): void => {
-      if (this.client === client) this.client = undefined;
+  follow({ table, what }: Followed, look: () => Promise<void>): void {
+    const failed = (error: unknown, again: boolean): void => {
+      // The database may be away for long: one line is enough.
+      if (!again) this.logger.error(error, `Changes of ${what} are not seen for now`);
     };
-    client.on('error', lost).on('end', lost);
-    client.on('notification', () => this.loop.hasten(0));
-    this.client = client;
-    try {
-      await client.connect();
-      await client.query(`LISTEN ${this.followed.channel}`);
-      this.loop.hasten(0);
-    } catch (error) {
-      lost();
-      await client.end().catch(() => undefined);
-      throw error;
-    }
+    this.follows.set(new Follow(this.database, look, failed), table);
   }
 
-  private cannotListen(error: unknown): void {
-    if (!this.onlyLooks)
-      this.logger.warn(`Changes of ${this.followed.what} are looked for only: ${String(error)}`);
-    this.onlyLooks = true;
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([...this.follows.keys()].map((follow) => follow.stop()));
+  }
+}
+
+/** The looks at one table. */
+class Follow {
+  private readonly loop: IntervalLoop;
+  private isDue = true;
+  private lookedAt = -Infinity;
+
+  constructor(
+    private readonly database: DatabaseHealth,
+    private readonly look: () => Promise<void>,
+    onError: (error: unknown, again: boolean) => void,
+  ) {
+    this.loop = new IntervalLoop(() => this.run(), pollMs, onError);
+    this.loop.start(0);
+  }
+
+  changed(): void {
+    this.isDue = true;
+    this.loop.hasten(0);
+  }
+
+  stop(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  private async run(): Promise<void> {
+    const now = performance.now();
+    if (!this.isDue && this.database.listens && now - this.lookedAt < netMs) return;
+    this.isDue = false;
+    this.lookedAt = now;
+    try {
+      await this.look();
+    } catch (error) {
+      this.isDue = true;
+      throw error;
+    }
   }
 }

@@ -6,7 +6,6 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { TableFollower } from '../../database/table-follower.js';
@@ -35,18 +34,15 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   private readonly logger = new Logger(KeysService.name);
   /** One look after another: an older answer must not bring a revoked key back. */
   private readonly oneAtATime = new KeyedMutex();
-  private readonly follower: TableFollower;
   private readonly uses: IntervalLoop;
   private revision: string | undefined;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
-    { options }: DataSource,
+    private readonly follower: TableFollower,
     private readonly repository: KeysRepository,
     private readonly known: KnownKeys,
   ) {
-    const followed = { what: 'the API keys', channel: 'api_keys', intervalMs: config.auth.keysRefreshMs };
-    this.follower = new TableFollower(options, followed, () => this.look());
     this.uses = new IntervalLoop(
       () => this.writeUses(),
       usesEveryMs,
@@ -92,7 +88,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return this.get(id);
   }
 
-  /** Its next request is refused, here at once and by other replicas within a second. @throws Problem `not_found` */
+  /** Its next request is refused, here at once and by other replicas as soon as the database notifies them. @throws Problem `not_found` */
   async revoke(id: string, by: string): Promise<void> {
     await this.stored(id);
     await this.repository.revoke(id, by);
@@ -105,17 +101,16 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 
   onApplicationBootstrap(): void {
-    this.follower.start();
+    this.follower.follow({ table: 'api_keys', what: 'the API keys' }, () => this.look());
     this.uses.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.follower.stop();
     await this.uses.stop();
     await this.writeUses().catch(() => undefined);
   }
 
-  /** Brings changes of the table into memory. Other replicas do so within a second. */
+  /** Brings changes of the table into memory. */
   private look(): Promise<void> {
     return this.oneAtATime.run('look', async () => {
       if ((await this.repository.revision()) !== this.revision) {

@@ -1,7 +1,5 @@
-import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { TableFollower } from '../../database/table-follower.js';
 import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.service.js';
 import { BlendedRanker } from '../ranking/blended.ranker.js';
@@ -174,36 +172,22 @@ function answerOf(
 }
 
 /**
- * Lets search follow the catalogue: what is changed here at once, and what others change as soon as the database tells.
+ * Lets search follow the catalogue: changes made here at once, and those of others when the database notifies of them.
  * The catalogue is read before the first search needs it.
  */
 @Injectable()
-export class CatalogueFollower implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly follower: TableFollower;
-
+export class CatalogueFollower implements OnApplicationBootstrap {
   constructor(
-    @Inject(APP_CONFIG) { playbooks }: Pick<AppConfig, 'playbooks'>,
-    { options }: DataSource,
-    repository: PlaybooksRepository,
-    index: PlaybookIndex,
+    private readonly follower: TableFollower,
+    private readonly repository: PlaybooksRepository,
+    private readonly index: PlaybookIndex,
     catalogue: PlaybookCatalogueService,
   ) {
     catalogue.changed.subscribe(() => index.invalidate());
-    const followed = {
-      what: 'the playbook catalogue',
-      channel: 'playbook_catalog',
-      intervalMs: playbooks.refreshIntervalMs,
-    };
-    this.follower = new TableFollower(options, followed, async () =>
-      index.follow(await repository.revision()),
-    );
   }
 
   onApplicationBootstrap(): void {
-    this.follower.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.follower.stop();
+    const followed = { table: 'playbook_catalog', what: 'the playbook catalogue' };
+    this.follower.follow(followed, async () => this.index.follow(await this.repository.revision()));
   }
 }

@@ -1,0 +1,118 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { Server } from 'node:http';
+import { hostname, networkInterfaces } from 'node:os';
+import type { DataSource } from 'typeorm';
+import { IntervalLoop } from '../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors, type PartHealth } from '../observability/contributors.js';
+import { DatabaseHealth } from './database-health.js';
+
+const beatMs = 5_000;
+/** A replica without a heartbeat for this long is gone. */
+const goneAfter = `interval '15 seconds'`;
+
+/** A server on this database. */
+export interface Replica {
+  readonly id: string;
+  readonly host: string;
+  readonly version: string;
+  /** Base URL at which other replicas reach it. */
+  readonly address: string | null;
+  /** Tier of its sandbox. */
+  readonly tier: number | null;
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+  /** The parts of its readiness. */
+  readonly parts: Readonly<Record<string, PartHealth>>;
+}
+
+const beat = `
+  WITH gone AS (DELETE FROM replicas WHERE seen_at < now() - interval '1 hour')
+  INSERT INTO replicas (id, host, version, address, tier, started_at, seen_at, parts)
+  VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
+  ON CONFLICT (id) DO UPDATE
+    SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts`;
+
+const alive = `
+  SELECT id, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt", parts
+  FROM replicas WHERE seen_at > now() - ${goneAfter}
+  ORDER BY started_at, id`;
+
+/** The replicas of the fleet: this one reports itself in the table, and reads the others there. */
+@Injectable()
+export class Replicas implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(Replicas.name);
+  private readonly startedAt = new Date();
+  private readonly loop: IntervalLoop;
+  /** This replica's. */
+  readonly id = `${hostname()}:${process.pid}:${this.startedAt.getTime().toString(36)}`;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'version' | 'server'>,
+    private readonly database: DatabaseHealth,
+    @InjectDataSource() private readonly db: DataSource,
+    private readonly contributors: Contributors,
+    private readonly http: HttpAdapterHost,
+  ) {
+    this.loop = new IntervalLoop(
+      () => this.beat(),
+      beatMs,
+      (error, again) => again || this.logger.warn(`The heartbeat of this replica failed: ${String(error)}`),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start(0);
+    this.database.connections.subscribe(() => this.loop.hasten(0));
+    this.server()?.once('listening', () => this.loop.hasten(0));
+  }
+
+  /** Those that are alive, oldest first. @throws the database's error */
+  alive(): Promise<Replica[]> {
+    return this.db.query(alive);
+  }
+
+  /** A replica that stops is gone at once. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+    await this.database.query('DELETE FROM replicas WHERE id = $1', [this.id]).catch(() => undefined);
+  }
+
+  private async beat(): Promise<void> {
+    const parts: Record<string, PartHealth> = {};
+    for (const [part, check] of this.contributors.health()) parts[part] = await check();
+    const tier = parts['sandbox']?.['tier'] ?? null;
+    const { id, startedAt, config } = this;
+    const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
+    await this.database.query(beat, row);
+  }
+
+  private address(): string | null {
+    const bound = this.server()?.address();
+    if (typeof bound !== 'object' || !bound) return null;
+    const host = isWildcard(bound.address) ? (ownAddress() ?? hostname()) : bound.address;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+  }
+
+  private server(): Server | undefined {
+    return this.http.httpAdapter?.getHttpServer() as Server | undefined;
+  }
+}
+
+const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::';
+
+/** The first address that other machines may reach, IPv4 before IPv6. */
+function ownAddress(): string | undefined {
+  const found = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    .filter(({ internal }) => !internal);
+  return (found.find(({ family }) => family === 'IPv4') ?? found[0])?.address;
+}
