@@ -22,7 +22,7 @@ const allowed = {
   secrets: ['common', 'config', 'rest', 'tool-contract', 'process-pool'],
   'semantic-errors': ['common'],
   'lexical-search': ['common'],
-  'records/journal': [...base],
+  'records/journal': [...base, 'database'],
   'records/executions': [...rest, 'database', 'records/journal', 'semantic-errors'],
   circuits: [...rest, 'circuits/breaker', 'database', 'records/executions'],
   'tool-health': [...rest, 'database', 'records/executions', 'circuits'],

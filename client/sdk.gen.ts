@@ -141,9 +141,9 @@ export const livez = <ThrowOnError extends boolean = false>(options?: Options<Li
 });
 
 /**
- * New calls are taken: database, tools, journal, not draining
+ * New calls are taken: tools, journal, not draining
  *
- * For readiness probes: 503 while the server starts, drains, lacks its database or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.
+ * For readiness probes: 503 while the server starts, drains, has not loaded its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.
  */
 export const readyz = <ThrowOnError extends boolean = false>(options?: Options<ReadyzData, ThrowOnError>): RequestResult<ReadyzResponses, ReadyzErrors, ThrowOnError> => (options?.client ?? client).get<ReadyzResponses, ReadyzErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

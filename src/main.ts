@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const config = loadConfig();
   assertSafeToExpose(config);
   const app = await createApp(config);
-  drainOnSignals(app, config.server.drainTimeoutMs, hasParent);
+  drainOnSignals(app, config.server, hasParent);
   try {
     await app.listen({ port: config.server.port, host: config.server.host, backlog });
   } catch (error) {

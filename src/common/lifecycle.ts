@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-export type LifecycleState = 'starting' | 'ready' | 'draining';
+export type LifecycleState = 'starting' | 'ready' | 'leaving' | 'draining';
 
 /** The state of the server between its start and its end; it only moves forward. */
 @Injectable()
@@ -19,10 +19,10 @@ export class Lifecycle {
     if (this.current === 'starting') this.current = 'ready';
   }
 
-  /** Readiness fails and new calls are refused from now on. */
-  drain(): void {
-    this.current = 'draining';
-    this.drainStart.abort();
+  /** Readiness fails from now on. @param refuses whether new calls are refused too, and streams end */
+  drain(refuses = true): void {
+    this.current = refuses ? 'draining' : 'leaving';
+    if (refuses) this.drainStart.abort();
   }
 
   /** Aborts when the drain begins: answers that would go on without end are ended then. */

@@ -120,7 +120,7 @@ function toConfig(values: Values<typeof settings>) {
     root: projectRoot(),
     version: manifest().version,
     /** `loopback`: whether only this machine can reach the server. */
-    server: { ...server, loopback },
+    server: { ...server, loopback, drainDelayMs: server.drainDelayMs ?? (loopback ? 0 : 5_000) },
     /** `adminKeyFile`: the generated key of a server on loopback without ADMIN_API_KEY. */
     auth: { ...values.auth, adminKeyFile: join(dataDir, 'admin.key') },
     /** `keys` empty: the keys in `keyFile` are used. */

@@ -40,6 +40,9 @@ const server = {
     drainTimeoutMs: setting('DRAIN_TIMEOUT_MS', whole(100, 3_600_000), 25_000).means(
       "Milliseconds that SIGTERM waits for open requests. Set it lower than the orchestrator's grace period.",
     ),
+    drainDelayMs: setting('DRAIN_DELAY_MS', whole(0, 600_000)).means(
+      'Milliseconds that calls are still taken after SIGTERM, while `/readyz` fails and the load balancer takes the server out. Unset: 5000, or 0 on a loopback address.',
+    ),
     trustProxy: setting('TRUST_PROXY', flag, false).means(
       'Trust `X-Forwarded-*`. Use it only behind a proxy that sets these headers.',
     ),

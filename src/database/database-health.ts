@@ -101,7 +101,8 @@ export class DatabaseHealth {
     const reason = error.message || String(error.code);
     if (this.part.status === 'up') this.logger.error(`The database does not answer: ${reason}`);
     this.part = { status: 'down', message: 'does not answer', responseTime };
-    const refused = error instanceof pg.DatabaseError;
+    // Connections that are open may still work if new ones are refused, unless the server starts or stops.
+    const refused = error instanceof pg.DatabaseError && !error.code?.startsWith('57P');
     this.silence = refused ? undefined : reason;
     if (!refused) this.onSilence();
   }

@@ -48,9 +48,9 @@ export class HealthController {
   @Public()
   @HealthCheck()
   @ApiOperation({
-    summary: 'New calls are taken: database, tools, journal, not draining',
+    summary: 'New calls are taken: tools, journal, not draining',
     description:
-      'For readiness probes: 503 while the server starts, drains, lacks its database or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
+      'For readiness probes: 503 while the server starts, drains, has not loaded its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
   })
   readyz(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
     return this.service.ready(scopes.has('tools:admin'));

@@ -1,24 +1,34 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Logger } from 'nestjs-pino';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Lifecycle } from '../common/lifecycle.js';
+import type { AppConfig } from '../config/app-config.js';
 
 /**
  * Shuts down gracefully on SIGTERM or SIGINT: readiness fails, new calls are refused, calls in flight may finish (up to
- * a deadline), then pools, recorder and database close. Under npm a Ctrl-C arrives twice: the second is ignored.
+ * a deadline), then pools, recorder and database close. Under npm a Ctrl-C arrives twice: the second is ignored. After
+ * SIGTERM calls are taken for a while, until the load balancer has seen that readiness fails.
  * @param hasParent whether a parent (`toolkeeper mcp`) started this server for itself only. The end of the parent,
  * detected by the closed channel, is then a signal too.
  */
-export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number, hasParent: boolean): void {
+export function drainOnSignals(
+  app: NestFastifyApplication,
+  { drainDelayMs, drainTimeoutMs }: AppConfig['server'],
+  hasParent: boolean,
+): void {
   const lifecycle = app.get(Lifecycle);
   let draining = false;
-  const drain = (why: string): void => {
+  const drain = (why: string, delayMs = 0): void => {
     if (draining) return;
     draining = true;
     const logger = app.get(Logger);
-    logger.log(`${why}: draining, ${lifecycle.requests.count} requests in flight`);
-    lifecycle.drain();
-    lifecycle.requests
-      .idle(timeoutMs)
+    logger.log(`${why}: draining in ${delayMs} ms, ${lifecycle.requests.count} requests in flight`);
+    lifecycle.drain(delayMs === 0);
+    delay(delayMs)
+      .then(() => {
+        lifecycle.drain();
+        return lifecycle.requests.idle(drainTimeoutMs);
+      })
       .then(() => closeApp(app))
       .then(
         () => process.exit(0),
@@ -28,8 +38,8 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number, h
         },
       );
   };
-  process.on('SIGTERM', drain);
-  process.on('SIGINT', drain);
+  process.on('SIGTERM', (why) => drain(why, drainDelayMs));
+  process.on('SIGINT', (why) => drain(why));
   if (!hasParent) return;
   const orphaned = (): void => drain('its parent is gone');
   if (process.connected) process.once('disconnect', orphaned);

@@ -44,7 +44,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     const { raw } = reply;
     const cancellation = (request.cancellation = new Cancellation());
     void reply.headers(securityHeaders).header('x-request-id', request.id);
-    if (lifecycle.isDraining()) void reply.header('connection', 'close');
+    if (lifecycle.state === 'leaving' || lifecycle.isDraining()) void reply.header('connection', 'close');
     lifecycle.requests.begin();
     underWay.set(raw, request);
     // `close` comes exactly once, whether the answer was written or the client left.

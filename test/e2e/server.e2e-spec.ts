@@ -162,6 +162,31 @@ describe('a drain', () => {
   });
 });
 
+describe('SIGTERM with a drain delay', () => {
+  it('fails readiness at once, takes calls until the delay is over, and ends then', async () => {
+    const db = await createTestDatabase();
+    const folder = makeTestFolder();
+    const server = await startServer({
+      DATABASE_URL: db.url,
+      TOOLKEEPER_DATA_DIR: folder,
+      CUSTOM_TOOLS_DIR: folder,
+      DRAIN_DELAY_MS: '2500',
+    });
+    const call = () => json(`${server.url}/api/v1/tools/find_tools/execute`, { input: { query: 'find' } });
+    expect(await call()).toMatchObject({ status: 'success' });
+    const stopped = Date.now();
+    const end = server.end('SIGTERM');
+    await until(async () => (await fetch(`${server.url}/readyz`)).status === 503, {
+      what: 'readiness to fail',
+    });
+    expect(await call()).toMatchObject({ status: 'success' });
+    expect(await end).toBe(0);
+    expect(Date.now() - stopped).toBeGreaterThanOrEqual(2_500);
+    await db.release();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
 describe('a drain that runs out of time', () => {
   it('cuts off what still runs, records it and exits 0', async () => {
     const db = await createTestDatabase();

@@ -84,6 +84,28 @@ describe('a server whose database', () => {
     await isBack();
   });
 
+  it('is known to be away refuses at once what needs it, and goes on with calls', async () => {
+    const readiness = () => tk.http.get('/readyz');
+    await wire.cut();
+    await until(async () => (await readiness()).body.details.database.status === 'degraded', {
+      what: 'readiness to show it',
+    });
+    await readiness().expect(200);
+    const keyed = () => tk.call('kept', { a: 1 }).set('idempotency-key', 'one');
+    for (const ask of [...routes.map(([, each]) => each), keyed]) {
+      const asked = performance.now();
+      const answer = await ask();
+      expect(answer.status).toBe(503);
+      expect(answer.body.code).toBe('database_unavailable');
+      // 100 ms on a calm machine; waiting for a connection or a journal would take seconds.
+      expect(performance.now() - asked).toBeLessThan(500);
+    }
+    await tk.call('kept', { a: 1 }).expect(200, /"status":"success"/);
+    await wire.open();
+    await isBack();
+    await until(async () => (await readiness()).body.details.database.status === 'up', { what: 'readiness' });
+  });
+
   it('gives no connection in time says so', async () => {
     wire.goDead();
     wire.breakAll();

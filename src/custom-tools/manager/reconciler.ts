@@ -9,7 +9,7 @@ import {
 import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
-import { Problem } from '../../common/errors.js';
+import { isDatabaseUnavailable, Problem } from '../../common/errors.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -99,11 +99,15 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     this.work.register('custom tools', renewed.then(start, start));
   }
 
-  /** Resolves when the registered tools are loaded and the installed ones imported; the rounds go on from there. */
+  /** Resolves when tools are loaded and imported; waits for the database, because a replica without tools is not ready. */
   private async start(): Promise<void> {
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
     try {
-      await this.round(false);
+      await this.round(false).catch(async (error: unknown) => {
+        if (this.isStopping || !isDatabaseUnavailable(error)) throw error;
+        await delay(this.config.customTools.reloadIntervalMs);
+        return this.start();
+      });
       await this.underWay.get('imports');
     } finally {
       this.loop.start(0);

@@ -13,6 +13,7 @@ import type { Counter, Gauge } from 'prom-client';
 import type { Observable } from 'rxjs';
 import type { JournalNews, JournalState } from './journal.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
+import { DatabaseHealth } from '../../database/database-health.js';
 
 type NameAndText = readonly [name: string, text: string];
 
@@ -111,9 +112,14 @@ interface CatchesUp {
 /** An interceptor for routes that read a journalled table: what was written before the request is found. */
 export function upToDate(owner: Type<CatchesUp>): Type<NestInterceptor> {
   class UpToDateInterceptor implements NestInterceptor {
-    constructor(@Inject(owner) private readonly journal: CatchesUp) {}
+    constructor(
+      @Inject(owner) private readonly journal: CatchesUp,
+      private readonly database: DatabaseHealth,
+    ) {}
 
+    /** @throws DatabaseUnavailable at once if that is known: the route would only wait */
     async intercept(_: unknown, next: CallHandler): Promise<Observable<unknown>> {
+      this.database.assertAnswers();
       await this.journal.catchUp();
       return next.handle();
     }
