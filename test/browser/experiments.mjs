@@ -124,7 +124,7 @@ describe('experiments', () => {
     await page.getByRole('menuitem', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('row', { name: /Run 1, gpt-4.1-mini completed/ }).waitFor();
-    assert.equal(await row.count(), 0);
+    await row.waitFor({ state: 'detached' });
     await visitor.context.close();
   });
 

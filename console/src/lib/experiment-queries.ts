@@ -33,7 +33,10 @@ export const experimentQuery = (id: string) =>
     refetchInterval: ({ state: { data } }) => data?.status === 'running' && 2_000,
   });
 
-export const evaluationQuery = ({ id, updated_at: version }: ListedExperimentView) =>
+export const evaluationQuery = ({
+  id,
+  updated_at: version,
+}: Pick<ListedExperimentView, 'id' | 'updated_at'>) =>
   queryOptions({
     queryKey: ['experiments', 'evaluation', id, version],
     queryFn: ({ signal }) => ask(getExperimentEvaluation({ path: { id }, signal })),

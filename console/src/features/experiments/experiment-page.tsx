@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { deleteExperiment, type ExperimentView, type OriginalView } from '../../lib/api.js';
-import { evaluationQuery, experimentQuery, originalQuery } from '../../lib/experiment-queries.js';
+import { experimentQuery, originalQuery } from '../../lib/experiment-queries.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Page } from '../../ui/layout.js';
 import { Menu } from '../../ui/menu.js';
@@ -52,11 +52,8 @@ export function ExperimentPage(): ReactNode {
 }
 
 function Experiment({ experiment }: { readonly experiment: ExperimentView }): ReactNode {
-  const evaluation = useQuery(evaluationQuery(experiment));
   const actions = <Delete id={experiment.id} name={experiment.name} />;
-  const original = evaluation.data?.original ?? null;
-  const search = route.useSearch();
-  return <ExperimentBench start={experiment} {...{ experiment, original, actions, search }} />;
+  return <ExperimentBench start={experiment} {...{ experiment, actions }} search={route.useSearch()} />;
 }
 
 function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {

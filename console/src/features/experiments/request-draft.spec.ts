@@ -1,4 +1,4 @@
-import { draftOf, type RequestDraft, settingsOf, variablesIn } from './request-draft.js';
+import { draftOf, type RequestDraft, dataOf, variablesIn } from './request-draft.js';
 
 // real: the draft of a request; mock: nothing
 
@@ -10,7 +10,11 @@ const request = {
   tools: [{ type: 'function', function: { name: 'find', parameters: { b: 1, a: 2 } } }],
 };
 const variables = { thing: 'flight', list: [1, 2], no: false, year: '2026' };
-const draft = draftOf(request, variables);
+const data = {
+  ...{ ...request, name: 'A cheaper model', description: 'Does it find it?' },
+  ...{ headers: { 'x-team': 'search: a' }, promptVariables: variables },
+};
+const draft = draftOf(data);
 
 describe('the draft of a request', () => {
   it('has texts of messages, JSON of others, and the other members as parameters', () => {
@@ -23,11 +27,8 @@ describe('the draft of a request', () => {
     expect(draft.variables).toEqual({ thing: 'flight', list: '[\n  1,\n  2\n]', no: 'false', year: '2026' });
   });
 
-  it('becomes settings with the same meaning', () => {
-    expect(settingsOf(draft)).toEqual({
-      modified_request: request,
-      prompt_variables: { ...variables, year: 2026 },
-    });
+  it('becomes data with the same meaning', () => {
+    expect(dataOf(draft)).toEqual({ ...data, promptVariables: { ...variables, year: 2026 } });
   });
 
   it.each<[string, Partial<RequestDraft>]>([
@@ -35,16 +36,17 @@ describe('the draft of a request', () => {
     ['parameters that are no object', { parameters: '[]' }],
     ['a message that is no JSON', { messages: [{ json: '{' }] }],
     ['no message', { messages: [] }],
+    ['a header without a value', { headers: 'x-team' }],
   ])('cannot be sent with %s', (_, changes) => {
-    expect(settingsOf({ ...draft, ...changes })).toBeUndefined();
+    expect(dataOf({ ...draft, ...changes })).toBeUndefined();
   });
 
   it('keeps a text that only looks like JSON, and digits that JavaScript would round', () => {
-    const sent = settingsOf({
+    const sent = dataOf({
       ...draft,
       variables: { a: '"x"', b: '[draft]', c: '{"n": 9007199254740993}' },
     });
-    expect(JSON.stringify(sent?.['prompt_variables'])).toBe(
+    expect(JSON.stringify(sent?.['promptVariables'])).toBe(
       '{"a":"\\"x\\"","b":"[draft]","c":{"n":9007199254740993}}',
     );
   });

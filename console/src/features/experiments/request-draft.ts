@@ -3,32 +3,48 @@ import { isObject, jsonObjectOf, readExactly } from '../../lib/exact-json.js';
 /** A message as it is edited: a text of a role, or JSON for anything else, such as images and calls of tools. */
 export type MessageDraft = { readonly role: string; readonly text: string } | { readonly json: string };
 
-/** A request as it is edited. Texts of JSON may be invalid while they are typed. */
+/** An experiment as it is edited. Texts of JSON may be invalid while they are typed. */
 export interface RequestDraft {
+  readonly name: string;
+  readonly description: string;
   readonly model: string;
   readonly messages: readonly MessageDraft[];
   /** JSON text: all other members of the request. */
   readonly parameters: string;
   /** Each value is a text, or JSON for lists, objects, numbers, true and false. */
   readonly variables: Readonly<Record<string, string>>;
+  /** A line for each header: `x-team: search`. */
+  readonly headers: string;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+export type Json = Readonly<Record<string, unknown>>;
 
 const indented = (value: unknown): string => JSON.stringify(value, null, 2);
 
-export function draftOf(request: Json, variables: Json = {}): RequestDraft {
+/** @param data the members of a request, and beside them `name`, `description`, `headers` and `promptVariables` */
+export function draftOf({ name, description, headers, promptVariables, ...request }: Json): RequestDraft {
   const { model, messages, ...rest } = request;
   return {
-    model: typeof model === 'string' ? model : '',
+    name: textOf(name),
+    description: textOf(description),
+    model: textOf(model),
     messages: Array.isArray(messages) ? messages.map(messageDraft) : [],
     parameters: indented(rest),
-    variables: Object.fromEntries(
-      Object.entries(variables).map(([name, value]) => [name, isText(value) ? value : indented(value)]),
-    ),
+    variables: textsOf(promptVariables),
+    headers: Object.entries(textsOf(headers))
+      .map((header) => header.join(': '))
+      .join('\n'),
   };
 }
 
+const textOf = (value: unknown): string => (isText(value) ? value : '');
+const textsOf = (values: unknown): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(isObject(values) ? values : {}).map(([name, value]) => [
+      name,
+      isText(value) ? value : indented(value),
+    ]),
+  );
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 function messageDraft(message: unknown): MessageDraft {
@@ -37,24 +53,28 @@ function messageDraft(message: unknown): MessageDraft {
   return isPlain ? { role, text: content } : { json: indented(message) };
 }
 
-/** @returns the members to send; undefined if a JSON text is invalid or there is no message */
-export function settingsOf({
-  model,
-  parameters,
-  messages: drafts,
-  variables,
-}: RequestDraft): Json | undefined {
+/** @returns what `draftOf` reads; undefined if a JSON text or a header is invalid, or there is no message */
+export function dataOf(draft: RequestDraft): Json | undefined {
+  const { name, description, model, parameters, variables } = draft;
   const rest = jsonObjectOf(parameters);
-  const messages = drafts.map((message) =>
+  const headers = headersOf(draft);
+  const messages = draft.messages.map((message) =>
     'json' in message ? jsonObjectOf(message.json) : { role: message.role, content: message.text },
   );
-  if (!rest || messages.length === 0 || messages.includes(undefined)) return undefined;
+  if (!rest || !headers || messages.length === 0 || messages.includes(undefined)) return undefined;
+  const values = Object.entries(variables).map(([key, text]) => [key, valueOf(text)]);
   return {
-    modified_request: { ...(model !== '' && { model }), ...rest, messages },
-    prompt_variables: Object.fromEntries(
-      Object.entries(variables).map(([name, text]) => [name, valueOf(text)]),
-    ),
+    ...{ name, description, headers, promptVariables: Object.fromEntries(values) },
+    ...{ ...(model !== '' && { model }), ...rest, messages },
   };
+}
+
+/** @returns undefined if a line is no header */
+export function headersOf({ headers }: Pick<RequestDraft, 'headers'>): Record<string, string> | undefined {
+  const lines = headers.split('\n').filter((line) => line.trim() !== '');
+  const parts = lines.map((line) => /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line));
+  if (parts.includes(null)) return undefined;
+  return Object.fromEntries(parts.map((part) => [part?.[1] ?? '', part?.[2] ?? '']));
 }
 
 function valueOf(text: string): unknown {
@@ -69,10 +89,10 @@ function valueOf(text: string): unknown {
 const tag = /\{\{\{?\s*([#^/&!>]?)\s*([^}\s]*)\s*\}?\}\}/g;
 
 /** Names of the variables that a request needs, in order. Names within a section may be members of its value. */
-export function variablesIn({ messages, parameters }: RequestDraft): string[] {
+export function variablesIn({ messages, parameters, headers }: RequestDraft): string[] {
   const names = new Set<string>();
   const texts = messages.map((message) => ('json' in message ? message.json : message.text));
-  for (const text of [...texts, parameters]) {
+  for (const text of [...texts, parameters, headers]) {
     let depth = 0;
     for (const [, kind = '', path = ''] of text.matchAll(tag)) {
       if (kind === '/') depth -= 1;

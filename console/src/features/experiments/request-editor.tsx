@@ -4,16 +4,18 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextArea, TextField } from '../../ui/controls.js';
 import { Card, Muted, Note, Row, Stack } from '../../ui/layout.js';
 import { Select } from '../../ui/select.js';
-import { type MessageDraft, type RequestDraft, variablesIn } from './request-draft.js';
+import { headersOf, type MessageDraft, type RequestDraft, variablesIn } from './request-draft.js';
 
 interface RequestEditorProps {
   readonly draft: RequestDraft;
+  /** The name of the next run unless another is written. */
+  readonly nextName: string;
   readonly onChange: (changes: Partial<RequestDraft>) => void;
 }
 
-/** Model, messages, variables and parameters of a request. */
-export function RequestEditor({ draft, onChange }: RequestEditorProps): ReactNode {
-  const { model, messages, parameters } = draft;
+/** Model, messages, variables, parameters and headers of a request. */
+export function RequestEditor({ draft, nextName, onChange }: RequestEditorProps): ReactNode {
+  const { name, description, model, messages, parameters, headers } = draft;
   const set = (index: number, ...message: MessageDraft[]): void =>
     onChange({ messages: messages.toSpliced(index, 1, ...message) });
   const add = (
@@ -23,6 +25,19 @@ export function RequestEditor({ draft, onChange }: RequestEditorProps): ReactNod
   );
   return (
     <>
+      <TextField
+        label="Name of the next run"
+        value={name}
+        placeholder={nextName}
+        maxLength={256}
+        onText={(text) => onChange({ name: text })}
+      />
+      <TextField
+        label="Description"
+        value={description}
+        maxLength={4_096}
+        onText={(text) => onChange({ description: text })}
+      />
       <TextField label="Model" value={model} onText={(text) => onChange({ model: text })} />
       <Card title="Messages" actions={add}>
         <Stack>
@@ -45,6 +60,13 @@ export function RequestEditor({ draft, onChange }: RequestEditorProps): ReactNod
         />
         {!jsonObjectOf(parameters) && <Note tone="bad">Parameters must be a JSON object.</Note>}
       </Card>
+      <TextArea
+        label="Headers"
+        help="Sent with the request to the model, one on each line: x-team: search"
+        value={headers}
+        wrong={headersOf(draft) ? undefined : 'Write each header as name: value.'}
+        onText={(text) => onChange({ headers: text })}
+      />
     </>
   );
 }
@@ -104,7 +126,7 @@ function roleIn(json: string): string {
 }
 
 /** A field for each variable that the request names, and for those that have a value already. */
-function Variables({ draft, onChange }: RequestEditorProps): ReactNode {
+function Variables({ draft, onChange }: Omit<RequestEditorProps, 'nextName'>): ReactNode {
   const { variables } = draft;
   const names = [...new Set([...variablesIn(draft), ...Object.keys(variables)])];
   return (

@@ -59,6 +59,7 @@ export function SpanTree({ store, state, critical }: SpanTreeProps): ReactNode {
               isSelected={span === selected}
               isOpen={(store.trace.childCounts[span] ?? 0) > 0 && !store.isCollapsed(span)}
               isHit={hits.has(span)}
+              isHighlighted={state.highlighted.has(span)}
               isCritical={critical.has(store.trace.idOf(span))}
             />
           );
@@ -129,6 +130,7 @@ interface SpanRowProps {
   readonly isSelected: boolean;
   readonly isOpen: boolean;
   readonly isHit: boolean;
+  readonly isHighlighted: boolean;
   readonly isCritical: boolean;
 }
 
@@ -136,66 +138,60 @@ const indent = 14;
 /** Deeper ones are not indented further, so that a name stays in sight. */
 const maxIndents = 14;
 
-const SpanRow = memo(
-  ({ store, span, index, top, axis, isSelected, isOpen, isHit, isCritical }: SpanRowProps) => {
-    const { trace } = store;
-    const parent = trace.parents[span] ?? -1;
-    const depth = trace.depths[span] ?? 0;
-    const isParent = (trace.childCounts[span] ?? 0) > 0;
-    const { operation, kind } = trace.typeOf(span);
-    const name = trace.nameOf(span);
-    return (
-      <div
-        id={rowId(span)}
-        role="row"
-        aria-level={depth + 1}
-        aria-posinset={trace.positions[span]}
-        aria-setsize={parent < 0 ? trace.rootCount : trace.childCounts[parent]}
-        aria-rowindex={index + 2}
-        aria-selected={isSelected}
-        aria-expanded={isParent ? isOpen : undefined}
-        className={`${css.row} ${css.span} ${isHit ? css.hit : ''}`}
-        style={{ transform: `translateY(${top}px)` }}
-        onClick={() => store.select(span)}
-      >
-        <div
-          role="gridcell"
-          className={css.name}
-          style={{ paddingLeft: Math.min(depth, maxIndents) * indent }}
+const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, ...is }: SpanRowProps) => {
+  const { trace } = store;
+  const parent = trace.parents[span] ?? -1;
+  const depth = trace.depths[span] ?? 0;
+  const isParent = (trace.childCounts[span] ?? 0) > 0;
+  const { operation, kind } = trace.typeOf(span);
+  const name = trace.nameOf(span);
+  return (
+    <div
+      id={rowId(span)}
+      role="row"
+      aria-level={depth + 1}
+      aria-posinset={trace.positions[span]}
+      aria-setsize={parent < 0 ? trace.rootCount : trace.childCounts[parent]}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      aria-expanded={isParent ? isOpen : undefined}
+      className={`${css.row} ${css.span} ${is.isHit ? css.hit : ''} ${is.isHighlighted ? css.highlighted : ''}`}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={() => store.select(span)}
+    >
+      <div role="gridcell" className={css.name} style={{ paddingLeft: Math.min(depth, maxIndents) * indent }}>
+        <span
+          aria-hidden="true"
+          className={css.caret}
+          onClick={(event) => {
+            event.stopPropagation();
+            store.toggle(span);
+          }}
         >
-          <span
-            aria-hidden="true"
-            className={css.caret}
-            onClick={(event) => {
-              event.stopPropagation();
-              store.toggle(span);
-            }}
-          >
-            {isParent && (isOpen ? '▾' : '▸')}
-          </span>
-          <span className={css.kind} data-kind={kind} title={kind} />
-          <span className={css.title} title={name}>
-            {name}
-          </span>
-          <Wrong store={store} span={span} />
-          {operation !== name && <span className={css.operation}>{operation}</span>}
-        </div>
-        <div role="gridcell" className={css.number}>
-          {duration(trace.durations[span] ?? 0)}
-        </div>
-        <div role="gridcell" className={`${css.number} ${css.optional}`}>
-          {trace.tokens[span] ? number(trace.tokens[span]) : ''}
-        </div>
-        <div role="gridcell" className={`${css.number} ${css.optional}`}>
-          {trace.costs[span] ? cost(trace.costs[span]) : ''}
-        </div>
-        <div role="gridcell" className={css.bars} aria-label={`from ${duration(trace.starts[span] ?? 0)}`}>
-          <Bar {...{ store, span, axis, kind, isCritical }} />
-        </div>
+          {isParent && (isOpen ? '▾' : '▸')}
+        </span>
+        <span className={css.kind} data-kind={kind} title={kind} />
+        <span className={css.title} title={name}>
+          {name}
+        </span>
+        <Wrong store={store} span={span} />
+        {operation !== name && <span className={css.operation}>{operation}</span>}
       </div>
-    );
-  },
-);
+      <div role="gridcell" className={css.number}>
+        {duration(trace.durations[span] ?? 0)}
+      </div>
+      <div role="gridcell" className={`${css.number} ${css.optional}`}>
+        {trace.tokens[span] ? number(trace.tokens[span]) : ''}
+      </div>
+      <div role="gridcell" className={`${css.number} ${css.optional}`}>
+        {trace.costs[span] ? cost(trace.costs[span]) : ''}
+      </div>
+      <div role="gridcell" className={css.bars} aria-label={`from ${duration(trace.starts[span] ?? 0)}`}>
+        <Bar {...{ store, span, axis, kind }} isCritical={is.isCritical} />
+      </div>
+    </div>
+  );
+});
 SpanRow.displayName = 'SpanRow';
 
 function Wrong({ store: { trace }, span }: Pick<SpanRowProps, 'store' | 'span'>): ReactNode {

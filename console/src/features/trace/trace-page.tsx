@@ -93,6 +93,7 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
         {store.trace.count < store.trace.total && (
           <Note tone="warn">{`The first ${number(store.trace.count)} of ${number(store.trace.total)} spans`}</Note>
         )}
+        <Highlight store={store} state={state} />
         <Minimap store={store} state={state} />
         <Panes
           name="trace"
@@ -122,6 +123,20 @@ const Title = ({ name, run }: { readonly name: string; readonly run: RunView | u
     {name} {run?.status === 'error' && <Badge state="error" />} <Tags words={run?.labels.slice(0, 3) ?? []} />
   </>
 );
+
+/** The number of highlighted spans with the reason, until the user removes the marks. */
+function Highlight({ store, state: { highlighted, note } }: ToolbarProps): ReactNode {
+  if (highlighted.size === 0) return null;
+  return (
+    <Note>
+      {counted(highlighted.size, 'highlighted span')}
+      {note && `: ${note}`}{' '}
+      <Button small look="quiet" onClick={() => store.highlight([])}>
+        Remove highlight
+      </Button>
+    </Note>
+  );
+}
 
 /** The sums of the roots: each takes in what is below it. */
 function Figures({ trace }: { readonly trace: Trace }): ReactNode {
@@ -171,7 +186,12 @@ function Ties({ id, run }: Pick<OpenTraceProps, 'id' | 'run'>): ReactNode {
 
 const levels = ['1', '2', '3', '4', '5'] as const;
 
-function Toolbar({ store, state }: { readonly store: TraceStore; readonly state: TraceState }): ReactNode {
+interface ToolbarProps {
+  readonly store: TraceStore;
+  readonly state: TraceState;
+}
+
+function Toolbar({ store, state }: ToolbarProps): ReactNode {
   const { view } = route.useSearch();
   const change = useChange<Search>();
   const { hits, q, selected, level, isZoomed } = state;

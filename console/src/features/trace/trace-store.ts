@@ -27,6 +27,9 @@ export interface TraceState {
   /** The level below which all is collapsed. */
   readonly level: number | undefined;
   readonly exceptions: ReadonlySet<number>;
+  readonly highlighted: ReadonlySet<number>;
+  /** The reason for the highlight. */
+  readonly note: string;
 }
 
 /** An address with more of them would be too long to share; further ones are not kept. */
@@ -44,6 +47,7 @@ export class TraceStore {
     this.state = {
       ...this.projected(undefined, new Set()),
       ...{ selected: -1, q: '', hits: none, axis: this.axis(), isZoomed: false },
+      ...{ highlighted: new Set(), note: '' },
     };
   }
 
@@ -95,6 +99,21 @@ export class TraceStore {
     const { visible, rows, selected } = this.state;
     const row = selected < 0 ? -1 : (rows[selected] ?? -1);
     this.select(visible[Math.min(visible.length - 1, Math.max(0, row + by))] ?? -1);
+  }
+
+  /** Ids of the collapsed spans that the tree shows. */
+  collapsedIds(): string[] {
+    const collapsed = this.state.visible.filter((span) => this.isCollapsed(span));
+    return Array.from(collapsed, (span) => this.trace.idOf(span));
+  }
+
+  /** Marks spans for the user and goes to the first; none removes the marks. @returns ids that the trace does not have */
+  highlight(ids: readonly string[], note = ''): string[] {
+    const places = ids.map((id) => this.trace.placeOf(id));
+    const highlighted = new Set(places.filter((place) => place >= 0));
+    this.change({ highlighted, note });
+    this.select(Math.min(...highlighted));
+    return ids.filter((_, index) => (places[index] ?? -1) < 0);
   }
 
   isCollapsed(span: number): boolean {

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { ask, listGroups, type ListGroupsData, listLabels } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
+import { labelsIn, textOfLabels } from '../../lib/label-filter.js';
 import { byOffset } from '../../lib/pages.js';
 import type { tracesSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
@@ -29,7 +30,7 @@ function queryOf({ group, labels, thread, trace, since, until, ...search }: Sear
     ...{ q: search.q, model_name: search.model, status: search.status },
     ...{ min_cost: search.minCost, min_duration_ms: search.minMs },
     has_errors: search.errors && search.errors === 'yes',
-    labels: labels === undefined ? undefined : [labels],
+    labels: labels === undefined ? undefined : labelsIn(labels),
     thread_ids: thread === undefined ? undefined : [thread],
     trace_ids: trace?.split(','),
     start_time_min: usOf(sinceMoment(since)),
@@ -109,13 +110,18 @@ function TraceFilters({ search }: { readonly search: Search }): ReactNode {
     queryFn: async ({ signal }) => (await ask(listLabels({ query: { limit: 200 }, signal }))).labels,
     staleTime: 60_000,
   });
-  const options = labels.data?.map(({ name }) => name) ?? [];
+  const { labels: chosen = '' } = search;
+  const known = labels.data?.map(({ name }) => name) ?? [];
+  const options = [...new Set([chosen, ...known.flatMap((name) => textOfLabels([name]) ?? [])])].filter(
+    Boolean,
+  );
+  const names = Object.fromEntries(options.map((text) => [text, labelsIn(text).join(', ')]));
   return (
     <FilterBar
       label="Traces"
       text={{ key: 'q', label: 'Search', wide: true }}
       search={search}
-      filters={[{ key: 'labels', label: 'Label', options }, ...filters]}
+      filters={[{ key: 'labels', label: 'Label', options, names }, ...filters]}
       range={search}
     />
   );
