@@ -86,7 +86,7 @@ export class Tab {
 
   private take(block: string): void {
     const field = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
-    const data = JSON.parse(field('data') ?? '{}') as Json;
+    const data = JSON.parse(field('data') ?? '{}');
     const event = field('event');
     // Each new stream begins with all that is open.
     if (event === 'ui.call' && !this.calls.some(({ callId }) => callId === data.callId))
