@@ -80,6 +80,7 @@ const allowed = {
     'tools',
   ],
   experiments: [...rest, 'database', 'outbound', 'llm', 'records/spans'],
+  'ui-bridge': [...rest, 'database', 'streams', 'schemas', 'tools'],
   playbooks: [...rest, 'database'],
   'playbook-search': [
     ...rest,

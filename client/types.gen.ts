@@ -17,7 +17,7 @@ export type ProblemView = {
     title: string;
     status: number;
     detail: string;
-    code: 'tool_not_found' | 'invalid_input' | 'unauthorized' | 'forbidden' | 'payload_too_large' | 'circuit_open' | 'queue_full' | 'investigation_budget_spent' | 'recorder_full' | 'spans_full' | 'shutting_down' | 'tool_unavailable' | 'database_unavailable' | 'rate_limited' | 'invalid_request' | 'not_found' | 'conflict' | 'idempotency_key_reused' | 'internal_error' | 'timeout' | 'tool_error' | 'tool_crashed' | 'protocol_error' | 'output_too_large' | 'spawn_failed' | 'sandbox_violation' | 'cancelled' | 'interrupted' | 'upstream_unavailable';
+    code: 'tool_not_found' | 'invalid_input' | 'unauthorized' | 'forbidden' | 'payload_too_large' | 'circuit_open' | 'queue_full' | 'investigation_budget_spent' | 'recorder_full' | 'spans_full' | 'shutting_down' | 'tool_unavailable' | 'database_unavailable' | 'rate_limited' | 'invalid_request' | 'not_found' | 'conflict' | 'ui_not_connected' | 'ui_not_available' | 'ui_not_granted' | 'approval_required' | 'idempotency_key_reused' | 'internal_error' | 'timeout' | 'tool_error' | 'tool_crashed' | 'protocol_error' | 'output_too_large' | 'spawn_failed' | 'sandbox_violation' | 'cancelled' | 'interrupted' | 'upstream_unavailable';
     requestId: string;
     errors?: Array<FieldProblemView>;
     /**
@@ -289,7 +289,7 @@ export type AnnotationsView = {
 export type ToolView = {
     name: string;
     description: string;
-    kind: 'builtin' | 'custom' | 'mcp';
+    kind: 'builtin' | 'custom' | 'mcp' | 'ui';
     version: string;
     inputSchema: {
         [key: string]: unknown;
@@ -1264,6 +1264,49 @@ export type EvaluationView = {
     original: CallFiguresView | null;
     new: CallFiguresView | null;
     comparison: ComparisonView | null;
+};
+
+export type UiSessionView = {
+    id: string;
+};
+
+export type UiPageBody = {
+    /**
+     * What the tab shows
+     */
+    route: string;
+    /**
+     * Names of the tools that the page answers now
+     */
+    offers: Array<string>;
+    /**
+     * What the page tells agents about itself, up to 16 KiB
+     */
+    context: {
+        [key: string]: unknown;
+    };
+};
+
+export type UiErrorBody = {
+    /**
+     * `interrupted`: the page was loaded anew after it had begun
+     */
+    type: 'tool_error' | 'interrupted';
+    message: string;
+};
+
+export type UiAnswerBody = {
+    ok: boolean;
+    /**
+     * Of a call that succeeded
+     */
+    result?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Of a call that failed
+     */
+    error?: UiErrorBody;
 };
 
 export type EventView = {
@@ -4088,6 +4131,7 @@ export type ExecuteToolData = {
             investigationId?: string;
             runId?: string;
             threadId?: string;
+            uiSession?: string;
             labels?: {
                 [key: string]: string;
             };
@@ -5818,6 +5862,232 @@ export type GetExperimentEvaluationResponses = {
 
 export type GetExperimentEvaluationResponse = GetExperimentEvaluationResponses[keyof GetExperimentEvaluationResponses];
 
+export type CreateUiSessionData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/ui/sessions';
+};
+
+export type CreateUiSessionErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CreateUiSessionError = CreateUiSessionErrors[keyof CreateUiSessionErrors];
+
+export type CreateUiSessionResponses = {
+    201: UiSessionView;
+};
+
+export type CreateUiSessionResponse = CreateUiSessionResponses[keyof CreateUiSessionResponses];
+
+export type ReportUiPageData = {
+    body: UiPageBody;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/ui/sessions/{id}/page';
+};
+
+export type ReportUiPageErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ReportUiPageError = ReportUiPageErrors[keyof ReportUiPageErrors];
+
+export type ReportUiPageResponses = {
+    /**
+     * Calls see the new page
+     */
+    204: void;
+};
+
+export type ReportUiPageResponse = ReportUiPageResponses[keyof ReportUiPageResponses];
+
+export type AnswerUiCallData = {
+    body: UiAnswerBody;
+    path: {
+        id: string;
+        /**
+         * The execution's id
+         */
+        callId: string;
+    };
+    query?: never;
+    url: '/api/v1/ui/sessions/{id}/answers/{callId}';
+};
+
+export type AnswerUiCallErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type AnswerUiCallError = AnswerUiCallErrors[keyof AnswerUiCallErrors];
+
+export type AnswerUiCallResponses = {
+    /**
+     * The caller has the answer
+     */
+    204: void;
+};
+
+export type AnswerUiCallResponse = AnswerUiCallResponses[keyof AnswerUiCallResponses];
+
+export type RevokeUiPageData = {
+    body?: never;
+    path: {
+        id: string;
+        /**
+         * The key's id, or `anonymous`
+         */
+        caller: string;
+    };
+    query?: never;
+    url: '/api/v1/ui/sessions/{id}/grants/{caller}';
+};
+
+export type RevokeUiPageErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type RevokeUiPageError = RevokeUiPageErrors[keyof RevokeUiPageErrors];
+
+export type RevokeUiPageResponses = {
+    /**
+     * It may not act on the page
+     */
+    204: void;
+};
+
+export type RevokeUiPageResponse = RevokeUiPageResponses[keyof RevokeUiPageResponses];
+
+export type GrantUiPageData = {
+    body?: never;
+    path: {
+        id: string;
+        /**
+         * The key's id, or `anonymous`
+         */
+        caller: string;
+    };
+    query?: never;
+    url: '/api/v1/ui/sessions/{id}/grants/{caller}';
+};
+
+export type GrantUiPageErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GrantUiPageError = GrantUiPageErrors[keyof GrantUiPageErrors];
+
+export type GrantUiPageResponses = {
+    /**
+     * Its next call reaches the page
+     */
+    204: void;
+};
+
+export type GrantUiPageResponse = GrantUiPageResponses[keyof GrantUiPageResponses];
+
 export type GetEventsData = {
     body?: never;
     headers?: {
@@ -5893,7 +6163,7 @@ export type FollowTopicsData = {
     path?: never;
     query: {
         /**
-         * Comma-separated: `events`, `executions` that ended, `logs:<tool>` for each tool whose log is followed, and `spans` or `spans:<project>` for spans that come in
+         * Comma-separated: `events`, `executions` that ended, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers
          */
         topics: Array<string>;
     };
@@ -6587,6 +6857,7 @@ export type TestCustomToolData = {
             investigationId?: string;
             runId?: string;
             threadId?: string;
+            uiSession?: string;
             labels?: {
                 [key: string]: string;
             };

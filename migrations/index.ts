@@ -14,6 +14,7 @@ import { PairsByKey1764000150000 } from './0015-pairs-by-key.js';
 import { Isolation1764000180000 } from './0018-isolation.js';
 import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
+import { UiSessions1764000230000 } from './0023-ui-sessions.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
 
 /** Every migration in order; append only. */
@@ -34,5 +35,6 @@ export const migrations = [
   Isolation1764000180000,
   OrderOfSchemas1764000200000,
   HealthOfRows1764000210000,
+  UiSessions1764000230000,
   Replicas1764000300000,
 ];

@@ -19,6 +19,7 @@ import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 import { TraceToolsModule } from './trace-tools/trace-tools.module.js';
 import { TracesModule } from './records/spans/traces.module.js';
+import { UiBridgeModule } from './ui-bridge/ui-bridge.module.js';
 
 /** The list of modules; each brings in what it stands on. */
 @Module({})
@@ -42,6 +43,7 @@ export class AppModule {
         TracesModule,
         TraceToolsModule,
         ExperimentsModule,
+        UiBridgeModule,
         McpModule,
         EventsModule,
         CustomToolsModule.forRoot(config),

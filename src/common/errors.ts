@@ -25,6 +25,10 @@ export const errorTable = {
   invalid_request: { http: 400, jsonRpc: -32600, title: 'The request is not valid' },
   not_found: { http: 404, jsonRpc: -32600, title: 'No such resource' },
   conflict: { http: 409, jsonRpc: -32600, title: 'It conflicts with what is there now' },
+  ui_not_connected: { http: 409, jsonRpc: -32603, title: 'No page of the console is open for this call' },
+  ui_not_available: { http: 409, jsonRpc: -32603, title: 'The open page does not offer this' },
+  ui_not_granted: { http: 409, jsonRpc: -32603, title: 'The user has not let this key act on the page' },
+  approval_required: { http: 409, jsonRpc: -32603, title: 'A person must agree to this call first' },
   idempotency_key_reused: { http: 422, jsonRpc: -32600, title: 'The key was used with other input' },
   internal_error: { http: 500, jsonRpc: -32603, title: 'Internal error' },
   timeout: { http: 200, jsonRpc: -32000, title: 'The deadline passed' },
@@ -97,10 +101,7 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
 
-/**
- * SQLSTATEs and codes of a statement that the database did not answer: connection lost or refused, server full or shut
- * down, statement or transaction too slow, no such user or database, and codes of the network.
- */
+/** SQLSTATEs of a lost or refused connection, a full or stopped server, a timeout, no such user or database; network codes. */
 const awayCodes = /^(08...|28...|53...|57P0.|57014|25P03|3D000|E[A-Z_]+)$/;
 /** Messages of the driver, which have no code, and of TypeORM if the connection breaks within a transaction. */
 const awayMessages = /connection.*(timeout|terminated|error)|timeout|not queryable/i;

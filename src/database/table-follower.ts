@@ -4,13 +4,15 @@ import { DatabaseHealth } from './database-health.js';
 
 /** Interval of reading while notifications do not arrive, and of repeating a read that failed. */
 const pollMs = 1_000;
-/** Interval of reading in addition to notifications. */
+/** Interval of reading in addition to notifications, unless a follow has its own. */
 const netMs = 10_000;
 
 export interface Followed {
   readonly table: string;
   /** Name for the log, such as "the playbook catalogue". */
   readonly what: string;
+  /** Interval of reading for what changes without a notification, such as a deadline. */
+  readonly everyMs?: number;
 }
 
 /**
@@ -36,12 +38,12 @@ export class TableFollower implements OnApplicationShutdown {
    * Looks at once, and after each change until the shutdown.
    * @param look reads what changed; looks of one follow never overlap
    */
-  follow({ table, what }: Followed, look: () => Promise<void>): void {
+  follow({ table, what, everyMs = netMs }: Followed, look: () => Promise<void>): void {
     const failed = (error: unknown, again: boolean): void => {
       // The database may be away for long: one line is enough.
       if (!again) this.logger.error(error, `Changes of ${what} are not seen for now`);
     };
-    this.follows.set(new Follow(this.database, look, failed), table);
+    this.follows.set(new Follow(this.database, look, everyMs, failed), table);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -58,6 +60,7 @@ class Follow {
   constructor(
     private readonly database: DatabaseHealth,
     private readonly look: () => Promise<void>,
+    private readonly everyMs: number,
     onError: (error: unknown, again: boolean) => void,
   ) {
     this.loop = new IntervalLoop(() => this.run(), pollMs, onError);
@@ -75,7 +78,7 @@ class Follow {
 
   private async run(): Promise<void> {
     const now = performance.now();
-    if (!this.isDue && this.database.listens && now - this.lookedAt < netMs) return;
+    if (!this.isDue && this.database.listens && now - this.lookedAt < this.everyMs) return;
     this.isDue = false;
     this.lookedAt = now;
     try {

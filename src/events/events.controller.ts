@@ -74,7 +74,7 @@ export class TopicStreamController {
   @ApiOperation({
     summary: 'Follow several things in one stream',
     description:
-      'What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `events` needs the scope `metrics:read`, `logs:<tool>` needs `tools:admin`, and `spans`, which says twice a second at most how many came in for a project, `traces:read`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
+      'What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `events` needs the scope `metrics:read`, `logs:<tool>` needs `tools:admin`, `spans`, which says twice a second at most how many came in for a project, `traces:read`, and `ui:<session>`, the calls of a page, `tools:call`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
   })
   @ApiOkResponse({ content: { 'text/event-stream': { schema: { type: 'string' }, example } } })
   @ApiProblems(

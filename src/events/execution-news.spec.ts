@@ -15,7 +15,7 @@ it('announces executions in batches without their input, and only while somebody
   const [topics, calls] = [new StreamTopics(), new CallEvents()];
   expect(new ExecutionNews(topics, calls)).toBeDefined();
   const topic = topics.find('executions');
-  const ring = await topic?.ring(undefined);
+  const ring = await topic?.ring(undefined, 'anonymous');
   calls.emit(ended('before'));
   expect(jest.getTimerCount()).toBe(0);
   const stop = ring?.news.subscribe(() => undefined);

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { principalOf, projectFor, projectOf } from '../auth/principal.decorator.js';
+import { callerIdOf } from '../tool-contract/principal.js';
 import type { EventRing } from '../streams/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { type Following, sseEvent, sseHeaders } from '../streams/sse.js';
@@ -33,7 +34,9 @@ export class TopicStreamService {
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
     const followings = followed.map((each) => followingOf(each, places));
-    return this.streams.follow('events', followings, greetingOf(followed, lastSeen, places));
+    const stream = this.streams.follow('events', followings, greetingOf(followed, lastSeen, places));
+    stream.once('close', () => followed.forEach(({ topic, ring }) => topic.left?.(ring)));
+    return stream;
   }
 
   private async open(name: string, request: FastifyRequest): Promise<Followed> {
@@ -43,10 +46,11 @@ export class TopicStreamService {
       const known = this.topics.names().join(', ');
       throw invalidRequest({ pointer: '/topics', detail: `must be of ${known}: there is no ${name}` });
     }
-    const held: ReadonlySet<string> = principalOf(request).scopes;
+    const principal = principalOf(request);
+    const held: ReadonlySet<string> = principal.scopes;
     if (!held.has(topic.scope))
       throw new Problem('forbidden', `The topic ${name} needs the scope ${topic.scope}.`);
-    const ring = await topic.ring(topic.ofProject ? projectIn(request, of) : of);
+    const ring = await topic.ring(topic.ofProject ? projectIn(request, of) : of, callerIdOf(principal));
     return { name, topic, ring };
   }
 }

@@ -12,9 +12,12 @@ export interface StreamTopic<Entry extends object = object> {
   eventName(entry: Placed<Entry>): string;
   /**
    * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none
+   * @param caller the follower's id
    * @throws Problem `not_found`, `invalid_request`
    */
-  ring(of: string | undefined): EventRing<Entry> | Promise<EventRing<Entry>>;
+  ring(of: string | undefined, caller: string): EventRing<Entry> | Promise<EventRing<Entry>>;
+  /** Called when a client that was given the ring has left. */
+  left?(ring: EventRing<Entry>): void;
 }
 
 /** The topics of the console's single event stream. Each module registers its own. */

@@ -23,6 +23,9 @@ export interface CallRate {
   readonly per: (typeof ratePeriods)[number];
 }
 
+/** The caller of several requests: the id of its key; callers without a key are one. */
+export const callerIdOf = ({ keyId = 'anonymous' }: Principal): string => keyId;
+
 export const ratePeriods = ['second', 'minute'] as const;
 export const scopes = [
   'tools:call',

@@ -5,7 +5,7 @@ import type { JsonSchema } from '../schemas/json-schema.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import type { Principal } from './principal.js';
 
-export type ToolKind = 'builtin' | 'custom' | 'mcp';
+export type ToolKind = 'builtin' | 'custom' | 'mcp' | 'ui';
 
 /** The effects of a call on the world; same meaning as MCP's hints. */
 export interface ToolAnnotations {
@@ -110,6 +110,11 @@ export interface Tool {
    */
   refuses?(input: unknown, caller: Principal): string | undefined;
   /**
+   * Checks what the call needs beyond its input and its caller, such as an open page.
+   * @throws Refusal
+   */
+  admit?(call: Pick<ToolRun, 'context' | 'principal'>): Promise<void>;
+  /**
    * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
@@ -151,6 +156,8 @@ export interface CallContext {
   readonly investigationId?: string;
   readonly runId?: string;
   readonly threadId?: string;
+  /** The tab of the console that a tool of kind `ui` acts on. */
+  readonly uiSession?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
 }

@@ -33,29 +33,36 @@ export class CallChecks {
     return this.rates.count(request);
   }
 
-  /** @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, `forbidden` by the tool's own rule, `unauthorized` without a key */
+  /**
+   * @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, `forbidden` by the tool's own rule,
+   * `unauthorized` without a key, or what the tool needs besides
+   */
   input(tool: Tool, request: CallRequest): Promise<void> | undefined {
     if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
     if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
     const found = tool.validate(request.input, refuseOversized(request, this.config.toolInput));
-    if (found instanceof Promise) return found.then((problems) => refuseInvalid(tool, request, problems));
-    refuseInvalid(tool, request, found);
-    return undefined;
+    if (found instanceof Promise) return found.then((problems) => admitted(tool, request, problems));
+    return admitted(tool, request, found);
   }
 
   private async largeInput(tool: Tool, request: CallRequest): Promise<void> {
     await nextTurn();
     const bytes = refuseOversized(request, this.config.toolInput);
     await nextTurn();
-    refuseInvalid(tool, request, await tool.validate(request.input, bytes));
+    await admitted(tool, request, await tool.validate(request.input, bytes));
     await nextTurn();
   }
 }
 
-function refuseInvalid(tool: Tool, request: CallRequest, problems: readonly FieldProblem[]): void {
+function admitted(
+  tool: Tool,
+  request: CallRequest,
+  problems: readonly FieldProblem[],
+): Promise<void> | undefined {
   if (problems.length > 0) throw invalidInput(problems);
   const reason = tool.refuses?.(request.input, request.principal);
   if (reason !== undefined) throw new Refusal('forbidden', reason);
+  return tool.admit?.(request);
 }
 
 function invalidInput(problems: readonly FieldProblem[]): Refusal {

@@ -35,6 +35,7 @@ export const executeBodySchema = {
         investigationId: text,
         runId: text,
         threadId: text,
+        uiSession: text,
         labels: {
           type: 'object',
           maxProperties: 64,
@@ -129,6 +130,7 @@ function contextOf(
     investigationId: body.investigationId ?? header(headers, 'x-investigation-id'),
     runId: body.runId ?? header(headers, 'x-run-id'),
     threadId: body.threadId ?? header(headers, 'x-thread-id'),
+    uiSession: body.uiSession ?? header(headers, 'x-ui-session'),
     labels: body.labels,
     traceparent: header(headers, 'traceparent'),
   };

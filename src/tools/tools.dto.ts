@@ -56,7 +56,7 @@ class NamedView {
 }
 
 export class ToolView extends NamedView {
-  @ApiProperty({ enum: ['builtin', 'custom', 'mcp'], example: 'builtin' }) readonly kind!: string;
+  @ApiProperty({ enum: ['builtin', 'custom', 'mcp', 'ui'], example: 'builtin' }) readonly kind!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({
     type: 'object',

@@ -157,6 +157,12 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/traces/:id/skeleton': 'traces:read',
   'GET /api/v1/traces/:id/window': 'traces:read',
 
+  'POST /api/v1/ui/sessions': 'tools:call',
+  'PUT /api/v1/ui/sessions/:id/page': 'tools:call',
+  'POST /api/v1/ui/sessions/:id/answers/:callId': 'tools:call',
+  'PUT /api/v1/ui/sessions/:id/grants/:caller': 'tools:call',
+  'DELETE /api/v1/ui/sessions/:id/grants/:caller': 'tools:call',
+
   'GET /api/v1/experiments': 'traces:read',
   'POST /api/v1/experiments': 'experiments:write',
   'GET /api/v1/experiments/by-span/:id': 'traces:read',

@@ -1,0 +1,24 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../auth/auth.module.js';
+import { ToolRegistry } from '../tools/tool-registry.js';
+import { ToolsModule } from '../tools/tools.module.js';
+import { UiBridge } from './ui-bridge.js';
+import { UiSessionsController } from './ui-sessions.controller.js';
+import { UiSessionsRepository } from './ui-sessions.repository.js';
+import { UiSessionsService } from './ui-sessions.service.js';
+import { uiTools } from './ui-tools.js';
+
+/** Tools that a page of the console answers, and the tabs that do so. */
+@Module({
+  // TypeORM closes its connections after the modules that import it.
+  imports: [TypeOrmModule.forFeature([]), AuthModule, ToolsModule],
+  controllers: [UiSessionsController],
+  providers: [UiBridge, UiSessionsRepository, UiSessionsService],
+  exports: [UiBridge],
+})
+export class UiBridgeModule {
+  constructor(registry: ToolRegistry, bridge: UiBridge) {
+    for (const tool of uiTools(bridge)) registry.register(tool);
+  }
+}
