@@ -8793,6 +8793,10 @@ export type ListInvestigationsErrors = {
      * `forbidden`: This caller may not do that
      */
     403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type ListInvestigationsError = ListInvestigationsErrors[keyof ListInvestigationsErrors];
@@ -8833,6 +8837,10 @@ export type ResetInvestigationErrors = {
      * `forbidden`: This caller may not do that
      */
     403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type ResetInvestigationError = ResetInvestigationErrors[keyof ResetInvestigationErrors];
@@ -8875,6 +8883,10 @@ export type GetInvestigationErrors = {
      * `not_found`: No such resource
      */
     404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type GetInvestigationError = GetInvestigationErrors[keyof GetInvestigationErrors];
@@ -8910,6 +8922,10 @@ export type RaiseInvestigationErrors = {
      * `forbidden`: This caller may not do that
      */
     403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type RaiseInvestigationError = RaiseInvestigationErrors[keyof RaiseInvestigationErrors];
