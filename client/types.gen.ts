@@ -9064,6 +9064,10 @@ export type ListInvestigationsErrors = {
      * `forbidden`: This caller may not do that
      */
     403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type ListInvestigationsError = ListInvestigationsErrors[keyof ListInvestigationsErrors];
@@ -9104,6 +9108,10 @@ export type ResetInvestigationErrors = {
      * `forbidden`: This caller may not do that
      */
     403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type ResetInvestigationError = ResetInvestigationErrors[keyof ResetInvestigationErrors];
@@ -9146,6 +9154,10 @@ export type GetInvestigationErrors = {
      * `not_found`: No such resource
      */
     404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type GetInvestigationError = GetInvestigationErrors[keyof GetInvestigationErrors];
@@ -9181,6 +9193,10 @@ export type RaiseInvestigationErrors = {
      * `forbidden`: This caller may not do that
      */
     403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
 };
 
 export type RaiseInvestigationError = RaiseInvestigationErrors[keyof RaiseInvestigationErrors];

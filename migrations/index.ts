@@ -15,6 +15,7 @@ import { Isolation1764000180000 } from './0018-isolation.js';
 import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
 import { UiSessions1764000230000 } from './0023-ui-sessions.js';
+import { CallCounters1764000260000 } from './0026-call-counters.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
 
 /** Every migration in order; append only. */
@@ -36,5 +37,6 @@ export const migrations = [
   OrderOfSchemas1764000200000,
   HealthOfRows1764000210000,
   UiSessions1764000230000,
+  CallCounters1764000260000,
   Replicas1764000300000,
 ];

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { CountersModule } from '../counters/counters.module.js';
 import { AccessPolicy } from './access-policy.js';
 import { AdminKey } from './api-key.js';
 import { CallRates } from './call-rates.js';
@@ -14,6 +15,7 @@ import { KeysService } from './keys/keys.service.js';
 
 /** Access to the server. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({
+  imports: [CountersModule],
   providers: [
     AccessPolicy,
     Sessions,
@@ -22,7 +24,7 @@ import { KeysService } from './keys/keys.service.js';
     KnownKeys,
     CallRates,
   ],
-  exports: [AccessPolicy, KnownKeys, CallRates, SignInLinks, Sessions],
+  exports: [AccessPolicy, KnownKeys, CallRates, SignInLinks, Sessions, CountersModule],
 })
 export class AuthModule {}
 

@@ -1,10 +1,14 @@
 import { Problem } from '../common/errors.js';
 import type { Principal } from '../tool-contract/principal.js';
+import { LocalCounters } from '../counters/counters.js';
 import { CallRates, networkOf } from './call-rates.js';
 
 const anonymous: Principal = { userId: 'anonymous', scopes: new Set() };
 const rates = (callsPerAddress = 0) =>
-  new CallRates({ auth: { callsPerAddress } } as ConstructorParameters<typeof CallRates>[0]);
+  new CallRates(
+    { auth: { callsPerAddress } } as ConstructorParameters<typeof CallRates>[0],
+    new LocalCounters(10),
+  );
 const refusal = (counted: Promise<void> | undefined): Promise<unknown> =>
   Promise.resolve(counted).then(
     () => 'counted',

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import ipaddr from 'ipaddr.js';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Counters } from '../counters/counters.js';
 import type { CallRate } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 
@@ -13,16 +13,21 @@ interface Limit {
   readonly toldAs: string;
 }
 
+const periods = { second: 1_000, minute: 60_000 } as const;
+
 /**
- * Counts the calls of keys that have a rate, and of addresses without a key where CALLS_PER_ADDRESS is set. A second, or
- * a minute, begins with the first call in it. Each server counts for itself: no call waits for another one's count.
+ * Counts the calls of keys that have a rate, and of addresses without a key if CALLS_PER_ADDRESS is set. A second, or a
+ * minute, begins with the first call in it. Calls without a limit are not counted and wait for nothing.
  */
 @Injectable()
 export class CallRates {
-  /** They count only: how many calls there may be is the key's, and may change. */
-  private readonly counts = { second: countingFor(1), minute: countingFor(60) };
+  /** Distinguishes what is counted here from other counts of the same keys. */
+  protected readonly counted: string = 'calls';
 
-  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>) {}
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
+    private readonly counters: Counters,
+  ) {}
 
   /**
    * @returns undefined for a call without a limit
@@ -33,11 +38,11 @@ export class CallRates {
     return limit && this.take(limit);
   }
 
-  private async take(limit: Limit): Promise<void> {
-    const { calls, per } = limit.rate;
-    const { consumedPoints, msBeforeNext } = await this.counts[per].consume(limit.of);
-    if (consumedPoints <= calls) return;
-    throw new Refusal('rate_limited', limit.toldAs, { retryAfterMs: msBeforeNext });
+  private async take({ of, rate: { calls, per }, toldAs }: Limit): Promise<void> {
+    const counter = { kind: 'rate', project: '', subject: `${this.counted} ${per} ${of}`, name: '' } as const;
+    const taken = await this.counters.take({ ...counter, limit: calls, ttlMs: periods[per] });
+    if (taken.granted) return;
+    throw new Refusal('rate_limited', toldAs, { retryAfterMs: Math.max(1, taken.resetsAt - Date.now()) });
   }
 
   private limitOf({ principal, address }: Pick<CallRequest, 'principal' | 'address'>): Limit | undefined {
@@ -52,9 +57,6 @@ export class CallRates {
     return { of: networkOf(address), rate: { calls, per: 'minute' }, toldAs };
   }
 }
-
-const countingFor = (duration: number): RateLimiterMemory =>
-  new RateLimiterMemory({ points: Number.MAX_SAFE_INTEGER, duration });
 
 /** An IPv4 address, or the first 64 bits of an IPv6 address: clients choose the others freely. */
 export function networkOf(address: string): string {

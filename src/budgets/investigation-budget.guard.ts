@@ -2,34 +2,40 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Refusal } from '../common/errors.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { budgetProject, InvestigationBudget, rateLimitHeaders } from './investigation-budget.js';
+import { type BudgetDecision, budgetProject, BudgetStore, rateLimitHeaders } from './budget-store.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
 @Injectable()
 export class InvestigationBudgetGuard implements CanActivate {
-  constructor(private readonly budgets: InvestigationBudget) {}
+  constructor(private readonly budgets: BudgetStore) {}
 
   /** @throws Refusal `investigation_budget_spent` */
-  canActivate(context: ExecutionContext): boolean {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.budgeted = true;
     const { investigationId } = call.context;
     return call.test || !investigationId || this.spend(call, investigationId);
   }
 
-  private spend({ ticket, principal, context }: ToolCall, investigationId: string): boolean {
-    const { name, callsPerInvestigation } = ticket.tool.definition;
-    const admission = this.budgets.take({
-      projectId: budgetProject(principal, context.projectId),
+  private spend(call: ToolCall, investigationId: string): boolean | Promise<boolean> {
+    const { name, callsPerInvestigation } = call.ticket.tool.definition;
+    const decision = this.budgets.take({
+      projectId: budgetProject(call.principal, call.context.projectId),
       investigationId,
       tool: name,
       toolLimit: callsPerInvestigation,
     });
-    if (!admission.granted) throw spent(name, admission.budget);
-    ticket.returnIfRefused(admission.release);
-    ticket.budget = admission.budget;
-    return true;
+    return decision instanceof Promise
+      ? decision.then((decided) => admit(call, decided))
+      : admit(call, decision);
   }
+}
+
+function admit({ ticket }: ToolCall, decision: BudgetDecision): true {
+  if (!decision.granted) throw spent(ticket.tool.definition.name, decision.budget);
+  ticket.returnIfRefused(decision.release);
+  ticket.budget = decision.budget;
+  return true;
 }
 
 /** A model reads this: it names no route by which the limit could be raised. */

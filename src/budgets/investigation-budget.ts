@@ -1,49 +1,18 @@
 import { LRUCache } from 'lru-cache';
-import type { InvestigationBudgetView, RaiseBudgetBody, ToolBudgetView } from './investigations.dto.js';
+import type { RaiseBudgetBody } from './investigations.dto.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
-import type { Release } from '../tool-contract/tool.js';
-import type { Principal } from '../tool-contract/principal.js';
+import {
+  type BudgetDecision,
+  type BudgetRequest,
+  BudgetStore,
+  type InvestigationKey,
+  type InvestigationView,
+  toolView,
+  type Wanted,
+} from './budget-store.js';
 import { type Clock, systemClock } from '../common/clock.js';
 import { messageOf } from '../common/message-of.js';
 import { TypedEvents } from '../common/typed-events.js';
-
-/** The rest of a budget, as response headers; the reset is in whole seconds from now. */
-export function rateLimitHeaders(budget: BudgetState, now = Date.now()): Record<string, string> {
-  return {
-    'RateLimit-Limit': String(budget.limit),
-    'RateLimit-Remaining': String(budget.remaining),
-    'RateLimit-Reset': String(Math.max(0, Math.ceil((budget.resetsAt - now) / 1000))),
-  };
-}
-
-/** An investigation is its project's: the same id in another project is another investigation. */
-export interface InvestigationKey {
-  /** `keyless` for callers without a key. */
-  readonly projectId: string;
-  readonly investigationId: string;
-}
-
-/** Stands in for the project of callers without a key; no project has an empty name. */
-export const keyless = '';
-
-/** The project that a caller spends for. Callers without a key, where others have one, have budgets of their own. */
-export const budgetProject = ({ keyId, projects }: Principal, projectId: string): string =>
-  keyId === undefined && projects ? keyless : projectId;
-
-export interface BudgetRequest extends InvestigationKey {
-  readonly tool: string;
-  /** The tool's own limit; 0: none; undefined: the investigation's or the configured one. */
-  readonly toolLimit: number | undefined;
-}
-
-export type BudgetDecision =
-  /** The call was counted; `release` undoes that once. `budget` is absent without a limit. */
-  | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
-  | { readonly granted: false; readonly budget: BudgetState };
-
-/** An investigation as its operators see it; `resetsAt` in milliseconds since the epoch. */
-export type InvestigationView = InvestigationKey &
-  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
 
 export interface BudgetSettings {
   /** Default limit of calls per investigation and tool; 0: no limit. */
@@ -73,7 +42,7 @@ export interface Investigation {
 const warnEveryMs = 60_000;
 
 /** The budget of each investigation, in this process's memory; InvestigationHistory keeps them across restarts. */
-export class InvestigationBudget {
+export class InvestigationBudget extends BudgetStore {
   private readonly investigations: LRUCache<string, Investigation>;
   /** Each investigation that changes. */
   readonly changes = new TypedEvents<Investigation>((error) => this.warn(messageOf(error)));
@@ -84,6 +53,7 @@ export class InvestigationBudget {
     private readonly warn: (message: string) => void,
     private readonly clock: Clock = systemClock,
   ) {
+    super();
     this.investigations = new LRUCache<string, Investigation>({
       max: settings.maxTracked,
       ttl: settings.ttlMs,
@@ -95,8 +65,7 @@ export class InvestigationBudget {
     });
   }
 
-  /** Counts one call unless the budget is spent. */
-  take(request: BudgetRequest): BudgetDecision {
+  override take(request: BudgetRequest): BudgetDecision {
     const { tool, toolLimit } = request;
     const investigation = this.open(request);
     const spending = this.spendingOf(investigation, tool);
@@ -118,26 +87,19 @@ export class InvestigationBudget {
     };
   }
 
-  /** @returns undefined for an investigation that was never seen or has expired */
-  view(key: InvestigationKey): InvestigationView | undefined {
-    // `peek`: reading does not refresh the order of the list.
-    const investigation = this.investigations.peek(textOf(key.projectId, key.investigationId));
-    return investigation && this.viewOf(investigation);
-  }
-
-  /** The investigations that were called last and are wanted, the latest first. */
-  latest(limit: number, wanted: (key: InvestigationKey) => boolean): InvestigationView[] {
+  override latest(limit: number, { projects, investigationId }: Wanted): InvestigationView[] {
     const found: InvestigationView[] = [];
     // The latest used first, without expired ones.
     for (const investigation of this.investigations.values()) {
       if (found.length >= limit) break;
-      if (wanted(investigation.key)) found.push(this.viewOf(investigation));
+      const { key } = investigation;
+      const isNamed = investigationId === undefined || key.investigationId === investigationId;
+      if (isNamed && (projects?.includes(key.projectId) ?? true)) found.push(this.viewOf(investigation));
     }
     return found;
   }
 
-  /** Sets limits; an investigation that was never seen begins with them. */
-  raise(
+  override raise(
     key: InvestigationKey,
     { callsPerTool, tools = {} }: Pick<RaiseBudgetBody, 'callsPerTool' | 'tools'>,
   ): InvestigationView {
@@ -148,8 +110,7 @@ export class InvestigationBudget {
     return this.viewOf(investigation);
   }
 
-  /** Forgets what the investigation spent and the limits it was given. */
-  reset(key: InvestigationKey): void {
+  override reset(key: InvestigationKey): void {
     this.investigations.delete(textOf(key.projectId, key.investigationId));
     this.changes.emit({ key, resetsAt: 0, callsPerTool: undefined, limits: new Map(), tools: new Map() });
   }
@@ -185,11 +146,9 @@ export class InvestigationBudget {
 
   private viewOf(investigation: Investigation): InvestigationView {
     const names = [...new Set([...investigation.tools.keys(), ...investigation.limits.keys()])].sort();
-    const tools = names.map((tool): ToolBudgetView => {
-      const limit = this.limitOf(investigation, tool);
-      const used = investigation.tools.get(tool)?.used ?? 0;
-      return { tool, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
-    });
+    const tools = names.map((tool) =>
+      toolView(tool, this.limitOf(investigation, tool), investigation.tools.get(tool)?.used ?? 0),
+    );
     const callsPerTool = investigation.callsPerTool ?? this.settings.callsPerTool;
     return { ...investigation.key, callsPerTool, resetsAt: investigation.resetsAt, tools };
   }

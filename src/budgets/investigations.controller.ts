@@ -16,7 +16,7 @@ import { InvestigationsService } from './investigations.service.js';
 
 @ApiTags('investigations')
 @Scopes('tools:admin')
-@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/investigations')
 export class InvestigationsController {
   constructor(private readonly service: InvestigationsService) {}
@@ -31,7 +31,7 @@ export class InvestigationsController {
   listInvestigations(
     @Query() query: ListInvestigationsQuery,
     @Req() request: FastifyRequest,
-  ): Page<InvestigationBudgetView> {
+  ): Promise<Page<InvestigationBudgetView>> {
     return this.service.list(query, request);
   }
 
@@ -46,7 +46,7 @@ export class InvestigationsController {
   getInvestigation(
     @Param() { id }: InvestigationParams,
     @Req() request: FastifyRequest,
-  ): InvestigationBudgetView {
+  ): Promise<InvestigationBudgetView> {
     return this.service.view(id, request);
   }
 
@@ -60,7 +60,7 @@ export class InvestigationsController {
     @Param() { id }: InvestigationParams,
     @Body() body: RaiseBudgetBody,
     @Req() request: FastifyRequest,
-  ): InvestigationBudgetView {
+  ): Promise<InvestigationBudgetView> {
     return this.service.raise(id, body, request);
   }
 
@@ -75,7 +75,7 @@ export class InvestigationsController {
     @Param() { id }: InvestigationParams,
     @Query() _why: ReasonQuery,
     @Req() request: FastifyRequest,
-  ): void {
+  ): Promise<void> {
     return this.service.reset(id, request);
   }
 }

@@ -1,18 +1,17 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { principalOf, projectOf } from '../auth/principal.decorator.js';
-import { Problem } from '../common/errors.js';
+import { invalidRequest, Problem } from '../common/errors.js';
 import type { Page } from '../rest/page.js';
 import {
   budgetProject,
-  type Investigation,
-  InvestigationBudget,
+  BudgetStore,
   type InvestigationKey,
   type InvestigationView,
   keyless,
-} from './investigation-budget.js';
+} from './budget-store.js';
+import { type Investigation, InvestigationBudget } from './investigation-budget.js';
 import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,
@@ -20,60 +19,69 @@ import type {
 } from './investigations.dto.js';
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { AppConfig } from '../config/app-config.js';
 
 @Injectable()
 export class InvestigationsService {
-  constructor(private readonly budgets: InvestigationBudget) {}
+  constructor(private readonly budgets: BudgetStore) {}
 
   /** Everything that is remembered of the caller's projects, in one page. */
-  list({ limit }: ListInvestigationsQuery, request: FastifyRequest): Page<InvestigationBudgetView> {
-    const found = this.budgets.latest(limit, wantedBy(request));
+  async list(
+    { limit }: ListInvestigationsQuery,
+    request: FastifyRequest,
+  ): Promise<Page<InvestigationBudgetView>> {
+    const found = await this.budgets.latest(limit, { projects: projectsOf(request) });
     return { data: found.map(toDto), nextCursor: null };
   }
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
-  view(id: string, request: FastifyRequest): InvestigationBudgetView {
-    const view = this.budgets.view(this.keyOf(id, request));
+  async view(id: string, request: FastifyRequest): Promise<InvestigationBudgetView> {
+    const view = await this.find(ownKey(id, request), request);
     if (!view)
       throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
     return toDto(view);
   }
 
   /** @throws Problem `invalid_request` when nothing is to be changed */
-  raise(id: string, raise: RaiseBudgetBody, request: FastifyRequest): InvestigationBudgetView {
+  async raise(id: string, raise: RaiseBudgetBody, request: FastifyRequest): Promise<InvestigationBudgetView> {
     if (raise.callsPerTool === undefined && raise.tools === undefined) {
       throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
         errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
       });
     }
-    return toDto(this.budgets.raise(this.keyOf(id, request), raise));
+    if (raise.tools && Object.hasOwn(raise.tools, ''))
+      throw invalidRequest({ pointer: '/tools/', detail: 'must be the name of a tool' });
+    const own = ownKey(id, request);
+    return toDto(await this.budgets.raise((await this.find(own, request)) ?? own, raise));
   }
 
-  reset(id: string, request: FastifyRequest): void {
-    this.budgets.reset(this.keyOf(id, request));
+  async reset(id: string, request: FastifyRequest): Promise<void> {
+    const own = ownKey(id, request);
+    await this.budgets.reset((await this.find(own, request)) ?? own);
   }
 
   /** An investigation of the request's project. If no project is named, one of the caller's other projects will do. */
-  private keyOf(investigationId: string, request: FastifyRequest): InvestigationKey {
-    const projectId = budgetProject(principalOf(request), projectOf(request));
-    const own = { projectId, investigationId };
-    if (this.budgets.view(own)) return own;
-    const isWanted = wantedBy(request);
-    const [elsewhere] = this.budgets.latest(
-      1,
-      (key) => key.investigationId === investigationId && isWanted(key),
-    );
-    return elsewhere ?? own;
+  private async find(
+    { projectId, investigationId }: InvestigationKey,
+    request: FastifyRequest,
+  ): Promise<InvestigationView | undefined> {
+    const [own] = await this.budgets.latest(1, { projects: [projectId], investigationId });
+    if (own) return own;
+    const [elsewhere] = await this.budgets.latest(1, { projects: projectsOf(request), investigationId });
+    return elsewhere;
   }
 }
 
-/** Investigations of the project that the request names, else of all projects of its caller. */
-function wantedBy(request: FastifyRequest): (key: InvestigationKey) => boolean {
+const ownKey = (investigationId: string, request: FastifyRequest): InvestigationKey => ({
+  projectId: budgetProject(principalOf(request), projectOf(request)),
+  investigationId,
+});
+
+/** The project that the request names, else all projects of its caller. @returns undefined: any project */
+function projectsOf(request: FastifyRequest): readonly string[] | undefined {
   const caller = principalOf(request);
   const own = budgetProject(caller, projectOf(request));
-  if (own === keyless || request.headers['x-project-id']) return ({ projectId }) => projectId === own;
-  return ({ projectId }) => !caller.projects || caller.projects.includes(projectId);
+  return own === keyless || request.headers['x-project-id'] ? [own] : caller.projects;
 }
 
 const toDto = ({ projectId, resetsAt, ...view }: InvestigationView): InvestigationBudgetView => ({
@@ -104,12 +112,11 @@ const withoutMaps = (investigation: Investigation) => ({
 type Row = ReturnType<typeof withoutMaps>;
 
 /** Budgets of investigations in rows, a second behind: a restart goes on with them. */
-@Injectable()
 export class InvestigationHistory extends WriteBehind<Investigation> {
   constructor(
-    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly config: Pick<AppConfig, 'investigations'>,
     private readonly budgets: InvestigationBudget,
-    @InjectDataSource() private readonly db: DataSource,
+    private readonly db: DataSource,
   ) {
     const keeping = {
       insert: (changed: readonly Investigation[]) =>

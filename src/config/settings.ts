@@ -79,7 +79,7 @@ const access = {
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
-      'Maximum calls per minute from one address without a key, on each server; further calls are `rate_limited`. 0: no limit. Keys have their own rates ([security.md](operate/security.md)).',
+      'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit. Keys have their own rates ([security.md](operate/security.md)).',
     ),
     /** Duration of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,

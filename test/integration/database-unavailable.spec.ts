@@ -7,17 +7,10 @@ import { configWith } from '../support/config.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
-import { Wire } from '../support/wire.js';
+import { type Wire, wireTo } from '../support/wire.js';
 
 // real: PostgreSQL, the server, TCP; mock: nothing. What breaks is the way to the database.
 
-const wireTo = async (url: string): Promise<{ wire: Wire; url: string }> => {
-  const target = new URL(url);
-  const wire = new Wire({ host: target.hostname, port: Number(target.port) });
-  target.hostname = '127.0.0.1';
-  target.port = String(await wire.open());
-  return { wire, url: target.toString() };
-};
 const node = { name: 'fresh', command: 'node', description: 'd' };
 
 describe('a server whose database', () => {

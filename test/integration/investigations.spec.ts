@@ -57,20 +57,26 @@ const callOf = (tool: Tool, investigationId?: string, test = false): ToolCall =>
 const key = 'a-key-of-enough-length';
 
 /** real: Nest, Fastify, PostgreSQL, the guard in a context of type `tool`, HTTP. */
-describe('investigations', () => {
+describe.each(['in memory', 'in the database'])('investigations %s', (where) => {
   let db: TestDatabase;
   let app: NestFastifyApplication;
   let execute: (call: ToolCall) => Promise<string>;
 
   beforeEach(async () => {
     db = await createTestDatabase();
+    await start();
+  });
+
+  async function start(): Promise<void> {
+    if (!db.dataSource.isInitialized) await db.dataSource.initialize();
+    const variables = where === 'in memory' ? {} : { DATABASE_URL: db.url };
     @Module({
       imports: [
         TypeOrmModule.forRootAsync({
           useFactory: () => ({ type: 'postgres' }),
           dataSourceFactory: async () => db.dataSource,
         }),
-        ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key })),
+        ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key, ...variables })),
         { module: class Audit {}, global: true, providers: [noAudit], exports: [AuditLog] },
         AuthModule,
         InvestigationsModule,
@@ -108,7 +114,7 @@ describe('investigations', () => {
         { guards: true, interceptors: true, filters: false },
         'tool',
       );
-  });
+  }
 
   afterEach(async () => {
     await app.close();
@@ -159,8 +165,51 @@ describe('investigations', () => {
     const call = callOf(search, 'inc-1');
     await execute(call);
     call.ticket.end(true);
+    await execute(callOf(search, 'inc-2'));
     const { body } = await http().get(path).expect(200);
     expect(body.tools).toEqual([{ tool: 'search', limit: 10, used: 0, remaining: 10 }]);
+  });
+
+  it('gives nothing back to an investigation that was reset meanwhile', async () => {
+    const call = callOf(search, 'inc-1');
+    await execute(call);
+    await http().delete(path).expect(204);
+    call.ticket.end(true);
+    await execute(callOf(search, 'inc-2'));
+    await http().get(path).expect(404);
+  });
+
+  it('goes on after a restart with what was spent and raised', async () => {
+    for (const id of ['inc-1', 'inc-1', 'again', 'reset']) await execute(callOf(search, id));
+    await http()
+      .patch(path)
+      .send({ callsPerTool: 7, tools: { search: 5, constructor: 9 } })
+      .expect(200);
+    for (const id of ['again', 'reset']) await http().delete(`/api/v1/investigations/${id}`).expect(204);
+    await execute(callOf(search, 'again'));
+    const list = async () => (await http().get('/api/v1/investigations').expect(200)).body.data;
+    const before = await list();
+    expect(before).toHaveLength(2);
+    await app.close();
+    await start();
+    expect(await list()).toEqual(expect.arrayContaining(before));
+    expect(await list()).toHaveLength(2);
+    const call = callOf(search, 'inc-1');
+    await execute(call);
+    expect(call.ticket.budget?.remaining).toBe(2);
+  });
+
+  it('forgets an investigation whose time is over', async () => {
+    const table = where === 'in memory' ? 'investigations' : 'call_counters';
+    await execute(callOf(search, 'inc-1'));
+    await app.close();
+    if (!db.dataSource.isInitialized) await db.dataSource.initialize();
+    await db.dataSource.query(`UPDATE ${table} SET resets_at = now()`);
+    await start();
+    await http().get(path).expect(404);
+    const call = callOf(search, 'inc-1');
+    await execute(call);
+    expect(call.ticket.budget?.remaining).toBe(9);
   });
 
   it('lets test runs and calls without an investigation pass', async () => {

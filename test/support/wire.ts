@@ -64,3 +64,12 @@ export class Wire {
     socket.on('error', () => undefined).on('close', () => this.sockets.delete(socket));
   }
 }
+
+/** A way to the server of a URL, and the URL that leads over it. */
+export async function wireTo(url: string): Promise<{ wire: Wire; url: string }> {
+  const target = new URL(url);
+  const wire = new Wire({ host: target.hostname, port: Number(target.port) });
+  target.hostname = '127.0.0.1';
+  target.port = String(await wire.open());
+  return { wire, url: target.toString() };
+}

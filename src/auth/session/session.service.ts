@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hostname } from 'node:os';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { minuteMs } from '../../common/clock.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { LocalCounters } from '../../counters/counters.js';
 import { Contributors } from '../../observability/contributors.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { unauthorized } from '../access-policy.js';
@@ -19,7 +20,7 @@ import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from '.
 @Injectable()
 export class SessionService {
   /** Keys and links that opened nothing, by address. */
-  private readonly failures = new RateLimiterMemory({ points: maxFailures, duration: 60 });
+  private readonly failures = new LocalCounters(maxFailures);
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -35,14 +36,12 @@ export class SessionService {
    * `rate_limited` after too many failures from one address
    */
   async signIn(body: SignInBody, request: FastifyRequest, reply: FastifyReply): Promise<NewSessionView> {
-    const address = networkOf(request.ip);
-    const before = await this.failures.get(address);
-    if (before && before.consumedPoints >= maxFailures) throw tooManyFailures(before.msBeforeNext);
+    const of = { kind: 'rate', project: '', subject: networkOf(request.ip), name: '' } as const;
+    const failure = this.failures.take({ ...of, limit: maxFailures, ttlMs: minuteMs });
+    if (!failure.granted) throw tooManyFailures(failure.resetsAt - Date.now());
     const principal = this.shownBy(body);
-    if (!principal) {
-      await this.failures.penalty(address);
-      throw unauthorized(opensNothing(body));
-    }
+    if (!principal) throw unauthorized(opensNothing(body));
+    failure.release();
     const session = this.sessions.begin(principal.keyId ?? adminKeyId);
     if (!session)
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');

@@ -32,7 +32,9 @@ const limit = settings.spans.maxBodyBytes;
 
 /** A key's rate holds for its batches of spans as well; they are counted apart from its calls. */
 @Injectable()
-export class BatchRates extends CallRates {}
+export class BatchRates extends CallRates {
+  protected override readonly counted = 'batches';
+}
 
 const maxProjectLength = 256;
 
