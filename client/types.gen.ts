@@ -706,6 +706,10 @@ export type RunView = {
     start_time_us: number;
     finish_time_us: number;
     duration_ms: number;
+    /**
+     * A letter for each fortieth of the time: `e`: a span failed, `t`: a tool ran, `m`: a model was called, `-`: neither
+     */
+    activity: string;
     total_spans: number;
     /**
      * Whether any span failed
@@ -803,6 +807,10 @@ export type GroupView = {
     start_time_us: number;
     finish_time_us: number;
     duration_ms: number;
+    /**
+     * A letter for each fortieth of the time: `e`: a span failed, `t`: a tool ran, `m`: a model was called, `-`: neither
+     */
+    activity: string;
     total_spans: number;
     /**
      * Whether any span failed
@@ -1038,6 +1046,11 @@ export type SkeletonView = {
      * Places in `names`, from 0
      */
     name: Array<number>;
+    labels: Array<string>;
+    /**
+     * Places in `labels`, from 0; -1: has none
+     */
+    label: Array<number>;
     /**
      * US dollars, as each span reports them
      */
@@ -1047,11 +1060,11 @@ export type SkeletonView = {
      */
     tokens: Array<number>;
     /**
-     * Sums of 1: failed, 2: its text tells of an error (once, at the first span), 4: it has an execution
+     * Sums of 1: failed, 2: its text tells of an error (once, at the first span) or its execution is marked as semantic failure, 4: it has an execution
      */
     flags: Array<number>;
     /**
-     * What was found in the spans with the flag 2, in their order
+     * What was found in the spans with the flag 2, or the reason of the mark, in their order
      */
     patterns: Array<string>;
     /**

@@ -195,6 +195,8 @@ describe('reading spans over REST', () => {
     expect(headers['content-encoding']).toBe('gzip');
     expect(body).toEqual({
       spans: 3,
+      labels: ['of-default'],
+      label: [-1, 0, -1],
       total_spans: 3,
       start_time_us: now - 10 * minute,
       id_length: 6,

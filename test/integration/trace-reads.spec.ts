@@ -153,6 +153,26 @@ it('a summary reads each day of spans once, and nothing of what they carried', a
   expect(read).toEqual([expect.stringMatching(/^spans_\d{8}$/)]);
 });
 
+it('the activity of a run has a letter for each fortieth of its time', async () => {
+  const start = Date.now() * 1_000 - 60_000_000;
+  const project = await projectWith(
+    (
+      [
+        ['run', 0, 40, {}],
+        ['api_invoke', 0, 10, { model_name: 'm-1' }],
+        ['tool_call', 10, 15, { tool_name: 'search' }],
+        ['step', 20, 30, { error: 'it broke' }],
+      ] as const
+    ).map(([operation_name, from, to, attribute], index) => ({
+      ...{ trace_id: 'trace-0', span_id: `s${index}`, operation_name, attribute },
+      ...(index > 0 && { parent_span_id: 's0' }),
+      ...{ start_time_us: start + from * 1e6, finish_time_us: start + to * 1e6 },
+    })),
+  );
+  const { data } = await reads.groups({ by: 'run' }, { spans: { project } }, all);
+  expect(data[0]?.activity).toBe(`${'m'.repeat(10)}${'t'.repeat(5)}${'-'.repeat(14)}e${'-'.repeat(10)}`);
+});
+
 const groupings: readonly {
   readonly grouping: Grouping;
   readonly keyOf: (span: RawSpan) => string | null;
@@ -181,8 +201,10 @@ function figuresByKey(rows: readonly GroupView[]): Record<string, unknown> {
         request_models: ____,
         used_tools: _____,
         labels: ______,
+        activity,
         ...figures
       } = row;
+      expect(activity).toMatch(/^[-mte]{40}$/);
       return [keyOfGroup(row), figures];
     }),
   );

@@ -100,8 +100,8 @@ export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =
     const distinct = (column: string): string =>
       `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${maxListed}], '{}')`;
     return `
-    WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}
-    SELECT ${keyOf(grouping)} AS key,
+    WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}, ${activities(keyOf(grouping))}
+    SELECT key, (SELECT activity FROM activities WHERE activities.key = spans.key) AS activity,
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
            coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${maxListed}], '{}') AS root_span_ids,
            ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
@@ -115,9 +115,38 @@ export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =
            count(DISTINCT (run_id, ${findingKey})) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
            CASE WHEN bool_or(status = 'error' AND is_root) THEN 'error' ELSE 'success' END AS status,
            ${distinct('left(error_message, 500)')} AS errors
-    FROM (SELECT *, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
-    GROUP BY 1`;
+    FROM (SELECT *, ${keyOf(grouping)} AS key, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
+    GROUP BY key`;
   });
+
+/** Equal parts of the time of a group in `activity`. */
+const parts = 40;
+
+/** A letter for each part of a group's time: `e` if a span failed, `t` if a tool ran, `m` if a model was called, or `-`. */
+const activities = (key: string): string => `
+    timed AS (
+      SELECT ${key} AS key, kind, status, start_us - min(start_us) OVER same AS from_us,
+             finish_us - min(start_us) OVER same AS to_us,
+             greatest(max(finish_us) OVER same - min(start_us) OVER same, 1) / ${parts}.0 AS part_us
+      FROM counted WINDOW same AS (PARTITION BY ${key})
+    ), activities AS (
+      SELECT key, string_agg(substr('-mte', state + 1, 1), '' ORDER BY part) AS activity
+      FROM (
+        SELECT key, part, max(state) AS state
+        FROM (
+          SELECT key, part, CASE WHEN status = 'error' THEN 3 WHEN kind = 'tool' THEN 2 ELSE 1 END AS state
+          FROM timed CROSS JOIN LATERAL (
+            SELECT floor(from_us / part_us)::int AS first, greatest(ceil(to_us / part_us)::int - 1, 0) AS last
+          ) AS at, generate_series(CASE WHEN kind IN ('llm', 'tool') THEN first ELSE last END, greatest(first, last)) AS part
+          WHERE kind IN ('llm', 'tool') OR status = 'error'
+          UNION ALL
+          SELECT key, part, 0 FROM (SELECT DISTINCT key FROM timed) AS keys, generate_series(0, ${parts - 1}) AS part
+        ) AS seen
+        WHERE part < ${parts}
+        GROUP BY key, part
+      ) AS filled
+      GROUP BY key
+    )`;
 
 /** Calls of models, errors, cost, tokens and latency, in all or by span of time. */
 export const selectFigures = (filter: SpanFilter, bucketSeconds?: number): Statement =>

@@ -45,6 +45,9 @@ export class SkeletonView {
   readonly names!: string[];
   @ApiProperty({ type: [Number], example: [0, 1], description: 'Places in `names`, from 0' })
   readonly name!: number[];
+  @ApiProperty({ type: [String], example: ['support'] }) readonly labels!: string[];
+  @ApiProperty({ type: [Number], example: [0, -1], description: 'Places in `labels`, from 0; -1: has none' })
+  readonly label!: number[];
   @ApiProperty({ type: [Number], example: [0.0021, 0], description: 'US dollars, as each span reports them' })
   readonly costs!: number[];
   @ApiProperty({
@@ -57,13 +60,13 @@ export class SkeletonView {
     type: [Number],
     example: [0, 6],
     description:
-      'Sums of 1: failed, 2: its text tells of an error (once, at the first span), 4: it has an execution',
+      'Sums of 1: failed, 2: its text tells of an error (once, at the first span) or its execution is marked as semantic failure, 4: it has an execution',
   })
   readonly flags!: number[];
   @ApiProperty({
     type: [String],
     example: ['failed to'],
-    description: 'What was found in the spans with the flag 2, in their order',
+    description: 'What was found in the spans with the flag 2, or the reason of the mark, in their order',
   })
   readonly patterns!: string[];
   @ApiProperty({

@@ -136,7 +136,22 @@ export const deleteSpans = (filter: SpanFilter): Statement =>
 /** A finding counts once: not again in the inner span of a model call, or in a request that repeats a tool's result. */
 const findingOf = `CASE WHEN semantic_pattern IS NOT NULL AND call_part IS DISTINCT FROM 'inner' THEN ${findingKey} END`;
 
-const flags = `(status = 'error')::int + 2 * is_finding::int + 4 * (execution_id IS NOT NULL)::int`;
+const flags = `(status = 'error')::int + 2 * (pattern IS NOT NULL)::int + 4 * (execution_id IS NOT NULL)::int`;
+
+/** The reasons of executions that were marked by hand. */
+const marks = `
+    marks AS MATERIALIZED (
+      SELECT metric_id, semantic_failure FROM tool_metrics
+      WHERE semantic_failure IS NOT NULL AND metric_id = ANY (ARRAY(SELECT execution_id FROM chosen))
+    )`;
+
+const pattern = `
+             CASE
+               WHEN finding IS NOT NULL AND row_number() OVER (PARTITION BY finding ORDER BY start_us, span_id, trace_id) = 1
+                 THEN semantic_pattern
+               WHEN execution_id IN (SELECT metric_id FROM marks)
+                 THEN (SELECT semantic_failure FROM marks WHERE metric_id = execution_id LIMIT 1)
+             END`;
 
 /**
  * All spans of a trace as the text of one JSON object, in columns by start: what a tree and a time line draw. The database
@@ -152,19 +167,20 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       `'[' || string_agg((${value})::text, ',' ORDER BY place) || ']'`;
     return `
     WITH chosen AS MATERIALIZED (
-      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us, execution_id, semantic_pattern, ${findingOf} AS finding,
+      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us, execution_id, label, semantic_pattern, ${findingOf} AS finding,
              coalesce(cost, 0) AS cost, coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens,
              coalesce(CASE kind WHEN 'tool' THEN tool_name WHEN 'llm' THEN coalesce(model, request_model) END, operation) AS title
       FROM all_spans
       WHERE ${condition}
       ORDER BY start_us, span_id, trace_id
       LIMIT ${values.add(most)}
-    ), placed AS MATERIALIZED (
+    ), ${marks}, placed AS MATERIALIZED (
       SELECT *, row_number() OVER by_start - 1 AS place,
              start_us / 1000 - lag(start_us / 1000, 1, start_us / 1000) OVER by_start AS after_ms,
              dense_rank() OVER (ORDER BY operation COLLATE "C", kind, status) - 1 AS type,
              dense_rank() OVER (ORDER BY title COLLATE "C") - 1 AS name,
-             finding IS NOT NULL AND row_number() OVER (PARTITION BY finding ORDER BY start_us, span_id, trace_id) = 1 AS is_finding
+             CASE WHEN label IS NOT NULL THEN dense_rank() OVER (ORDER BY label COLLATE "C") - 1 ELSE -1 END AS label_place,
+             ${pattern} AS pattern
       FROM chosen
       WINDOW by_start AS (ORDER BY start_us, span_id, trace_id)
     ), ends AS (
@@ -177,6 +193,8 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       SELECT DISTINCT type, operation, kind, status FROM placed
     ), names AS (
       SELECT DISTINCT name, title FROM placed
+    ), labels AS (
+      SELECT DISTINCT label_place, label FROM placed WHERE label IS NOT NULL
     ), ids AS (
       SELECT max(length(span_id)) AS id_length FROM placed
     )
@@ -192,10 +210,12 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       || ',"type":' || ${column('type')}
       || ',"names":' || (SELECT json_agg(title ORDER BY name) FROM names)
       || ',"name":' || ${column('name')}
+      || ',"labels":' || (SELECT coalesce(json_agg(label ORDER BY label_place), '[]') FROM labels)
+      || ',"label":' || ${column('label_place')}
       || ',"costs":' || ${column('trim_scale(round(cost, 9))')}
       || ',"tokens":' || ${column('tokens')}
       || ',"flags":' || ${column(flags)}
-      || ',"patterns":' || to_json(coalesce(array_agg(semantic_pattern ORDER BY place) FILTER (WHERE is_finding), '{}'))
+      || ',"patterns":' || to_json(coalesce(array_agg(pattern ORDER BY place) FILTER (WHERE pattern IS NOT NULL), '{}'))
       || ',"execution_ids":' || to_json(coalesce(string_agg(execution_id::text, '' ORDER BY place), '')) || '}' AS skeleton
     FROM placed
     HAVING count(*) > 0`;

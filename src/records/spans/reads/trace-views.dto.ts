@@ -112,6 +112,12 @@ export class FiguresOfGroupView {
   @ApiProperty({ example: us }) readonly start_time_us!: number;
   @ApiProperty({ example: us + 9_000_000 }) readonly finish_time_us!: number;
   @ApiProperty({ example: 9_000 }) readonly duration_ms!: number;
+  @ApiProperty({
+    example: '-mmmmmmmmmm-ttttt-mmmmmmmm------e-------',
+    description:
+      'A letter for each fortieth of the time: `e`: a span failed, `t`: a tool ran, `m`: a model was called, `-`: neither',
+  })
+  readonly activity!: string;
   @ApiProperty({ example: 14 }) readonly total_spans!: number;
   @ApiProperty({ example: false, description: 'Whether any span failed' }) readonly has_errors!: boolean;
   @ApiProperty({ example: 0, description: 'Spans that failed' }) readonly error_count!: number;
