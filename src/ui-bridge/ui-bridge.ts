@@ -2,6 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import { randomBytes } from 'node:crypto';
 import { abortable } from '../common/abortable.js';
 import { Problem, Refusal } from '../common/errors.js';
+import { KeyedMutex } from '../common/keyed-mutex.js';
 import { TableFollower } from '../database/table-follower.js';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { StreamTopics } from '../streams/stream-topics.js';
@@ -56,6 +57,8 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Calls that wait here for their answer. */
   private readonly waiting = new Map<string, (answer: UiAnswerBody) => void>();
   private seenAt = 0;
+  /** Streams of one tab are opened in turn: the last one is the tab's here as in the table. */
+  private readonly oneAtATime = new KeyedMutex();
 
   constructor(
     private readonly repository: UiSessionsRepository,
@@ -67,7 +70,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       // A new stream begins with all calls that are open; the page knows which of them it has begun.
       earlier: Infinity,
       eventName: ({ type }: Placed<UiEvent>) => type,
-      ring: (session = '', caller) => this.hold(session, caller),
+      ring: (session = '', caller) => this.oneAtATime.run(session, () => this.hold(session, caller)),
       left: (ring) => void this.leave((tab) => tab.ring === ring).catch(() => undefined),
     });
   }
