@@ -22,6 +22,7 @@ import { ToolLogs } from './logs/tool-logs.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
 import { ToolSupervisor } from './running/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
+import { ToolFollower } from './manager/tool-follower.js';
 import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { KeyRing } from '../secrets/key-ring.js';
@@ -71,6 +72,7 @@ export class CustomToolsModule {
         ...bundles,
         InstalledToolsImporter,
         Reconciler,
+        ToolFollower,
         ...processMetrics,
         ProcessMetrics,
         ToolSupervisor,

@@ -43,6 +43,12 @@ export class Door implements OnApplicationBootstrap {
   /** @throws Refusal for a call that was not run */
   call(request: CallRequest): Promise<CallAnswer> {
     const tool = this.registry.find(request.tool);
+    return tool
+      ? this.callTool(tool, request)
+      : this.registry.lookUp(request.tool).then((found) => this.callTool(found, request));
+  }
+
+  private callTool(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
     const { name } = tool?.definition ?? { name: request.tool };
     // A platform's alias stands for the tool from here on.
     return this.answer(tool, name === request.tool ? request : { ...request, tool: name });

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Problem } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
@@ -16,6 +17,11 @@ export interface ToolHistory {
   withTool<T>(name: string, revision: number | undefined, work: (tool: Tool) => Promise<T>): Promise<T>;
 }
 
+/** Names that were asked for in vain are remembered so long and so many; then the database is asked again. */
+const unknownNames = { max: 1_000, ttl: 1_000 };
+/** Names asked of the database at a time: a flood of invented names must not take all of its connections. */
+const maxFetches = 4;
+
 /** Every tool that can be called now, by name. Tools register themselves. */
 @Injectable()
 export class ToolRegistry {
@@ -24,6 +30,10 @@ export class ToolRegistry {
   private names: PlatformNames | undefined;
   /** Set by the room that keeps them: the door's room knows none of the others. */
   history: ToolHistory | undefined;
+  /** Loads a tool that another replica may have registered a moment ago. Set by the room that keeps them. */
+  fetch: ((name: string) => Promise<void>) | undefined;
+  private readonly fetches = new Map<string, Promise<void>>();
+  private readonly unknown = new LRUCache<string, true>(unknownNames);
   private readonly logger = new Logger(ToolRegistry.name);
   /** Emits after each change; the MCP server notifies its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
@@ -54,6 +64,23 @@ export class ToolRegistry {
   /** @param name of the tool, or the alias under which a platform knows it */
   find(name: string): Tool | undefined {
     return this.tools.get(name) ?? this.tools.get(this.platformNames().ownerOf(name) ?? '');
+  }
+
+  /** Like `find`; a name that is not known here is looked for among the tools of the other replicas first. */
+  async lookUp(name: string): Promise<Tool | undefined> {
+    const tool = this.find(name);
+    const underWay = this.fetches.get(name);
+    if (!tool && underWay) return underWay.then(() => this.find(name));
+    if (tool || !this.fetch || this.unknown.has(name) || this.fetches.size >= maxFetches) return tool;
+    const fetched = this.fetch(name)
+      // The database is away: what is known here decides.
+      .catch(() => undefined)
+      .finally(() => this.fetches.delete(name));
+    this.fetches.set(name, fetched);
+    await fetched;
+    const found = this.find(name);
+    if (!found) this.unknown.set(name, true);
+    return found;
   }
 
   /**

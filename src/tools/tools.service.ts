@@ -67,8 +67,9 @@ export class ToolsService {
     return { data: page.data.map(({ tool }) => this.described(tool, asked)), nextCursor: page.nextCursor };
   }
 
-  get(name: string, asked: FormatQuery, caller: Principal): object {
+  async get(name: string, asked: FormatQuery, caller: Principal): Promise<object> {
     refuseLaxFormat(asked);
+    await this.registry.lookUp(name);
     const tool = this.find(name, caller);
     if (!tool)
       throw new Problem(

@@ -1,11 +1,14 @@
-import { type Fleet, startFleet } from '../support/fleet.js';
+import { type Fleet, type FleetReplica, register, startFleet } from '../support/fleet.js';
+import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
 
 // real: three servers in processes of their own, PostgreSQL, HTTP, tools; mock: nothing
 
 let fleet: Fleet;
+let [one, two, three]: FleetReplica[] = [] as never;
 beforeAll(async () => {
   fleet = await startFleet(3);
+  [one, two, three] = fleet.replicas;
 });
 afterAll(() => fleet.stop());
 
@@ -29,7 +32,6 @@ describe('a fleet', () => {
   });
 
   it('opens to a key at once everywhere, and closes again', async () => {
-    const [one, two, three] = fleet.replicas;
     const body = { name: 'agent', scopes: ['tools:call'] };
     const { body: made } = await one!.http.post('/api/v1/keys').send(body).expect(201);
     const statuses = () =>
@@ -49,5 +51,51 @@ describe('a fleet', () => {
     await become(200);
     await one!.http.delete(`/api/v1/keys/${made.id}`).expect(204);
     await become(401);
+  });
+});
+
+describe('what is done to a tool at one replica', () => {
+  /** Answers of nine calls, as a balancer would spread them. */
+  const nine = async (name: string): Promise<Json[]> => {
+    const answers: Json[] = [];
+    for (let n = 0; n < 9; n++) answers.push((await fleet.replicas[n % 3]!.call(name)).body);
+    return answers;
+  };
+  /** Milliseconds until every replica but the first answers so. */
+  const everywhere = async (
+    what: string,
+    holds: (answer: Json) => boolean,
+    name: string,
+    input = {},
+  ): Promise<number> => {
+    const since = performance.now();
+    await until(
+      async () =>
+        (await Promise.all([two!.call(name, input), three!.call(name, input)])).every(({ body }) =>
+          holds(body),
+        ),
+      { what, timeoutMs: 5_000 },
+    );
+    return performance.now() - since;
+  };
+
+  it('holds everywhere: a registration at once, changes within moments', async () => {
+    for (let n = 0; n < 4; n++) {
+      await register(one!, `new_${n}`);
+      const answers = await nine(`new_${n}`);
+      expect(answers.map(({ status, detail }) => detail ?? status)).toEqual(Array(9).fill('success'));
+    }
+    const took: number[] = [];
+    await one!.http.patch('/api/v1/custom-tools/new_0').send({ timeoutMs: 60 }).expect(200);
+    const hang = { action: 'sleep', ms: 500 };
+    took.push(await everywhere('the new limit', ({ error }) => error?.type === 'timeout', 'new_0', hang));
+    await one!.http.post('/api/v1/custom-tools/new_1/disable').expect(200);
+    took.push(await everywhere('a refusal', ({ code }) => code === 'tool_not_found', 'new_1'));
+    await one!.http.post('/api/v1/custom-tools/new_1/enable').expect(200);
+    took.push(await everywhere('a success', ({ status }) => status === 'success', 'new_1'));
+    await one!.http.delete('/api/v1/custom-tools/new_2').expect(204);
+    took.push(await everywhere('a refusal', ({ code }) => code === 'tool_not_found', 'new_2'));
+    // 200 ms on a calm machine; polling would take seconds.
+    expect(took.sort((a, b) => a - b)[1]).toBeLessThan(1_000);
   });
 });
