@@ -31,17 +31,22 @@ export async function upgrade({ checks, started }) {
   await fleet.register('upgraded');
   await fleet.warm('upgraded');
   const load = new Load(fleet, 'upgraded');
-  for (const replica of fleet.replicas) {
+  const replace = async (replica, change) => {
     // Earlier versions refuse calls as soon as they get SIGTERM.
     await fleet.balancer.set(replica.name, 'drain');
     await delay(2_000);
     await replica.end('SIGTERM');
-    replica.start({ checkout: projectRoot() });
+    replica.start(change);
     await replica.ready();
     await fleet.balancer.set(replica.name, 'ready');
     await fleet.allUp();
-  }
+  };
+  for (const replica of fleet.replicas) await replace(replica, { checkout: projectRoot() });
   checkLoad(checks, `upgrade from ${from} at 75 calls/s`, await load.verdict(), 500);
+  const back = new Load(fleet, 'upgraded');
+  await replace(fleet.replicas[0], { checkout });
+  await back.atLeast(500);
+  checkLoad(checks, `replica 1 rolled back to ${from}`, await back.verdict(), 500);
 }
 
 /** A built copy of the commit, with the packages that it names. */
