@@ -39,12 +39,27 @@ export class Ledger {
     return this.open;
   }
 
+  /** Calls that were made until now. */
+  get calls(): number {
+    return this.sent.size;
+  }
+
+  /** Codes of refusals, with how often each came. */
+  get refusals(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.refusedCodes);
+  }
+
   refusedWith(code: string): number {
     return this.refusedCodes.get(code) ?? 0;
   }
 
   /** Never throws: a gateway that dies is what this is about. */
-  async call(url: string, tool: string, input: unknown): Promise<void> {
+  async call(
+    url: string,
+    tool: string,
+    input: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const session = `${this.mark}-${this.sent.size}`;
     const entry: Sent = {};
     this.sent.set(session, entry);
@@ -52,7 +67,7 @@ export class Ledger {
     try {
       const response = await fetch(`${url}/api/v1/tools/${tool}/execute`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-session-id': session },
+        headers: { 'content-type': 'application/json', 'x-session-id': session, ...headers },
         body: JSON.stringify({ input }),
       });
       const body = (await response.json()) as Record<string, unknown>;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ServerProcess, startServer } from '../../support/server-process.js';
+import { pace } from '../../support/pace.js';
 import { makeTestFolder } from '../../support/test-folder.js';
 import { until } from '../../support/wait.js';
 import type { Ledger } from './ledger.js';
@@ -106,23 +107,10 @@ export class Rig {
 
   /** So many calls a second, whatever becomes of the ones before. @returns a function that stops and waits */
   pace(ledger: Ledger, perSecond: number): () => Promise<void> {
-    let [going, sent] = [true, 0];
-    this.loads.push(() => (going = false));
     const { url } = this;
-    const calls: Promise<void>[] = [];
-    const began = performance.now();
-    const pacing = (async () => {
-      while (going) {
-        await delay(5);
-        for (const due = ((performance.now() - began) * perSecond) / 1_000; sent < due; sent++)
-          calls.push(ledger.call(url, 'quick', {}));
-      }
-    })();
-    return async () => {
-      going = false;
-      await pacing;
-      await Promise.all(calls);
-    };
+    const stop = pace(perSecond, () => ledger.call(url, 'quick', {}));
+    this.loads.push(() => void stop());
+    return stop;
   }
 
   /** @returns the seconds until everything acknowledged by now has its row */

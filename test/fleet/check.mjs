@@ -1,0 +1,33 @@
+/** The lines of one trial: each says what was counted, and whether that holds. */
+export class Checks {
+  failed = 0;
+
+  constructor(trial) {
+    this.trial = trial;
+  }
+
+  check(holds, line) {
+    if (!holds) this.failed += 1;
+    process.stdout.write(`${holds ? 'ok  ' : 'FAIL'}  ${this.trial}: ${line}\n`);
+  }
+
+  note(line) {
+    process.stdout.write(`      ${this.trial}: ${line}\n`);
+  }
+}
+
+/** @returns how often each value occurs, as `a × 3, b × 1` */
+export function counted(values) {
+  const counts = new Map();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts].map(([value, count]) => `${value} × ${count}`).join(', ') || 'none';
+}
+
+export const times = (count) => Array.from({ length: count }, (_none, n) => n);
+
+/** Calls one after the other. @returns the answers */
+export async function inTurn(count, call) {
+  const answers = [];
+  for (const n of times(count)) answers.push(await call(n));
+  return answers;
+}

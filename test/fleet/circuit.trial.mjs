@@ -1,0 +1,125 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from '../support/wait.ts';
+import { counted, inTurn, times } from './check.mjs';
+
+const ownFault = new Set(['tool_crashed', 'spawn_failed']);
+
+/** Faults are counted over the fleet; a fault of one replica's disk is that replica's alone. */
+export async function circuit({ fleet, checks }) {
+  await fleet.register('failing');
+  await fleet.warm('failing');
+  const states = async (tool) =>
+    Promise.all(
+      fleet.replicas.map(
+        async ({ url }) =>
+          (await fleet.ask('GET', `/api/v1/tool-health/${tool}/circuit`, undefined, { url })).body.state,
+      ),
+    );
+  const said = await inTurn(30, async () => (await fleet.call('failing', { action: 'crash' })).said);
+  const faults = said.filter((each) => ownFault.has(each)).length;
+  const isCutOff = said.slice(faults).every((each) => each === 'circuit_open');
+  checks.check(
+    faults >= 5 && faults <= 7 && isCutOff,
+    `30 failing calls: ${counted(said)} (5 to 7 faults, then circuit_open)`,
+  );
+  const opened = await states('failing');
+  checks.check(
+    opened.every((state) => state === 'open'),
+    `state at the replicas: ${opened.join(', ')} (all open)`,
+  );
+  await probes({ fleet, checks, states });
+  await missingFile({ fleet, checks, states });
+}
+
+/** When the pause of 30 s ends, one replica lets three calls through; all others are refused until these have succeeded. */
+async function probes({ fleet, checks, states }) {
+  let probed = 0;
+  const probe = async () => {
+    const slow = () => fleet.call('failing', { action: 'sleep', ms: 1_500 });
+    const answers = await Promise.all(times(30).map(slow));
+    probed += answers.filter(({ said }) => said === 'success').length;
+    return probed >= 3;
+  };
+  await until(probe, { timeoutMs: 60_000, what: 'three probes' });
+  checks.check(
+    probed === 3,
+    `calls in rounds of 30 until three were admitted: ${probed} (exactly 3 probes in all)`,
+  );
+  const isClosed = async () => (await states('failing')).every((state) => state === 'closed');
+  await until(isClosed, { timeoutMs: 2_000, what: 'closed circuits' }).catch(() => undefined);
+  const closed = await states('failing');
+  checks.check(
+    closed.every((state) => state === 'closed'),
+    `after three successes: ${closed.join(', ')} (all closed)`,
+  );
+}
+
+async function missingFile({ fleet, checks, states }) {
+  // As many faults as failed starts make a tool unavailable.
+  await registerLost({ fleet }, 'drifting', {});
+  await registerLost({ fleet }, 'drifting_soon', { thresholds: { errorThreshold: 3 } });
+  const third = fleet.replicas[2];
+  const refusals = await repeatRefused({ fleet, checks }, 'drifting');
+  const hints = refusals.map(({ said, body, headers }) => [
+    said,
+    body.retryElsewhere,
+    headers.get('retry-after'),
+  ]);
+  checks.check(
+    hints.length > 0 && hints.every((hint) => hint === 'tool_unavailable,true,0'),
+    `refused with: ${counted(hints)} (tool_unavailable, retryElsewhere, Retry-After 0)`,
+  );
+  await named({ fleet, checks, third });
+  await repeatRefused({ fleet, checks }, 'drifting_soon');
+  const found = await states('drifting_soon');
+  checks.check(
+    found.join() === 'closed,closed,open',
+    `its circuit: ${found.join(', ')} (closed, closed, open)`,
+  );
+}
+
+/** Registers a tool whose file then disappears from the disk of replica 3. */
+async function registerLost({ fleet }, name, more) {
+  const script = fleet.copyTool(`${name}.mjs`, '../fixtures/tools/fixture-tool.mjs');
+  await fleet.register(name, { args: [script], keepAlive: false, ...more });
+  await fleet.warm(name);
+  rmSync(join(fleet.replicas[2].settings.folder, 'tools', `${name}.mjs`));
+}
+
+/** Calls through the balancer; what is refused is called again at once. @returns the refusals */
+async function repeatRefused({ fleet, checks }, tool) {
+  const answers = await inTurn(60, async () => {
+    const first = await fleet.call(tool);
+    const again = first.status === 200 ? undefined : await fleet.call(tool);
+    return { first, again };
+  });
+  const refused = answers.filter(({ again }) => again);
+  const said = counted(answers.map(({ first }) => first.said));
+  const repeated = counted(refused.map(({ again }) => again.said));
+  checks.check(
+    refused.length > 0 && refused.every(({ again }) => again.said === 'success'),
+    `file of ${tool} missing at replica 3: ${said}; refused calls repeated: ${repeated} (all success)`,
+  );
+  return refused.map(({ first }) => first);
+}
+
+/** The tool's view names the replica whose file is missing, at whichever replica it is asked. */
+async function named({ fleet, checks, third }) {
+  const { port } = third.settings;
+  const { body } = await fleet.ask('GET', '/api/v1/replicas');
+  const row = body.data?.find((replica) => JSON.stringify(replica).includes(`:${port}`));
+  const views = await Promise.all(
+    fleet.replicas.map(async ({ url }) =>
+      JSON.stringify((await fleet.ask('GET', '/api/v1/custom-tools/drifting', undefined, { url })).body),
+    ),
+  );
+  const isNamed = (view) =>
+    row !== undefined &&
+    view.includes(row.id) &&
+    /no such file|does not exist|ENOENT|cannot find/i.test(view);
+  checks.check(
+    views.every(isNamed),
+    `GET /api/v1/custom-tools/drifting names ${row?.id ?? 'no replica'} with its reason at ${views.filter(isNamed).length} of 3 replicas`,
+  );
+}

@@ -1,0 +1,55 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { times } from './check.mjs';
+
+const seconds = 20;
+
+/** What the fleet costs PostgreSQL while nobody calls. */
+export async function rest({ fleet, checks }) {
+  const script = fleet.copyTool('resting.mjs', '../fixtures/tools/fixture-tool.mjs');
+  const add = async (from, to) => {
+    for (let n = from; n < to; n += 4)
+      await Promise.all(
+        times(Math.min(4, to - n)).map((m) =>
+          fleet.register(`resting_${n + m}`, { args: [script], keepAlive: false, poolSize: 1 }),
+        ),
+      );
+  };
+  const statements = async () => {
+    // Registrations, first grades and idle processes are over then.
+    await delay(10_000);
+    const before = await transactions(fleet);
+    await delay(seconds * 1_000);
+    return (await transactions(fleet)) - before;
+  };
+  await add(0, 10);
+  const few = await statements();
+  await add(10, 200);
+  const many = await statements();
+  const rate = (count) => (count / seconds).toFixed(1);
+  checks.check(
+    many <= few * 1.1 + seconds / 2,
+    `transactions/s at rest: ${rate(few)} with 10 tools, ${rate(many)} with 200 (the same)`,
+  );
+  const [{ count }] = await fleet.db.query(
+    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+  );
+  checks.note(`${count} connections at rest`);
+  await Promise.all(
+    times(60).map((n) =>
+      fleet.ask('GET', '/api/v1/tool-metrics/tools', undefined, { url: fleet.replicas[n % 3].url }),
+    ),
+  );
+  const [{ count: busy }] = await fleet.db.query(
+    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+  );
+  checks.check(busy <= 27, `${busy} connections after 60 reads at once (at most 27)`);
+  for (const n of times(200)) await fleet.ask('DELETE', `/api/v1/custom-tools/resting_${n}`);
+}
+
+/** Committed and rolled back transactions of all sessions. Sessions report them within a second or when they are idle. */
+async function transactions(fleet) {
+  const [{ count }] = await fleet.db.query(
+    `SELECT (xact_commit + xact_rollback)::int AS count FROM pg_stat_database WHERE datname = current_database()`,
+  );
+  return count;
+}

@@ -1,0 +1,77 @@
+/**
+ * `npm run test:fleet [-- <trial>…]`: what three replicas behind a balancer must do, with counts; exit status 1 if a line does not hold.
+ * FLEET_PORT is the first of six ports, FLEET_FROM the commit from which `upgrade` upgrades.
+ */
+import '../support/typescript.mjs';
+
+if (process.getuid() === 0) process.umask(0);
+const { Fleet } = await import('./fleet.mjs');
+const { WebhookReceiver } = await import('./webhook-receiver.mjs');
+const { Checks } = await import('./check.mjs');
+
+/** In this order: those that measure come first, and those that kill come last. */
+const trials = {
+  rest: async () => (await import('./rest.trial.mjs')).rest,
+  latency: async () => (await import('./latency.trial.mjs')).latency,
+  hands: async () => (await import('./hands.trial.mjs')).hands,
+  budget: async () => (await import('./budget.trial.mjs')).budget,
+  circuit: async () => (await import('./circuit.trial.mjs')).circuit,
+  rollout: async () => (await import('./rollout.trial.mjs')).rollout,
+  database: async () => (await import('./database.trial.mjs')).database,
+  events: async () => (await import('./events.trial.mjs')).events,
+  async: async () => (await import('./async.trial.mjs')).asynchronous,
+  recording: async () => (await import('./recording.trial.mjs')).recording,
+  upgrade: async () => (await import('./rollout.trial.mjs')).upgrade,
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in trials));
+if (unknown.length > 0)
+  throw new Error(`no trial ${unknown.join(', ')}; known are ${Object.keys(trials).join(', ')}`);
+const chosen = Object.keys(trials).filter((name) => wanted.length === 0 || wanted.includes(name));
+
+let fleet;
+const close = async () => {
+  await fleet?.close();
+  fleet = undefined;
+  await receiver.close();
+};
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, async () => {
+    await close();
+    process.exit(1);
+  });
+
+const began = performance.now();
+const seconds = (since) => `${((performance.now() - since) / 1_000).toFixed(0)} s`;
+const failed = [];
+const receiver = await WebhookReceiver.open();
+/** `upgrade` starts its replicas in another checkout; all others share a fleet. */
+const started = async (options) => {
+  await fleet?.close();
+  fleet = new Fleet();
+  await fleet.start({ ...options, variables: { ...receiver.variables, ...options?.variables } });
+  return fleet;
+};
+for (const name of chosen) {
+  const checks = new Checks(name);
+  const since = performance.now();
+  try {
+    if (name !== 'upgrade') await (fleet ? fleet.restore() : started());
+    await (
+      await trials[name]()
+    )({ fleet, checks, receiver, started });
+  } catch (error) {
+    checks.check(false, error.stack);
+    // What a trial left behind must not fail the next one.
+    await fleet?.close();
+    fleet = undefined;
+  }
+  checks.note(`${seconds(since)}`);
+  if (checks.failed > 0) failed.push(name);
+}
+await close();
+process.stdout.write(
+  `fleet: ${chosen.length} trials in ${seconds(began)}; failed: ${failed.join(', ') || 'none'}\n`,
+);
+process.exit(failed.length > 0 ? 1 : 0);
