@@ -80,6 +80,7 @@ const allowed = {
     'tools',
   ],
   experiments: [...rest, 'database', 'outbound', 'llm', 'records/spans'],
+  assistant: [...rest, 'outbound', 'streams', 'schemas', 'llm', 'platforms', 'records/spans', 'tools'],
   playbooks: [...rest, 'database'],
   'playbook-search': [
     ...rest,
@@ -181,6 +182,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
       to: { path: '^src/observability/tracing/start-tracing', dynamic: false },
+    },
+    {
+      name: 'ai-sdk-with-the-first-turn',
+      comment: 'A server without a language model loads nothing of the SDK.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: 'node_modules/(ai|@ai-sdk)/', dynamic: false, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'cli-starts-alone',

@@ -14,6 +14,7 @@ import { PairsByKey1764000150000 } from './0015-pairs-by-key.js';
 import { Isolation1764000180000 } from './0018-isolation.js';
 import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
+import { Assistant1764000260000 } from './0026-assistant.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   Isolation1764000180000,
   OrderOfSchemas1764000200000,
   HealthOfRows1764000210000,
+  Assistant1764000260000,
 ];

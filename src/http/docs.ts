@@ -11,6 +11,7 @@ const tags = {
   playbooks: 'The catalogue that get_playbooks searches',
   traces: 'What agents did: spans, runs and threads',
   experiments: 'Calls of models, tried again with changes',
+  assistant: 'Chats in which a language model calls the tools for a person',
   events: 'What happens to tools, as it happens',
   keys: 'API keys, and what was done with the rights of an administrator',
   session: 'Browsers that sign in',

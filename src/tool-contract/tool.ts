@@ -5,7 +5,7 @@ import type { JsonSchema } from '../schemas/json-schema.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import type { Principal } from './principal.js';
 
-export type ToolKind = 'builtin' | 'custom' | 'mcp';
+export type ToolKind = 'builtin' | 'custom' | 'mcp' | 'ui';
 
 /** The effects of a call on the world; same meaning as MCP's hints. */
 export interface ToolAnnotations {
@@ -151,6 +151,8 @@ export interface CallContext {
   readonly investigationId?: string;
   readonly runId?: string;
   readonly threadId?: string;
+  /** The tab of the console that a tool of kind `ui` acts on. */
+  readonly uiSession?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
 }
