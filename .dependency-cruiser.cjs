@@ -82,6 +82,7 @@ const allowed = {
   ],
   experiments: [...rest, 'database', 'outbound', 'llm', 'records/spans'],
   'ui-bridge': [...rest, 'database', 'streams', 'schemas', 'tools'],
+  assistant: [...rest, 'outbound', 'streams', 'schemas', 'llm', 'platforms', 'records/spans', 'tools'],
   playbooks: [...rest, 'database'],
   'playbook-search': [
     ...rest,
@@ -183,6 +184,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
       to: { path: '^src/observability/tracing/start-tracing', dynamic: false },
+    },
+    {
+      name: 'ai-sdk-with-the-first-turn',
+      comment: 'A server without a language model loads nothing of the SDK.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: 'node_modules/(ai|@ai-sdk)/', dynamic: false, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'cli-starts-alone',

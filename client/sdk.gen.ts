@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { AnswerUiCallData, AnswerUiCallErrors, AnswerUiCallResponses, ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CancelExperimentData, CancelExperimentErrors, CancelExperimentResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CompareRunsData, CompareRunsErrors, CompareRunsResponses, CreateExperimentData, CreateExperimentErrors, CreateExperimentResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, CreateUiSessionData, CreateUiSessionErrors, CreateUiSessionResponses, DeleteExperimentData, DeleteExperimentErrors, DeleteExperimentResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeleteRunData, DeleteRunErrors, DeleteRunResponses, DeleteThreadData, DeleteThreadErrors, DeleteThreadResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, FindByIdData, FindByIdErrors, FindByIdResponses, FollowTopicsData, FollowTopicsErrors, FollowTopicsResponse, FollowTopicsResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetExperimentData, GetExperimentErrors, GetExperimentEvaluationData, GetExperimentEvaluationErrors, GetExperimentEvaluationResponses, GetExperimentResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetOriginalOfSpanData, GetOriginalOfSpanErrors, GetOriginalOfSpanResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetRunDetailsData, GetRunDetailsErrors, GetRunDetailsResponses, GetSeriesData, GetSeriesErrors, GetSeriesResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolBundleData, GetToolBundleErrors, GetToolBundleFilesData, GetToolBundleFilesErrors, GetToolBundleFilesResponses, GetToolBundleResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, GetTraceSkeletonData, GetTraceSkeletonErrors, GetTraceSkeletonResponses, GetTraceStatsData, GetTraceStatsErrors, GetTraceStatsResponses, GrantUiPageData, GrantUiPageErrors, GrantUiPageResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBatchSpansData, ListBatchSpansErrors, ListBatchSpansResponses, ListBottlenecksData, ListBottlenecksErrors, ListBottlenecksResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListExperimentsBySpanData, ListExperimentsBySpanErrors, ListExperimentsBySpanResponses, ListExperimentsData, ListExperimentsErrors, ListExperimentsResponses, ListGradeChangesData, ListGradeChangesErrors, ListGradeChangesResponses, ListGroupsData, ListGroupsErrors, ListGroupSpansData, ListGroupSpansErrors, ListGroupSpansResponses, ListGroupsResponses, ListInvestigationsData, ListInvestigationsErrors, ListInvestigationsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListOpenCircuitsData, ListOpenCircuitsErrors, ListOpenCircuitsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListRunsData, ListRunsErrors, ListRunSpansData, ListRunSpansErrors, ListRunSpansResponses, ListRunsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListSpansData, ListSpansErrors, ListSpansResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListTimeseriesData, ListTimeseriesErrors, ListTimeseriesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListTraceWindowData, ListTraceWindowErrors, ListTraceWindowResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RegisterToolBundleData, RegisterToolBundleErrors, RegisterToolBundleResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplaceToolBundleData, ReplaceToolBundleErrors, ReplaceToolBundleResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ReportUiPageData, ReportUiPageErrors, ReportUiPageResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RevokeUiPageData, RevokeUiPageErrors, RevokeUiPageResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunExperimentData, RunExperimentErrors, RunExperimentResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, TryToolBundleData, TryToolBundleErrors, TryToolBundleResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateExperimentData, UpdateExperimentErrors, UpdateExperimentResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
+import type { AnswerUiCallData, AnswerUiCallErrors, AnswerUiCallResponses, ApproveCallData, ApproveCallErrors, ApproveCallResponse, ApproveCallResponses, ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CancelExperimentData, CancelExperimentErrors, CancelExperimentResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CompareRunsData, CompareRunsErrors, CompareRunsResponses, CreateChatData, CreateChatErrors, CreateChatResponses, CreateExperimentData, CreateExperimentErrors, CreateExperimentResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, CreateTurnData, CreateTurnErrors, CreateTurnResponse, CreateTurnResponses, CreateUiSessionData, CreateUiSessionErrors, CreateUiSessionResponses, DeleteChatData, DeleteChatErrors, DeleteChatResponses, DeleteExperimentData, DeleteExperimentErrors, DeleteExperimentResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeleteRunData, DeleteRunErrors, DeleteRunResponses, DeleteThreadData, DeleteThreadErrors, DeleteThreadResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, FindByIdData, FindByIdErrors, FindByIdResponses, FollowTopicsData, FollowTopicsErrors, FollowTopicsResponse, FollowTopicsResponses, FollowTurnData, FollowTurnErrors, FollowTurnResponse, FollowTurnResponses, GetChatData, GetChatErrors, GetChatResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetExperimentData, GetExperimentErrors, GetExperimentEvaluationData, GetExperimentEvaluationErrors, GetExperimentEvaluationResponses, GetExperimentResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetOriginalOfSpanData, GetOriginalOfSpanErrors, GetOriginalOfSpanResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetRunDetailsData, GetRunDetailsErrors, GetRunDetailsResponses, GetSeriesData, GetSeriesErrors, GetSeriesResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolBundleData, GetToolBundleErrors, GetToolBundleFilesData, GetToolBundleFilesErrors, GetToolBundleFilesResponses, GetToolBundleResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, GetTraceSkeletonData, GetTraceSkeletonErrors, GetTraceSkeletonResponses, GetTraceStatsData, GetTraceStatsErrors, GetTraceStatsResponses, GrantUiPageData, GrantUiPageErrors, GrantUiPageResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBatchSpansData, ListBatchSpansErrors, ListBatchSpansResponses, ListBottlenecksData, ListBottlenecksErrors, ListBottlenecksResponses, ListChatsData, ListChatsErrors, ListChatsResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListExperimentsBySpanData, ListExperimentsBySpanErrors, ListExperimentsBySpanResponses, ListExperimentsData, ListExperimentsErrors, ListExperimentsResponses, ListGradeChangesData, ListGradeChangesErrors, ListGradeChangesResponses, ListGroupsData, ListGroupsErrors, ListGroupSpansData, ListGroupSpansErrors, ListGroupSpansResponses, ListGroupsResponses, ListInvestigationsData, ListInvestigationsErrors, ListInvestigationsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListOpenCircuitsData, ListOpenCircuitsErrors, ListOpenCircuitsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListRunsData, ListRunsErrors, ListRunSpansData, ListRunSpansErrors, ListRunSpansResponses, ListRunsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListSpansData, ListSpansErrors, ListSpansResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListTimeseriesData, ListTimeseriesErrors, ListTimeseriesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListTraceWindowData, ListTraceWindowErrors, ListTraceWindowResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RegisterToolBundleData, RegisterToolBundleErrors, RegisterToolBundleResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplaceToolBundleData, ReplaceToolBundleErrors, ReplaceToolBundleResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ReportUiPageData, ReportUiPageErrors, ReportUiPageResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RetryTurnData, RetryTurnErrors, RetryTurnResponse, RetryTurnResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RevokeUiPageData, RevokeUiPageErrors, RevokeUiPageResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunExperimentData, RunExperimentErrors, RunExperimentResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, StopTurnData, StopTurnErrors, StopTurnResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, TryToolBundleData, TryToolBundleErrors, TryToolBundleResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateExperimentData, UpdateExperimentErrors, UpdateExperimentResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -613,6 +613,113 @@ export const revokeUiPage = <ThrowOnError extends boolean = false>(options: Opti
 export const grantUiPage = <ThrowOnError extends boolean = false>(options: Options<GrantUiPageData, ThrowOnError>): RequestResult<GrantUiPageResponses, GrantUiPageErrors, ThrowOnError> => (options.client ?? client).put<GrantUiPageResponses, GrantUiPageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
     url: '/api/v1/ui/sessions/{id}/grants/{caller}',
+    ...options
+});
+
+/**
+ * List your chats, the last used first
+ *
+ * And whether there is a model.
+ */
+export const listChats = <ThrowOnError extends boolean = false>(options?: Options<ListChatsData, ThrowOnError>): RequestResult<ListChatsResponses, ListChatsErrors, ThrowOnError> => (options?.client ?? client).get<ListChatsResponses, ListChatsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats',
+    ...options
+});
+
+/**
+ * Begin a chat with the assistant
+ *
+ * It belongs to your key.
+ */
+export const createChat = <ThrowOnError extends boolean = false>(options?: Options<CreateChatData, ThrowOnError>): RequestResult<CreateChatResponses, CreateChatErrors, ThrowOnError> => (options?.client ?? client).post<CreateChatResponses, CreateChatErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats',
+    ...options
+});
+
+/**
+ * Delete a chat
+ *
+ * A turn that runs is ended.
+ */
+export const deleteChat = <ThrowOnError extends boolean = false>(options: Options<DeleteChatData, ThrowOnError>): RequestResult<DeleteChatResponses, DeleteChatErrors, ThrowOnError> => (options.client ?? client).delete<DeleteChatResponses, DeleteChatErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}',
+    ...options
+});
+
+/**
+ * Show a chat
+ *
+ * With all messages, also of a turn that runs.
+ */
+export const getChat = <ThrowOnError extends boolean = false>(options: Options<GetChatData, ThrowOnError>): RequestResult<GetChatResponses, GetChatErrors, ThrowOnError> => (options.client ?? client).get<GetChatResponses, GetChatErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}',
+    ...options
+});
+
+/**
+ * Say something, and follow the answer
+ *
+ * The turn goes on if the caller leaves. Calls that write or reach out wait for an approval; another message denies them.
+ */
+export const createTurn = <ThrowOnError extends boolean = false>(options: Options<CreateTurnData, ThrowOnError, CreateTurnResponse>): Promise<ServerSentEventsResult<CreateTurnResponses>> => (options.client ?? client).sse.post<CreateTurnResponses, CreateTurnErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}/turns',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Follow the turn that runs, from its beginning
+ *
+ * Also one that runs at another replica.
+ */
+export const followTurn = <ThrowOnError extends boolean = false>(options: Options<FollowTurnData, ThrowOnError, FollowTurnResponse>): Promise<ServerSentEventsResult<FollowTurnResponses>> => (options.client ?? client).sse.get<FollowTurnResponses, FollowTurnErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}/stream',
+    ...options
+});
+
+/**
+ * Agree to a call, or not
+ *
+ * To this call with its exact input. Then the turn goes on.
+ */
+export const approveCall = <ThrowOnError extends boolean = false>(options: Options<ApproveCallData, ThrowOnError, ApproveCallResponse>): Promise<ServerSentEventsResult<ApproveCallResponses>> => (options.client ?? client).sse.post<ApproveCallResponses, ApproveCallErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}/approvals/{callId}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Go on with a turn that failed or was ended
+ *
+ * A call that was made is not run again.
+ */
+export const retryTurn = <ThrowOnError extends boolean = false>(options: Options<RetryTurnData, ThrowOnError, RetryTurnResponse>): Promise<ServerSentEventsResult<RetryTurnResponses>> => (options.client ?? client).sse.post<RetryTurnResponses, RetryTurnErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}/retry',
+    ...options
+});
+
+/**
+ * End the turn
+ *
+ * A call that has begun runs to its end.
+ */
+export const stopTurn = <ThrowOnError extends boolean = false>(options: Options<StopTurnData, ThrowOnError>): RequestResult<StopTurnResponses, StopTurnErrors, ThrowOnError> => (options.client ?? client).post<StopTurnResponses, StopTurnErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/assistant/chats/{id}/stop',
     ...options
 });
 

@@ -1322,6 +1322,117 @@ export type UiAnswerBody = {
     error?: UiErrorBody;
 };
 
+export type ChatUsageView = {
+    /**
+     * Questions to the model
+     */
+    steps: number;
+    /**
+     * Calls of tools
+     */
+    calls: number;
+    inputTokens: number;
+    outputTokens: number;
+    /**
+     * US dollars; null: not known
+     */
+    cost: number | null;
+};
+
+export type ChatLimitsView = {
+    stepsPerTurn: number;
+    callsPerTurn: number;
+    /**
+     * Of a chat; 0: no limit
+     */
+    tokens: number;
+    /**
+     * US dollars of a chat; 0: no limit
+     */
+    cost: number;
+};
+
+export type ChatView = {
+    id: string;
+    title: string;
+    /**
+     * `waiting`: for an approval. `failed`, `stopped`, `interrupted`: the turn can be retried
+     */
+    state: 'idle' | 'running' | 'waiting' | 'failed' | 'stopped' | 'interrupted';
+    /**
+     * Why the last turn did not come to its end
+     */
+    error: string | null;
+    usage: ChatUsageView;
+    createdAt: string;
+    updatedAt: string;
+    /**
+     * That of its calls
+     */
+    investigationId: string;
+    limits: ChatLimitsView;
+    /**
+     * UI messages of the AI SDK; the `output` of a call is the tool's outcome
+     */
+    messages: Array<{
+        [key: string]: unknown;
+    }>;
+};
+
+export type ListedChatView = {
+    id: string;
+    title: string;
+    /**
+     * `waiting`: for an approval. `failed`, `stopped`, `interrupted`: the turn can be retried
+     */
+    state: 'idle' | 'running' | 'waiting' | 'failed' | 'stopped' | 'interrupted';
+    /**
+     * Why the last turn did not come to its end
+     */
+    error: string | null;
+    usage: ChatUsageView;
+    createdAt: string;
+    updatedAt: string;
+};
+
+export type ChatPageView = {
+    data: Array<ListedChatView>;
+    /**
+     * Opaque; null on the last page
+     */
+    nextCursor: string | null;
+    /**
+     * The language model of the server; null: none is configured
+     */
+    model: string | null;
+};
+
+export type TurnBody = {
+    message: string;
+    /**
+     * The tab of the console that tools act on; absent: no tab
+     */
+    uiSession?: string;
+    /**
+     * What the person sees, for the model as data
+     */
+    page?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Rewinds: that message of yours and all after it go first
+     */
+    insteadOf?: string;
+};
+
+export type ApprovalBody = {
+    approve: boolean;
+    /**
+     * As the stream requested it: one of another call is refused
+     */
+    approvalId?: string;
+};
+
 export type EventView = {
     id: string;
     type: 'tool.crashed' | 'tool.degraded' | 'tool.failed' | 'tool.recovered' | 'health.changed' | 'circuit.opened' | 'circuit.half_opened' | 'circuit.closed';
@@ -6100,6 +6211,466 @@ export type GrantUiPageResponses = {
 };
 
 export type GrantUiPageResponse = GrantUiPageResponses[keyof GrantUiPageResponses];
+
+export type ListChatsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        limit?: number;
+    };
+    url: '/api/v1/assistant/chats';
+};
+
+export type ListChatsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListChatsError = ListChatsErrors[keyof ListChatsErrors];
+
+export type ListChatsResponses = {
+    200: ChatPageView;
+};
+
+export type ListChatsResponse = ListChatsResponses[keyof ListChatsResponses];
+
+export type CreateChatData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/assistant/chats';
+};
+
+export type CreateChatErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CreateChatError = CreateChatErrors[keyof CreateChatErrors];
+
+export type CreateChatResponses = {
+    201: ChatView;
+};
+
+export type CreateChatResponse = CreateChatResponses[keyof CreateChatResponses];
+
+export type DeleteChatData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}';
+};
+
+export type DeleteChatErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type DeleteChatError = DeleteChatErrors[keyof DeleteChatErrors];
+
+export type DeleteChatResponses = {
+    /**
+     * It is gone
+     */
+    204: void;
+};
+
+export type DeleteChatResponse = DeleteChatResponses[keyof DeleteChatResponses];
+
+export type GetChatData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}';
+};
+
+export type GetChatErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetChatError = GetChatErrors[keyof GetChatErrors];
+
+export type GetChatResponses = {
+    200: ChatView;
+};
+
+export type GetChatResponse = GetChatResponses[keyof GetChatResponses];
+
+export type CreateTurnData = {
+    body: TurnBody;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}/turns';
+};
+
+export type CreateTurnErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type CreateTurnError = CreateTurnErrors[keyof CreateTurnErrors];
+
+export type CreateTurnResponses = {
+    /**
+     * The turn as the AI SDK's UI message stream
+     */
+    200: string;
+};
+
+export type CreateTurnResponse = CreateTurnResponses[keyof CreateTurnResponses];
+
+export type FollowTurnData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}/stream';
+};
+
+export type FollowTurnErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type FollowTurnError = FollowTurnErrors[keyof FollowTurnErrors];
+
+export type FollowTurnResponses = {
+    /**
+     * The turn as the AI SDK's UI message stream
+     */
+    200: string;
+    /**
+     * No turn runs
+     */
+    204: void;
+};
+
+export type FollowTurnResponse = FollowTurnResponses[keyof FollowTurnResponses];
+
+export type ApproveCallData = {
+    body: ApprovalBody;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+        callId: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}/approvals/{callId}';
+};
+
+export type ApproveCallErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type ApproveCallError = ApproveCallErrors[keyof ApproveCallErrors];
+
+export type ApproveCallResponses = {
+    /**
+     * The turn as the AI SDK's UI message stream
+     */
+    200: string;
+};
+
+export type ApproveCallResponse = ApproveCallResponses[keyof ApproveCallResponses];
+
+export type RetryTurnData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}/retry';
+};
+
+export type RetryTurnErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type RetryTurnError = RetryTurnErrors[keyof RetryTurnErrors];
+
+export type RetryTurnResponses = {
+    /**
+     * The turn as the AI SDK's UI message stream
+     */
+    200: string;
+};
+
+export type RetryTurnResponse = RetryTurnResponses[keyof RetryTurnResponses];
+
+export type StopTurnData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/assistant/chats/{id}/stop';
+};
+
+export type StopTurnErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type StopTurnError = StopTurnErrors[keyof StopTurnErrors];
+
+export type StopTurnResponses = {
+    200: ChatView;
+};
+
+export type StopTurnResponse = StopTurnResponses[keyof StopTurnResponses];
 
 export type GetEventsData = {
     body?: never;

@@ -16,6 +16,7 @@ import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
 import { UiSessions1764000230000 } from './0023-ui-sessions.js';
 import { CallCounters1764000260000 } from './0026-call-counters.js';
+import { Assistant1764000270000 } from './0027-assistant.js';
 import { MarkedExecutions1764000290000 } from './0029-marked-executions.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
 
@@ -39,6 +40,7 @@ export const migrations = [
   HealthOfRows1764000210000,
   UiSessions1764000230000,
   CallCounters1764000260000,
+  Assistant1764000270000,
   MarkedExecutions1764000290000,
   Replicas1764000300000,
 ];

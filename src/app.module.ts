@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AssistantModule } from './assistant/assistant.module.js';
 import { AuditModule } from './auth/audit/audit.module.js';
 import { AuthModule, KeysModule } from './auth/auth.module.js';
 import { BuiltinToolsModule } from './builtin-tools/builtin-tools.module.js';
@@ -44,6 +45,7 @@ export class AppModule {
         TraceToolsModule,
         ExperimentsModule,
         UiBridgeModule,
+        AssistantModule,
         McpModule,
         EventsModule,
         CustomToolsModule.forRoot(config),

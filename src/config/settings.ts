@@ -186,10 +186,21 @@ const embeddings = {
 const llm = {
   llm: {
     url: setting('LLM_BASE_URL', webUrl).means(
-      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`. `analyze_with_llm` and experiments need it.',
+      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`. `analyze_with_llm`, experiments and the assistant need it.',
     ),
-    model: setting('LLM_MODEL', text).means('Model for `analyze_with_llm`.'),
+    model: setting('LLM_MODEL', text).means('Model for `analyze_with_llm` and the assistant.'),
     apiKey: setting('LLM_API_KEY', text).means('API key, sent as a bearer token.'),
+  },
+  assistant: {
+    maxTokens: setting('ASSISTANT_MAX_TOKENS', whole(0, 1_000_000_000), 1_000_000).means(
+      'Maximum tokens of one chat with the assistant, input and output; 0: no limit.',
+    ),
+    maxCost: setting('ASSISTANT_MAX_COST', number(0, 1_000_000), 5).means(
+      'Maximum cost of one chat with the assistant in US dollars, if the cost is known; 0: no limit.',
+    ),
+    retentionDays: setting('ASSISTANT_RETENTION_DAYS', whole(1, 3_650), 30).means(
+      'Days that a chat with the assistant is kept after its last message.',
+    ),
   },
 };
 

@@ -12,6 +12,7 @@ const tags = {
   traces: 'What agents did: spans, runs and threads',
   experiments: 'Calls of models, tried again with changes',
   pages: 'Tabs of the console that answer the tools of kind `ui`',
+  assistant: 'Chats in which a language model calls the tools for a person',
   events: 'What happens to tools, as it happens',
   keys: 'API keys, and what was done with the rights of an administrator',
   session: 'Browsers that sign in',

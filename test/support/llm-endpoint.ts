@@ -38,6 +38,7 @@ export async function startLlmServer(answer: Answer = () => 'Fine.'): Promise<Ll
     llm.asked.push(question);
     const said = await llm.answer(question, response);
     if (said === undefined || response.writableEnded) return;
+    if (question.body.stream) return stream(messageOf(said), response);
     response.setHeader('content-type', 'application/json');
     const message = messageOf(said);
     response.end(
@@ -59,6 +60,25 @@ function messageOf(said: unknown): Json {
   if (typeof said === 'object' && said !== null && 'tool_calls' in said)
     return { role: 'assistant', content: null, ...said };
   return { role: 'assistant', content: typeof said === 'string' ? said : JSON.stringify(said) };
+}
+
+/** One part of an answer that is streamed. */
+export const streamed = (delta: object, more: object = {}): string =>
+  `data: ${JSON.stringify({
+    ...{ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: 'scripted' },
+    choices: [{ index: 0, delta, finish_reason: null, ...more }],
+  })}\n\n`;
+
+/** Streams an answer, its text in small pieces. */
+function stream({ content, tool_calls: calls }: Json, response: ServerResponse): void {
+  response.setHeader('content-type', 'text/event-stream');
+  for (const text of String(content ?? '').match(/[^]{1,24}/g) ?? [])
+    response.write(streamed({ content: text }));
+  for (const [index, call] of (calls ?? []).entries())
+    response.write(streamed({ tool_calls: [{ index, ...call }] }));
+  response.write(streamed({}, { finish_reason: calls ? 'tool_calls' : 'stop' }));
+  const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+  response.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
 }
 
 /** Refuses with a status and what OpenAI says then. */

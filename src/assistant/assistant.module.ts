@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../auth/auth.module.js';
+import { ToolsModule } from '../tools/tools.module.js';
+import { AssistantController } from './assistant.controller.js';
+import { AssistantService } from './assistant.service.js';
+import { ChatTools } from './chat-tools.js';
+import { ChatsRepository } from './chats.repository.js';
+import { ChatModel } from './model.js';
+import { Turns } from './turns.js';
+
+/** Chats in which a language model calls the tools for a person. */
+@Module({
+  // TypeORM closes its connections after the modules that import it.
+  imports: [TypeOrmModule.forFeature([]), AuthModule, ToolsModule],
+  controllers: [AssistantController],
+  providers: [ChatsRepository, ChatModel, ChatTools, Turns, AssistantService],
+})
+export class AssistantModule {}

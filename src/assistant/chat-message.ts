@@ -1,0 +1,90 @@
+/** The messages of a chat, in the form of the AI SDK's UI messages. */
+export interface TextPart {
+  readonly type: 'text';
+  text: string;
+  state: 'streaming' | 'done';
+}
+
+/** A call that the model asked for. `output` is the outcome as the door answered it. */
+export interface CallPart {
+  readonly type: 'dynamic-tool';
+  readonly toolName: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
+  state:
+    | `input-available`
+    | `approval-${'requested' | 'responded'}`
+    | `output-${'available' | 'error' | 'denied'}`;
+  /** `id` is the hash of the tool and its input: an approval holds for nothing else. */
+  approval?: { readonly id: string; readonly approved?: boolean };
+  output?: unknown;
+  errorText?: string;
+}
+
+export type Part = { readonly type: 'step-start' } | TextPart | CallPart;
+
+export interface ChatMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly parts: Part[];
+  /** The number of its turn, and the page as the person saw it. */
+  readonly metadata: { readonly turn: number; readonly createdAt: string; readonly page?: object };
+}
+
+type Parts = Pick<ChatMessage, 'parts'>;
+export const isCall = (part: Part): part is CallPart => part.type === 'dynamic-tool';
+export const callsIn = ({ parts }: Parts): CallPart[] => parts.filter(isCall);
+export const awaitsApproval = ({ state }: CallPart): boolean => state === 'approval-requested';
+/** Whether it was neither answered nor refused, and nobody has to agree to it any more. */
+export const mayRun = ({ state, approval }: CallPart): boolean =>
+  state === 'input-available' || (state === 'approval-responded' && approval?.approved === true);
+
+/** One chunk of the AI SDK's UI message stream. */
+export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
+type Shown = { length?: number; state?: string };
+
+/**
+ * Tells one reader how a message grows. A reader is sent the difference between what it was shown and the message as it
+ * is: one that comes late, reads slowly, or reads at another server gets the same chunks, only in larger pieces.
+ */
+export class MessageReader {
+  private readonly shown: Shown[] = [];
+
+  /** The chunks since the last time. */
+  *news({ parts }: Parts): Generator<Chunk> {
+    for (const [place, part] of parts.entries()) {
+      const before = this.shown[place];
+      if (part.type === 'text') yield* textNews(`text-${place}`, part, before);
+      else if (isCall(part)) yield* callNews(part, before);
+      else if (!before) yield* place === 0 ? [{ type: 'start-step' }] : [stepEnd, { type: 'start-step' }];
+      this.shown[place] =
+        part.type === 'text'
+          ? { length: part.text.length, state: part.state }
+          : isCall(part)
+            ? { state: part.state }
+            : {};
+    }
+  }
+}
+
+export const stepEnd: Chunk = { type: 'finish-step' };
+
+function* textNews(id: string, { text, state }: TextPart, before?: Shown): Generator<Chunk> {
+  const length = before?.length ?? 0;
+  if (!before) yield { type: 'text-start', id };
+  if (text.length > length) yield { type: 'text-delta', id, delta: text.slice(length) };
+  if (state === 'done' && before?.state !== 'done') yield { type: 'text-end', id };
+}
+
+function* callNews(part: CallPart, before?: Shown): Generator<Chunk> {
+  const { toolCallId, toolName, input, state, approval, output, errorText } = part;
+  if (!before) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
+  if (state === before?.state) return;
+  if (approval && !before) yield { type: 'tool-approval-request', approvalId: approval.id, toolCallId };
+  if (approval?.approved !== undefined && (!before || before.state === 'approval-requested'))
+    yield { type: 'tool-approval-response', approvalId: approval.id, approved: approval.approved };
+  if (state === 'output-available')
+    yield { type: 'tool-output-available', toolCallId, output, dynamic: true };
+  if (state === 'output-error') yield { type: 'tool-output-error', toolCallId, errorText, dynamic: true };
+  if (state === 'output-denied') yield { type: 'tool-output-denied', toolCallId };
+}
