@@ -41,9 +41,10 @@ export type BudgetDecision =
   | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
   | { readonly granted: false; readonly budget: BudgetState };
 
-/** An investigation as its operators see it; `resetsAt` in milliseconds since the epoch. */
+/** An investigation as its operators see it; times in milliseconds since the epoch. */
 export type InvestigationView = InvestigationKey &
-  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
+  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> &
+  Pick<Investigation, 'resetsAt' | 'lastCallAt'>;
 
 export interface BudgetSettings {
   /** Default limit of calls per investigation and tool; 0: no limit. */
@@ -65,6 +66,8 @@ export interface Investigation {
   readonly key: InvestigationKey;
   /** Milliseconds since the epoch; 0: it was reset. */
   readonly resetsAt: number;
+  /** Undefined without a call, and for one that an older version has kept. */
+  lastCallAt?: number | undefined;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;
   readonly tools: Map<string, Spending>;
@@ -105,6 +108,7 @@ export class InvestigationBudget {
     if (limit > 0 && spending.used >= limit)
       return { granted: false, budget: stateOf(investigation, spending, limit) };
     spending.used += 1;
+    investigation.lastCallAt = this.clock.now();
     this.changes.emit(investigation);
     let held = true;
     const release = (): void => {
@@ -191,7 +195,8 @@ export class InvestigationBudget {
       return { tool, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
     });
     const callsPerTool = investigation.callsPerTool ?? this.settings.callsPerTool;
-    return { ...investigation.key, callsPerTool, resetsAt: investigation.resetsAt, tools };
+    const { key, resetsAt, lastCallAt } = investigation;
+    return { ...key, callsPerTool, resetsAt, lastCallAt, tools };
   }
 
   /** Warns that an evicted investigation restarts with a full budget, but not for each one. */

@@ -76,8 +76,9 @@ function wantedBy(request: FastifyRequest): (key: InvestigationKey) => boolean {
   return ({ projectId }) => !caller.projects || caller.projects.includes(projectId);
 }
 
-const toDto = ({ projectId, resetsAt, ...view }: InvestigationView): InvestigationBudgetView => ({
+const toDto = ({ projectId, resetsAt, lastCallAt, ...view }: InvestigationView): InvestigationBudgetView => ({
   ...view,
+  lastCallAt: lastCallAt === undefined ? null : new Date(lastCallAt).toISOString(),
   project: projectId === keyless ? null : projectId,
   resetsAt: new Date(resetsAt).toISOString(),
 });
