@@ -153,6 +153,18 @@ export type EnvironmentView = {
      * Name of the host that answered
      */
     replica: string;
+    /**
+     * The command line
+     */
+    command: string;
+    /**
+     * TOOLKEEPER_DATA_DIR
+     */
+    dataDir: string;
+    /**
+     * The file with the operator's key; null: it is configured
+     */
+    keyFile: string | null;
     database: 'embedded' | 'own';
     /**
      * What this host can hold of the sandbox, 0 to 3; null without custom tools
@@ -3059,6 +3071,14 @@ export type HealthReasonView = {
     since: string | null;
 };
 
+export type RefusalCountView = {
+    /**
+     * As in the answer to the caller
+     */
+    code: string;
+    count: number;
+};
+
 export type ToolReportView = {
     toolName: string;
     status: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
@@ -3120,6 +3140,10 @@ export type ToolReportView = {
      * The tool's limit of a healthy mean, milliseconds
      */
     maxAvgLatencyMs: number;
+    /**
+     * Calls that were not run, of the last hour whatever the period, most frequent code first. They are no executions: this replica counts them in its memory
+     */
+    refusals: Array<RefusalCountView>;
 };
 
 export type StatusCountsView = {
@@ -3127,6 +3151,55 @@ export type StatusCountsView = {
     degraded: number;
     unhealthy: number;
     unknown: number;
+};
+
+export type CircuitRulesView = {
+    /**
+     * Tool faults in the window …
+     */
+    faults: number;
+    /**
+     * … that are at least this share of the window's calls
+     */
+    minFailureRate: number;
+    windowMs: number;
+};
+
+export type CircuitStateView = {
+    tool: string;
+    state: 'closed' | 'open' | 'half_open';
+    /**
+     * Why the circuit is in this state; null while it was always closed
+     */
+    reason: string | null;
+    /**
+     * Who put it into this state by hand; null: it went there by itself
+     */
+    by: string | null;
+    /**
+     * Beginning of the state
+     */
+    since: string;
+    /**
+     * When an open circuit lets the first calls try the tool; null when none is to come
+     */
+    nextProbeAt: string | null;
+    /**
+     * Opened by hand: it stays open until it is closed or reset by hand, also across restarts
+     */
+    heldByHand: boolean;
+    /**
+     * Tool faults in the window
+     */
+    faultsInWindow: number;
+    /**
+     * Calls in the window
+     */
+    callsInWindow: number;
+    /**
+     * What opens it
+     */
+    opensAt: CircuitRulesView;
 };
 
 export type SystemHealthView = {
@@ -3139,6 +3212,10 @@ export type SystemHealthView = {
      */
     toolReports: Array<ToolReportView>;
     summary: StatusCountsView;
+    /**
+     * Circuits that are not closed, by name of their tools
+     */
+    circuits: Array<CircuitStateView>;
     checkedAt: string;
 };
 
@@ -3230,55 +3307,6 @@ export type HealthSummaryView = {
         [key: string]: ToolHealthSummaryView;
     };
     checkedAt: string;
-};
-
-export type CircuitRulesView = {
-    /**
-     * Tool faults in the window …
-     */
-    faults: number;
-    /**
-     * … that are at least this share of the window's calls
-     */
-    minFailureRate: number;
-    windowMs: number;
-};
-
-export type CircuitStateView = {
-    tool: string;
-    state: 'closed' | 'open' | 'half_open';
-    /**
-     * Why the circuit is in this state; null while it was always closed
-     */
-    reason: string | null;
-    /**
-     * Who put it into this state by hand; null: it went there by itself
-     */
-    by: string | null;
-    /**
-     * Beginning of the state
-     */
-    since: string;
-    /**
-     * When an open circuit lets the first calls try the tool; null when none is to come
-     */
-    nextProbeAt: string | null;
-    /**
-     * Opened by hand: it stays open until it is closed or reset by hand, also across restarts
-     */
-    heldByHand: boolean;
-    /**
-     * Tool faults in the window
-     */
-    faultsInWindow: number;
-    /**
-     * Calls in the window
-     */
-    callsInWindow: number;
-    /**
-     * What opens it
-     */
-    opensAt: CircuitRulesView;
 };
 
 export type CircuitListView = {
@@ -3491,6 +3519,10 @@ export type InvestigationBudgetView = {
      * When the budget is whole again
      */
     resetsAt: string;
+    /**
+     * Of its last call; null: it only has limits, or was called long ago
+     */
+    lastCallAt: string | null;
     /**
      * Tools that were called or given a limit, by name
      */

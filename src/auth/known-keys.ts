@@ -35,7 +35,11 @@ export class KnownKeys {
   /** Emits the id of each key that became invalid or whose projects or tools changed. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
 
-  constructor({ hash }: AdminKey) {
+  /** The file with the operator's key; undefined if it was configured, or if there is none. */
+  readonly adminKeyFile: string | undefined;
+
+  constructor({ hash, file }: AdminKey) {
+    this.adminKeyFile = file;
     const principal = { userId: 'admin', keyId: adminKeyId, scopes: new Set(scopes) };
     // A hash that no key has stands in for a missing key of the operator.
     this.admin = { hash: hash ?? randomBytes(32), principal, expiresAt: Infinity };

@@ -37,9 +37,13 @@ export type BudgetDecision =
   | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
   | { readonly granted: false; readonly budget: BudgetState };
 
-/** An investigation as its operators see it; `resetsAt` in milliseconds since the epoch. */
+/** An investigation as its operators see it; times in milliseconds since the epoch. */
 export type InvestigationView = InvestigationKey &
-  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
+  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & {
+    readonly resetsAt: number;
+    /** Absent without a call, and for one that an older version has kept. */
+    readonly lastCallAt?: number | undefined;
+  };
 
 /** A choice of investigations. */
 export interface Wanted {

@@ -34,6 +34,8 @@ export interface Investigation {
   readonly key: InvestigationKey;
   /** Milliseconds since the epoch; 0: it was reset. */
   readonly resetsAt: number;
+  /** Undefined without a call, and for one that an older version has kept. */
+  lastCallAt?: number | undefined;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;
   readonly tools: Map<string, Spending>;
@@ -74,6 +76,7 @@ export class InvestigationBudget extends BudgetStore {
     if (limit > 0 && spending.used >= limit)
       return { granted: false, budget: stateOf(investigation, spending, limit) };
     spending.used += 1;
+    investigation.lastCallAt = this.clock.now();
     this.changes.emit(investigation);
     let held = true;
     const release = (): void => {
@@ -150,7 +153,8 @@ export class InvestigationBudget extends BudgetStore {
       toolView(tool, this.limitOf(investigation, tool), investigation.tools.get(tool)?.used ?? 0),
     );
     const callsPerTool = investigation.callsPerTool ?? this.settings.callsPerTool;
-    return { ...investigation.key, callsPerTool, resetsAt: investigation.resetsAt, tools };
+    const { key, resetsAt, lastCallAt } = investigation;
+    return { ...key, callsPerTool, resetsAt, lastCallAt, tools };
   }
 
   /** Warns that an evicted investigation restarts with a full budget, but not for each one. */

@@ -53,6 +53,11 @@ export class InvestigationBudgetView {
     description: 'When the budget is whole again',
   })
   readonly resetsAt!: string;
+  @NullableText(
+    '2026-01-14T09:41:00.000Z',
+    'Of its last call; null: it only has limits, or was called long ago',
+  )
+  readonly lastCallAt!: string | null;
   @ApiProperty({ type: [ToolBudgetView], description: 'Tools that were called or given a limit, by name' })
   readonly tools!: readonly ToolBudgetView[];
 }

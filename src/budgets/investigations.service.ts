@@ -84,8 +84,9 @@ function projectsOf(request: FastifyRequest): readonly string[] | undefined {
   return own === keyless || request.headers['x-project-id'] ? [own] : caller.projects;
 }
 
-const toDto = ({ projectId, resetsAt, ...view }: InvestigationView): InvestigationBudgetView => ({
+const toDto = ({ projectId, resetsAt, lastCallAt, ...view }: InvestigationView): InvestigationBudgetView => ({
   ...view,
+  lastCallAt: lastCallAt === undefined ? null : new Date(lastCallAt).toISOString(),
   project: projectId === keyless ? null : projectId,
   resetsAt: new Date(resetsAt).toISOString(),
 });

@@ -22,6 +22,7 @@ interface CounterRow {
 
 interface InvestigationRow extends InvestigationKey {
   readonly resetsAt: number;
+  readonly lastCallAt: number | null;
   readonly counters: readonly CounterRow[];
 }
 
@@ -29,6 +30,7 @@ interface InvestigationRow extends InvestigationKey {
 const selectLatest = `
   SELECT project AS "projectId", subject AS "investigationId",
     (extract(epoch FROM min(resets_at)) * 1000)::float8 AS "resetsAt",
+    (extract(epoch FROM max(used_at) FILTER (WHERE used > 0)) * 1000)::float8 AS "lastCallAt",
     json_agg(json_build_object('name', name, 'used', used, 'set', set_limit, 'own', own_limit)) AS counters
   FROM call_counters
   WHERE kind = 'budget' AND resets_at > now()
@@ -101,12 +103,12 @@ export class SharedBudget extends BudgetStore {
     await this.db.query(forget, [projectId, sanitisedText(investigationId)]);
   }
 
-  private viewOf({ counters, ...key }: InvestigationRow): InvestigationView {
+  private viewOf({ counters, lastCallAt, ...key }: InvestigationRow): InvestigationView {
     const callsPerTool = counters.find(({ name }) => name === '')?.set ?? this.settings.callsPerTool;
     const tools = counters
       .filter(({ name }) => name !== '')
       .sort((a, b) => (a.name < b.name ? -1 : 1))
       .map(({ name, used, set, own }) => toolView(name, set ?? own ?? callsPerTool, used));
-    return { ...key, callsPerTool, tools };
+    return { ...key, lastCallAt: lastCallAt ?? undefined, callsPerTool, tools };
   }
 }

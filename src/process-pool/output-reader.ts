@@ -237,6 +237,8 @@ const firstBytes = 1_024;
 export class ByteTail {
   private bytes = Buffer.alloc(0);
   private length = 0;
+  /** Bytes of the stream so far. */
+  total = 0;
 
   constructor(private readonly maxBytes: number) {}
 
@@ -244,6 +246,7 @@ export class ByteTail {
   push(chunk: Buffer): void {
     // `slice(-maxBytes)` would keep everything if `maxBytes` is 0.
     const end = chunk.subarray(Math.max(0, chunk.length - this.maxBytes));
+    this.total += chunk.length;
     if (this.length + end.length > this.bytes.length) this.makeRoom(end.length);
     this.length += end.copy(this.bytes, this.length);
   }

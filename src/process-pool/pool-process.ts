@@ -122,9 +122,10 @@ export class PoolProcess {
   }
 
   unreadSince = (time: number): string | undefined => this.output?.unreadSince(time);
+  stderrBytes = (): number => this.output?.tail.total ?? 0;
 
-  stderrTail(): string {
-    return this.output?.tail.text(tailBytes) ?? '';
+  stderrTail(since = 0): string {
+    return this.output?.tail.text(Math.min(tailBytes, this.stderrBytes() - since)) ?? '';
   }
 
   /**

@@ -28,6 +28,8 @@ const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 /** One request and the promise of its answer. Ending it twice has no effect. */
 export class PoolRequest {
   readonly notes: RequestNotes = {};
+  /** Bytes that its process had written to stderr before. */
+  private stderrBefore = 0;
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
   /** Time of arrival (performance.now()). */
@@ -74,6 +76,7 @@ export class PoolRequest {
     this.state = { name: 'running', member, id };
     this.notes.queueMs = inMicroseconds(performance.now() - this.arrivedAt);
     this.notes.pid = member.pid;
+    this.stderrBefore = member.process.stderrBytes();
     member.running.add(id);
     const { state } = member;
     if (state.name === 'ready' && state.since > this.arrivedAt) {
@@ -86,6 +89,9 @@ export class PoolRequest {
   }
 
   resolve(reply: Reply): void {
+    // What the tool wrote about the error that it answers.
+    if ('error' in reply && this.state.name === 'running')
+      this.notes.stderrTail = this.state.member.process.stderrTail(this.stderrBefore) || undefined;
     this.end();
     this.settle.resolve({ reply, notes: this.notes });
   }

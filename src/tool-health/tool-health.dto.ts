@@ -1,4 +1,5 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
+import { CircuitStateView } from '../circuits/circuit.dto.js';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
 import { NullableText, OptionalInt, PageOf } from '../rest/dto.js';
 
@@ -80,6 +81,13 @@ export class ToolTrendView {
   @everyBucket('Errors and timeouts among them') readonly failures!: readonly number[];
 }
 
+/** Calls that were refused with one code. */
+export class RefusalCountView {
+  @ApiProperty({ example: 'circuit_open', description: 'As in the answer to the caller' })
+  readonly code!: string;
+  @ApiProperty({ type: 'integer', example: 12 }) readonly count!: number;
+}
+
 /** A tool's report among those of all. */
 @ApiExtraModels(ToolTrendView)
 export class ToolReportView extends ToolHealthView {
@@ -94,6 +102,13 @@ export class ToolReportView extends ToolHealthView {
   readonly minSuccessRate!: number;
   @ApiProperty({ example: 2_000, description: "The tool's limit of a healthy mean, milliseconds" })
   readonly maxAvgLatencyMs!: number;
+  @ApiProperty({
+    type: [RefusalCountView],
+    description:
+      'Calls that were not run, of the last hour whatever the period, most frequent code first. ' +
+      'They are no executions: this replica counts them in its memory',
+  })
+  readonly refusals!: readonly RefusalCountView[];
 }
 
 /** A change of a tool's grade of the last hour. */
@@ -125,6 +140,11 @@ export class SystemHealthView {
   @ApiProperty({ type: [ToolReportView], description: 'Registered and ever executed tools, by name' })
   readonly toolReports!: readonly ToolReportView[];
   @ApiProperty({ type: StatusCountsView }) readonly summary!: StatusCountsView;
+  @ApiProperty({
+    type: [CircuitStateView],
+    description: 'Circuits that are not closed, by name of their tools',
+  })
+  readonly circuits!: readonly CircuitStateView[];
   @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
 }
 

@@ -6,6 +6,7 @@ import { IntervalLoop } from '../common/interval-loop.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { GradeHistory } from './grade-history.js';
 import { HealthEvents, ToolHealthService } from './tool-health.service.js';
+import { RefusalCounts } from './refusal-counts.js';
 import { ToolHealthController } from './tool-health.controller.js';
 
 const lookEveryMs = 60_000;
@@ -14,7 +15,13 @@ const lookEveryMs = 60_000;
 @Module({
   imports: [CircuitsModule, ToolMetricsModule],
   controllers: [ToolHealthController],
-  providers: [HealthEvents, ToolHealthService, GradeHistory, { provide: CLOCK, useValue: systemClock }],
+  providers: [
+    HealthEvents,
+    RefusalCounts,
+    ToolHealthService,
+    GradeHistory,
+    { provide: CLOCK, useValue: systemClock },
+  ],
   exports: [CircuitsModule, ToolMetricsModule, HealthEvents, ToolHealthService],
 })
 export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {

@@ -25,7 +25,9 @@ import {
   neverExecuted,
   overallStatus,
 } from './grading.js';
+import { CircuitsService } from '../circuits/circuits.service.js';
 import { KnownTools } from '../circuits/known-tools.js';
+import { RefusalCounts } from './refusal-counts.js';
 
 /** A caller's report of an execution that did not come through the door. */
 type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
@@ -33,7 +35,7 @@ type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolM
 /** Reading latencies is most of the work. */
 type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
 
-type GradedFleet = Omit<SystemHealthView, 'toolReports'> & {
+type GradedFleet = Omit<SystemHealthView, 'toolReports' | 'circuits'> & {
   readonly now: number;
   readonly tools: readonly GradedTool[];
 };
@@ -82,6 +84,8 @@ export class ToolHealthService {
   constructor(
     private readonly metrics: ToolMetricsRepository,
     private readonly knownTools: KnownTools,
+    private readonly circuits: CircuitsService,
+    private readonly refusals: RefusalCounts,
     private readonly events: HealthEvents,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
@@ -125,9 +129,10 @@ export class ToolHealthService {
         trend: trend ? { bucketMs, ...trend } : null,
         minSuccessRate: successRateHealthy,
         maxAvgLatencyMs: latencyHealthyMs,
+        refusals: this.refusals.of(tool.name),
       };
     });
-    return { ...overall, toolReports };
+    return { ...overall, toolReports, circuits: this.circuits.notClosed().data };
   }
 
   /** A grade that was seen before this server started. @param since milliseconds since the epoch */
@@ -233,15 +238,13 @@ export class ToolHealthService {
       const figures = figuresByTool.get(name);
       const lastUsed = lastUses.get(name);
       const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
-      const seenSince = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
-      return { name, figures, lastUsed, grade: graded, since: seenSince };
+      const since = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
+      return { name, figures, lastUsed, grade: graded, since };
     });
     const statuses = tools.map((tool) => tool.grade.status);
     return {
       now,
-      tools,
-      status: overallStatus(statuses),
-      summary: countByStatus(statuses),
+      ...{ tools, status: overallStatus(statuses), summary: countByStatus(statuses) },
       checkedAt: new Date(now).toISOString(),
     };
   }
@@ -270,15 +273,17 @@ export class ToolHealthService {
   /** Since when the tool has its grade of the last hour, milliseconds since the epoch; emits a change of it. */
   private sinceWhen(
     tool: string,
-    figures: (GradedStats & { readonly firstMs?: number }) | undefined,
-    { status, issues }: Grade,
+    figures: FleetFigures | undefined,
+    { status, issues, why: reasons }: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
     const before = this.statuses.get(tool) ?? { status: 'unknown', since: null };
     if (before.status === status) return before.since;
-    // A first grade counts from the calls that it is made of.
-    const since = before.since === null ? (figures?.firstMs ?? now) : now;
+    const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
+    const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
+    // A first grade begins at the end of the minute of its cause: never before the cause.
+    const since = before.since === null ? Math.min(now, causeMs + minuteMs) : now;
     this.statuses.set(tool, { status, since });
     const why = issues.join('; ') || 'Success rate and latency are within their targets';
     this.events.emit({ tool, from: before.status, to: status, at: since, why });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
-import { addFilter, byKeys, byMouse } from './hands.mjs';
+import { addFilter, byKeys, byMouse, choose } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
@@ -24,14 +24,18 @@ describe('journeys', () => {
     await page.getByRole('button', { name: 'Copy First call' }).click();
     await page.getByText('Copied', { exact: true }).first().waitFor();
     const command = await page.evaluate(() => window.navigator.clipboard.readText());
-    const [exported, ...call] = command.split('\n');
-    assert.equal(exported, 'export TOOLKEEPER_KEY=$(cat .toolkeeper/admin.key)');
-    const env = { ...process.env, TOOLKEEPER_KEY: lab.adminKey };
-    const answer = execFileSync('bash', ['-c', call.join('\n')], { env, encoding: 'utf8' });
+    const answer = execFileSync('bash', ['-c', command], { encoding: 'utf8' });
     assert.equal(JSON.parse(answer).status, 'success');
+    await byMouse.on(page).find('MCP client');
+    await page.waitForURL('**/connect');
+    await choose(page, 'Tool', 'word_count');
+    await page.getByLabel('First call', { exact: true }).getByText('tools/word_count/execute').waitFor();
     for (const client of ['Cursor', 'VS Code', 'Claude Desktop']) {
       await page.getByRole('button', { name: client, exact: true }).click();
-      await page.getByLabel(client, { exact: true }).getByText('toolkeeper.mjs').waitFor();
+      await page
+        .getByLabel(client, { exact: true })
+        .getByText(`"args": [ "${process.cwd()}/bin/toolkeeper.mjs", "mcp" ]`)
+        .waitFor();
     }
     await visitor.context.close();
   });
@@ -61,7 +65,7 @@ describe('journeys', () => {
       await write(page.getByLabel('Name', { exact: true }), name);
       await write(page.getByLabel('Command'), 'python3 tool.py');
       await write(page.getByLabel('Folder'), lab.program);
-      await press(button('Try'));
+      await press(button('Dry run'));
       await page.getByRole('heading', { name: 'It starts and answers' }).waitFor();
       await write(page.getByLabel('text'), 'to be or not to be');
       await press(button('Run'));
@@ -173,7 +177,14 @@ describe('journeys', () => {
       const { press, write, clicks } = hands.on(page);
       await lab.signIn(visitor);
       const card = page.getByRole('article').filter({ hasText: name });
-      await press(card.getByRole('link', { name: '5 × tool_crashed' }).first());
+      await card.getByText('1 refused').waitFor();
+      const count = card.getByRole('link', { name: '5 × tool_crashed' });
+      const list = `/console/executions?tool=${name}&errorType=tool_crashed&since=1h`;
+      assert.equal(await count.getAttribute('href'), list);
+      const failures = page.locator('section', {
+        has: page.getByRole('heading', { name: 'Newest failures' }),
+      });
+      await press(failures.getByRole('link', { name }).first());
       await press(page.getByRole('link', { name: 'Replay' }));
       await press(page.getByRole('button', { name: 'Replay', exact: true }));
       await page.getByText('It ended as before: error').waitFor();
@@ -369,7 +380,7 @@ describe('journeys', () => {
     await page.setViewportSize({ width: 390, height: 800 });
     await visitor.open('/tools');
     const card = page.getByRole('row').filter({ has: page.getByTitle(long) });
-    await card.getByText('–').first().waitFor();
+    await card.getByText('not graded').first().waitFor();
     assert.ok((await heightOf(card)) < 70);
     const main = await page.locator('main').evaluate((element) => element.scrollWidth);
     assert.ok(main <= 390, `${main} px`);

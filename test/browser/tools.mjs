@@ -260,7 +260,7 @@ describe('tools', () => {
     await page.getByRole('button', { name: 'Template', exact: true }).click();
     await page.getByRole('button', { name: 'python', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('from_template');
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.getByRole('heading', { name: 'It starts and answers' }).waitFor();
     await page.getByLabel('query').fill('pods');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -270,7 +270,7 @@ describe('tools', () => {
     await page
       .getByRole('textbox', { name: 'tool.json' })
       .fill('{"command":"python3","args":["nothing.py"]}');
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.getByRole('alert').getByText('nothing.py').first().waitFor();
     await page
       .getByRole('textbox', { name: 'tool.json' })
@@ -287,12 +287,12 @@ describe('tools', () => {
       ({ path }) => path === 'tool.py',
     ).content;
     await code.fill(`\nimport nothing_here\n${text}`);
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.locator('.cm-lint-marker-error').waitFor();
     assert.equal(await page.locator('.cm-lintRange-error').first().innerText(), 'import nothing_here');
     await code.fill(text.replaceAll('Result {', 'Finding {'));
     await page.reload();
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.getByLabel('query').fill('nodes');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Finding 1 for nodes').waitFor();
@@ -318,11 +318,11 @@ describe('tools', () => {
         .getByLabel('Open a tool.json')
         .setInputFiles({ name: 'tool.json', mimeType: 'application/json', buffer: Buffer.from(content) });
     await open(JSON.stringify({ ...manifest, timeoutMs: 1 }));
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.getByRole('alert').getByText('timeoutMs').waitFor();
     await page.getByRole('button', { name: 'Program', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('not a name');
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).and(page.locator('[aria-invalid]')).waitFor();
     await page.getByRole('button', { name: 'tool.json', exact: true }).click();
     const dropped = await page.evaluateHandle((text) => {
@@ -347,7 +347,7 @@ describe('tools', () => {
     await page.getByLabel('Name', { exact: true }).fill('notes');
     await page.getByLabel('Command').fill('node mcp-server.mjs');
     await page.getByLabel('Folder').fill(servers);
-    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Dry run', exact: true }).click();
     const row = page.getByRole('table', { name: 'Tools of the server' }).getByRole('row', { name: /echo/ });
     await row.getByRole('button', { name: 'Call' }).click();
     await page.getByLabel('text').fill('said to a server that is not saved');
@@ -541,7 +541,7 @@ describe('tools', () => {
     await visitor.open('/tools/graded/health');
     const kept = page
       .getByRole('table', { name: 'Changes of the grade' })
-      .getByRole('row', { name: /unknown unhealthy/ });
+      .getByRole('row', { name: /not graded unhealthy/ });
     const said = await kept.getByRole('cell').last().innerText();
     await lab.restart(async () => undefined);
     await page.reload();

@@ -9,6 +9,15 @@ beforeAll(async () => {
 });
 afterAll(() => tk.close());
 
+const metricOf = (id: string) =>
+  until(
+    async () => {
+      const answer = await tk.http.get(`/api/v1/tool-metrics/executions/${id}`);
+      return answer.status === 200 && answer.body;
+    },
+    { what: 'the metric' },
+  );
+
 describe('a failed execution', () => {
   it('keeps exit code, stderr, stray lines and what is not known in its metadata; they are counted, too', async () => {
     await tk.call('messy', { action: 'noise', lines: 7 }).expect(200, /"status":"success"/);
@@ -23,13 +32,7 @@ describe('a failed execution', () => {
         ),
       },
     });
-    const metric = await until(
-      async () => {
-        const answer = await tk.http.get(`/api/v1/tool-metrics/executions/${body.executionId}`);
-        return answer.status === 200 && answer.body;
-      },
-      { what: 'the metric' },
-    );
+    const metric = await metricOf(body.executionId);
     expect(metric.metadata).toMatchObject({
       resultUnknown: true,
       exitCode: 9,
@@ -39,5 +42,13 @@ describe('a failed execution', () => {
     });
     const { text } = await tk.http.get('/metrics').expect(200);
     expect(text).toContain('toolkeeper_process_stray_lines_total{tool="messy"} 7');
+  });
+
+  it('keeps what its tool wrote to stderr about an error that it answered, and nothing of earlier calls', async () => {
+    const failing = (stderr: string) => tk.call('messy', { action: 'error', stderr }).expect(200);
+    await failing('about another call');
+    const { body } = await failing('no such pod');
+    expect(body.error.type).toBe('tool_error');
+    expect((await metricOf(body.executionId)).metadata).toMatchObject({ stderrTail: 'no such pod' });
   });
 });

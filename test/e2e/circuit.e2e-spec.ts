@@ -33,6 +33,13 @@ describe('the circuit', () => {
     expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
     const { body: executions } = await tk.http.get('/api/v1/tool-metrics/executions?tool=fragile');
     expect(executions.data.length).toBeLessThanOrEqual(5);
+    const { body: health } = await tk.http.get('/api/v1/tool-health').expect(200);
+    expect(health).toMatchObject({
+      circuits: [{ tool: 'fragile', state: 'open' }],
+      toolReports: expect.arrayContaining([
+        expect.objectContaining({ toolName: 'fragile', refusals: [{ code: 'circuit_open', count: 1 }] }),
+      ]),
+    });
 
     // A trial by an operator runs also now, and does not close the circuit.
     await tk.http

@@ -54,10 +54,8 @@ describe('a caller without a key', () => {
 });
 
 it("the console's first call runs as it is copied", async () => {
-  const command = firstCall(tk.url, 'mine').replace(
-    '$(cat .toolkeeper/admin.key)',
-    tk.key.authorization.slice(7),
-  );
+  const mine = { name: 'mine', inputSchema: {} };
+  const command = firstCall(tk.url, mine, `echo ${tk.key.authorization.slice(7)}`);
   const { stdout } = await promisify(execFile)('bash', ['-c', command]);
   expect(JSON.parse(stdout)).toMatchObject({ tool: 'mine', status: 'success' });
 });

@@ -1,4 +1,7 @@
 import { Logger } from '@nestjs/common';
+import type { CircuitsService } from '../../src/circuits/circuits.service.js';
+import { CallEvents } from '../../src/tool-contract/call-events.js';
+import { RefusalCounts } from '../../src/tool-health/refusal-counts.js';
 import { HealthEvents, ToolHealthService } from '../../src/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/circuits/known-tools.js';
 import { newToolMetric } from '../../src/records/executions/execution-record.js';
@@ -25,7 +28,10 @@ beforeEach(async () => {
   db = await createTestDatabase({ entities: [ToolMetric] });
   metrics = new ToolMetricsRepository(db.dataSource);
   known = new KnownTools();
-  health = new ToolHealthService(metrics, known, new HealthEvents(), { now: () => now });
+  const clock = { now: () => now };
+  const circuits = { notClosed: () => ({ data: [] }) } as unknown as CircuitsService;
+  const refusals = new RefusalCounts(new CallEvents(), clock);
+  health = new ToolHealthService(metrics, known, circuits, refusals, new HealthEvents(), clock);
 });
 
 afterEach(() => db.release());

@@ -137,7 +137,7 @@ describe('checkToolHealth', () => {
       semanticFailures: 0,
       issues: ['Success rate is 85.0% (target: ≥95.0%)'],
       recommendations: ['Investigate recent error patterns'],
-      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: minuteOf(ago(minute)) }],
+      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: minuteOf(ago(0)) }],
       checkedAt,
     });
     expect(await health.checkToolHealth('search', 3)).toMatchObject({ totalCalls: 70, successRate: 0.9571 });
@@ -154,6 +154,15 @@ describe('checkToolHealth', () => {
     known.set([{ name: 'slow', thresholds: { latencyHealthyMs: 10_000, latencyDegradedMs: 20_000 } }]);
     await record('slow', 5, { executionTimeMs: 9_000 });
     expect(await health.checkToolHealth('slow')).toMatchObject({ status: 'healthy', issues: [] });
+  });
+
+  it('dates a first grade from its first failure, not from the successes before it', async () => {
+    await record('search', 20, { recordedAt: ago(50 * minute) });
+    await record('search', 20, { ...failure, recordedAt: ago(10 * minute) });
+    expect(await health.checkToolHealth('search')).toMatchObject({
+      status: 'unhealthy',
+      why: [{ since: minuteOf(ago(9 * minute)) }],
+    });
   });
 
   it('shows slow calls beside failures, by the limit of the tool', async () => {
@@ -221,7 +230,7 @@ describe('checkToolHealth', () => {
     await record('search', 4, { executionTimeMs: 3_000, recordedAt: ago(20 * minute) });
     expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: null }] });
     await record('search', 1, { executionTimeMs: 3_000 });
-    const first = minuteOf(ago(20 * minute));
+    const first = minuteOf(ago(19 * minute));
     expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: null }] });
     const reports = await Promise.all([health.checkToolHealth('search'), health.checkToolHealth('search')]);
     expect(reports.map(({ why }) => why[0]?.since)).toEqual([first, first]);

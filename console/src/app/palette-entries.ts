@@ -11,6 +11,7 @@ export interface Entry {
 
 const places: readonly Entry[] = [
   ...Object.values(screens).map(({ title, to }) => ({ name: title, kind: 'Screen', to })),
+  { name: 'Connect an agent: MCP client configuration', kind: 'Do', to: '/connect' },
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
   { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },

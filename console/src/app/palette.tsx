@@ -56,7 +56,7 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
             <Autocomplete.List className={css.list}>
               {(entry: Entry) => (
                 <Autocomplete.Item
-                  key={entry.to}
+                  key={`${entry.kind} ${entry.name}`}
                   value={entry}
                   className={css.item}
                   onClick={() => open(entry)}

@@ -20,6 +20,6 @@ export const SignInDialog = ({ hasEnded, onDone, onClose }: SignInDialogProps): 
         : 'Reading and calling tools is open to everybody on this machine; this changes something.'
     }
   >
-    <SignInForm onDone={onDone} />
+    <SignInForm onDone={onDone} onCancel={onClose} />
   </Dialog>
 );

@@ -1,15 +1,24 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import { asApiError } from '../lib/api.js';
-import { openSession } from '../lib/session.js';
+import { openSession, sessionQuery } from '../lib/session.js';
+import { keyCommand } from '../lib/snippets.js';
 import { Button, TextField } from '../ui/controls.js';
-import { Stack } from '../ui/layout.js';
+import { Row, Stack } from '../ui/layout.js';
 
-export function SignInForm({ onDone }: { readonly onDone: () => void }): ReactNode {
+interface SignInFormProps {
+  readonly onDone: () => void;
+  /** Absent: there is nothing to go back to. */
+  readonly onCancel?: () => void;
+}
+
+export function SignInForm({ onDone, onCancel }: SignInFormProps): ReactNode {
   const [key, setKey] = useState('');
   const [wrong, setWrong] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const client = useQueryClient();
+  // Who sees nothing without a key is not told where it lies.
+  const readKey = keyCommand(client.getQueryData(sessionQuery.queryKey)?.environment ?? null);
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     setBusy(true);
@@ -34,14 +43,17 @@ export function SignInForm({ onDone }: { readonly onDone: () => void }): ReactNo
           onText={setKey}
           help={
             <>
-              The server made one at its first start: <code>cat .toolkeeper/admin.key</code> in its folder. It
-              is exchanged for a session and kept nowhere in this browser.
+              The operator’s: <code>{readKey ?? 'ADMIN_API_KEY, or admin.key in the data directory'}</code>.
+              It is exchanged for a session and kept nowhere in this browser.
             </>
           }
         />
-        <Button type="submit" look="primary" disabled={isBusy || key.trim() === ''}>
-          Sign in
-        </Button>
+        <Row>
+          <Button type="submit" look="primary" disabled={isBusy || key.trim() === ''}>
+            Sign in
+          </Button>
+          {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        </Row>
       </Stack>
     </form>
   );

@@ -20,7 +20,6 @@ import {
   listErrors,
   listExecutions,
   listInvestigations,
-  listOpenCircuits,
   listMcpTools,
   listRecordedTools,
   listShownPlaybooks,
@@ -121,13 +120,6 @@ export const errorPatternsQuery = (tool: string, periodHours = 1) =>
     queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: { periodHours }, signal })),
   });
 
-/** The circuits that are not closed. */
-export const openCircuitsQuery = queryOptions({
-  queryKey: ['health', 'circuits'],
-  queryFn: async ({ signal }) => (await ask(listOpenCircuits({ signal }))).data,
-  refetchInterval: 5_000,
-});
-
 export const circuitQuery = (tool: string) =>
   queryOptions({
     queryKey: ['health', 'circuit', tool],
@@ -161,10 +153,10 @@ export const executionQuery = (id: string) =>
     staleTime: 60_000,
   });
 
-export const newestExecutionsQuery = (query: { readonly tool?: string; readonly limit: number }) =>
+export const newestExecutionsQuery = (tool: string) =>
   queryOptions({
-    queryKey: ['executions', 'newest', query],
-    queryFn: async ({ signal }) => (await ask(listExecutions({ query, signal }))).data,
+    queryKey: ['executions', 'newest', tool],
+    queryFn: async ({ signal }) => (await ask(listExecutions({ query: { tool, limit: 20 }, signal }))).data,
     refetchInterval: 10_000,
   });
 

@@ -22,6 +22,7 @@ export const screens = {
   tools: { to: '/tools', title: 'Tools', scope: 'tools:call', group: 'Build' },
   playbooks: { to: '/playbooks', title: 'Playbooks', scope: 'tools:call', group: 'Build' },
   experiments: { to: '/experiments', title: 'Experiments', scope: 'traces:read', group: 'Build' },
+  connect: { to: '/connect', title: 'Connect', scope: 'tools:call', group: 'Build' },
 } as const satisfies Record<string, RailScreen>;
 
 /** The four in a phone's bar. */

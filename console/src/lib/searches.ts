@@ -75,7 +75,11 @@ export const auditSearch = searchParams({
   until: moment,
 });
 
-export const investigationsSearch = searchParams({ q: text, spent: flag, sort: text });
+export const investigationsSearch = searchParams({
+  ...{ q: text, spent: flag, sort: text },
+  since: start,
+  until: moment,
+});
 
 /** Hours back from now. */
 export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });

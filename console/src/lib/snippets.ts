@@ -1,4 +1,5 @@
 import type { AnyAct } from './act.js';
+import type { EnvironmentView } from './api-types.js';
 import { isObject } from './exact-json.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -32,10 +33,18 @@ export function asCommand(command: string, ...words: readonly string[]): string 
   return [cli, ...url, command, ...words.map(quoted)].join(' ');
 }
 
-/** The first call of a newcomer, in a shell in the server's folder. */
-export const firstCall = (origin: string, tool: string, schema: Schema = {}): string =>
+/** The command that prints the operator's key; undefined if the server has no file with it, or does not name it. */
+export const keyCommand = (environment: EnvironmentView | null): string | undefined =>
+  environment?.keyFile ? `cat ${quoted(environment.keyFile)}` : undefined;
+
+/** The first call of a newcomer, in a shell of the server's machine. @param readKey prints the key */
+export const firstCall = (
+  origin: string,
+  { name: tool, inputSchema: schema }: { readonly name: string; readonly inputSchema: Schema },
+  readKey = 'cat admin.key',
+): string =>
   [
-    `export TOOLKEEPER_KEY=$(cat .toolkeeper/admin.key)`,
+    `export TOOLKEEPER_KEY=$(${readKey})`,
     `curl -s ${origin}/api/v1/tools/${tool}/execute \\`,
     `  -H "authorization: Bearer $TOOLKEEPER_KEY" \\`,
     `  -H 'content-type: application/json' -d ${quoted(JSON.stringify({ input: isObject(schema['properties']) ? exampleOf(schema) : {} }))}`,
@@ -65,21 +74,26 @@ export function exampleOf(schema: Schema): unknown {
 
 const firstOf = (list: unknown): unknown => (Array.isArray(list) ? (list as unknown[])[0] : undefined);
 
-const stdio = { command: 'node', args: ['/path/to/toolkeeper/bin/toolkeeper.mjs', 'mcp'] };
 const bearer = { Authorization: 'Bearer ${TOOLKEEPER_KEY}' };
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2);
-const mcpServers = pretty({ mcpServers: { toolkeeper: stdio } });
 
-/** The configuration of each kind of client: the file that it belongs in, and its text. */
-export const connections = (
+/** The configuration of each kind of client: the file that it belongs in, and its text. Without its paths over HTTP alone. */
+export function connections(
   origin: string,
-): Readonly<Record<string, readonly [file: string, text: string]>> => ({
-  'Claude Desktop': ['claude_desktop_config.json', mcpServers],
-  Cursor: ['.cursor/mcp.json', mcpServers],
-  'VS Code': ['.vscode/mcp.json', pretty({ servers: { toolkeeper: { type: 'stdio', ...stdio } } })],
-  HTTP: [
-    'MCP over HTTP',
-    pretty({ mcpServers: { toolkeeper: { type: 'http', url: `${origin}/mcp`, headers: bearer } } }),
-  ],
-  REST: ['OpenAI, Anthropic, REST', `${origin}/api/v1/tools?format=openai\n${origin}/docs`],
-});
+  environment: EnvironmentView | null,
+): Readonly<Record<string, readonly [file: string, text: string]>> {
+  const overHttp = { type: 'http', url: `${origin}/mcp`, headers: bearer };
+  const byCommand = environment && {
+    ...{ command: 'node', args: [environment.command, 'mcp'] },
+    env: { TOOLKEEPER_DATA_DIR: environment.dataDir },
+  };
+  const servers = pretty({ mcpServers: { toolkeeper: byCommand ?? overHttp } });
+  const inVsCode = byCommand ? { type: 'stdio', ...byCommand } : overHttp;
+  return {
+    'Claude Desktop': ['claude_desktop_config.json', servers],
+    Cursor: ['.cursor/mcp.json', servers],
+    'VS Code': ['.vscode/mcp.json', pretty({ servers: { toolkeeper: inVsCode } })],
+    HTTP: ['MCP over HTTP', pretty({ mcpServers: { toolkeeper: overHttp } })],
+    REST: ['OpenAI, Anthropic, REST', `${origin}/api/v1/tools?format=openai\n${origin}/docs`],
+  };
+}

@@ -23,6 +23,11 @@ export interface TimeRange {
   readonly until?: string | undefined;
 }
 
+/** Whether a moment lies in the range; one that is not known lies in none but "Any time". */
+export const isInRange = ({ since, until }: TimeRange, at: string | null): boolean =>
+  (since === undefined || (at !== null && at >= sinceMoment(since))) &&
+  (until === undefined || (at !== null && at <= until));
+
 /** "Last hour", "Since Thu 26 Nov, 10:30", "Thu 26 Nov, 10:30 – 10:40". */
 export function rangeName({ since, until }: TimeRange): string {
   const end = until === undefined ? undefined : Date.parse(until);

@@ -1,32 +1,22 @@
-import { Link, useRouterState } from '@tanstack/react-router';
+import { useRouterState } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { nearest } from '../lib/nearest.js';
 import { screens } from '../lib/screens.js';
+import { DidYouMean } from '../ui/did-you-mean.js';
 import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
 
 /** Paths to suggest for an unknown address. */
 const knownPaths = [
   ...Object.values(screens).map(({ to }) => to),
-  '/settings/keys',
-  '/settings/audit',
-  '/settings/about',
-  '/sign-in',
-] as const;
+  ...['/settings/keys', '/settings/audit', '/settings/about', '/sign-in'],
+];
 
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   return (
     <Page name="Page not found">
       <p>
-        No page has the address <code>{path}</code>. Did you mean{' '}
-        {nearest(path, knownPaths).map((known, index) => (
-          <span key={known}>
-            {index > 0 && ' or '}
-            <Link to={known}>{known}</Link>
-          </span>
-        ))}
-        ?
+        No page has the address <code>{path}</code>. <DidYouMean name={path} known={knownPaths} />
       </p>
     </Page>
   );

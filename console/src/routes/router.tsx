@@ -2,14 +2,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { playbookQuery } from '../lib/playbook-queries.js';
-import {
-  customToolsQuery,
-  executionQuery,
-  healthQuery,
-  openCircuitsQuery,
-  skeletonQuery,
-  toolsQuery,
-} from '../lib/queries.js';
+import { customToolsQuery, executionQuery, healthQuery, skeletonQuery, toolsQuery } from '../lib/queries.js';
 import { screens, screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
@@ -28,11 +21,7 @@ const overview = createRoute({
     if (first !== '/') throw redirect({ to: first, replace: true });
   },
   loader: ({ context: { client } }) =>
-    void Promise.all([
-      client.prefetchQuery(healthQuery),
-      client.prefetchQuery(openCircuitsQuery),
-      client.prefetchQuery(customToolsQuery),
-    ]),
+    void Promise.all([client.prefetchQuery(healthQuery), client.prefetchQuery(customToolsQuery)]),
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
 });
 
@@ -188,6 +177,13 @@ const experiment = createRoute({
   validateSearch: searches.experimentSearch,
   component: lazyRouteComponent(() => import('./experiment-screens.js'), 'ExperimentPage'),
 });
+const connect = createRoute({
+  getParentRoute: () => shell,
+  path: '/connect',
+  staticData: screens.connect,
+  loader: ({ context: { client } }) => void client.prefetchQuery(toolsQuery),
+  component: lazyRouteComponent(() => import('../features/connect/connect-page.js'), 'ConnectPage'),
+});
 const events = createRoute({
   getParentRoute: () => shell,
   path: '/events',
@@ -254,6 +250,7 @@ const tree = root.addChildren([
     experiments,
     newExperiment,
     experiment,
+    connect,
     events,
     serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,

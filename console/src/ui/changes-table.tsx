@@ -6,9 +6,9 @@ import { Table } from './table.js';
 
 /** A place where two values differ; `undefined` stands for what is not there. */
 interface Change {
-  readonly pointer: string;
-  readonly before: unknown;
-  readonly after: unknown;
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
 }
 
 interface ChangesTableProps {
@@ -31,20 +31,20 @@ export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProp
         <Table
           label={label}
           rows={values}
-          keyOf={({ pointer }) => pointer}
+          keyOf={({ path }) => path}
           columns={[
-            { name: 'Where', cell: ({ pointer }) => <code>{pointer || 'all of it'}</code> },
+            { name: 'Where', cell: ({ path }) => <code>{path || 'all of it'}</code> },
             { name: 'Before', cell: ({ before }) => <Value value={before} /> },
             { name: now, cell: ({ after }) => <Value value={after} /> },
           ]}
         />
       )}
-      {shownChanges.filter(isOfTexts).map(({ pointer, before, after }) => (
-        <section key={pointer} className={css.texts}>
+      {shownChanges.filter(isOfTexts).map(({ path, before, after }) => (
+        <section key={path} className={css.texts}>
           <h3>
-            <code>{pointer || 'all of it'}</code>
+            <code>{path || 'all of it'}</code>
           </h3>
-          <LineDiff label={`${label}: ${pointer}`} before={before} after={after} now={now} />
+          <LineDiff label={`${label}: ${path}`} before={before} after={after} now={now} />
         </section>
       ))}
       {changes.length > maxShown && <Note>{changes.length - maxShown} more are not shown.</Note>}

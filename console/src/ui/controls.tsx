@@ -120,12 +120,14 @@ const tones: Readonly<Record<string, Tone>> = {
 
 export const toneOf = (state: string): Tone => tones[state] ?? 'none';
 
+/** A state in words. A tool of which nothing is known has too few calls for a grade. */
+export const stateName = (state: string): string =>
+  state === 'unknown' ? 'not graded' : state.replaceAll('_', '-');
+
 /** A state as a word and a colour, because not everybody can see the colour. */
 export function Badge({ state, tone }: { readonly state: string; readonly tone?: Tone }): ReactNode {
   const look = tone ?? toneOf(state);
-  return (
-    <span className={`${css.badge} ${look === 'none' ? '' : css[look]}`}>{state.replaceAll('_', '-')}</span>
-  );
+  return <span className={`${css.badge} ${look === 'none' ? '' : css[look]}`}>{stateName(state)}</span>;
 }
 
 export function Tag({ children }: { readonly children: ReactNode }): ReactNode {

@@ -32,6 +32,7 @@ interface FormDialogProps<T> {
 }
 
 export const inAudit = 'It stands in the audit, with your name.';
+export const inHistory = 'It stands in the history, with your name.';
 
 /** A dialog that asks for input or confirmation before a request, and shows the server's errors. */
 export function FormDialog<T>(props: FormDialogProps<T>): ReactNode {

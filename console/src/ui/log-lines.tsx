@@ -44,7 +44,14 @@ export function LogLines({ label, lines, follows, onFollow }: LogLinesProps): Re
           const line = lines[index];
           return (
             line && (
-              <div key={line.id} className={css.line} data-level={line.level} style={{ top: start }}>
+              <div
+                key={line.id}
+                ref={virtual.measureElement}
+                data-index={index}
+                className={css.line}
+                data-level={line.level}
+                style={{ top: start }}
+              >
                 <time dateTime={line.timestamp}>{line.timestamp.slice(11, 23)}</time>
                 <span className={css.event}>{line.event}</span>
                 <LineText line={line} />

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
 import { timeSpan } from '../lib/format.js';
 import { type Change, type Stretch, stretches } from '../lib/stretches.js';
-import { toneOf } from './controls.js';
+import { stateName, toneOf } from './controls.js';
 import { Probe } from './probe.js';
 import css from './state-strip.module.css';
 
@@ -57,7 +57,7 @@ export function StateStrip<Kind extends string>(props: StateStripProps<Kind>): R
         <span>
           {kinds.map((kind) => (
             <span key={kind}>
-              <i className={css[toneOf(kind)]} /> {kind.replaceAll('_', '-')}
+              <i className={css[toneOf(kind)]} /> {stateName(kind)}
             </span>
           ))}
         </span>
@@ -75,7 +75,7 @@ function beforeFirst(changes: readonly Change<string>[], now: number): number {
 
 function describe({ kind, startedAt, endedAt, why }: Stretch<string>, isNow: boolean): string {
   const since = why === undefined ? '' : `: ${why}`;
-  const state = kind.replaceAll('_', '-');
+  const state = stateName(kind);
   return isNow
     ? `Now ${state}, since ${timeSpan(startedAt)}${since}`
     : `${timeSpan(startedAt, endedAt)}, ${state}${since}`;

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { OptionalText } from '../../rest/dto.js';
+import { NullableText, OptionalText } from '../../rest/dto.js';
 import { type Scope, scopes } from '../../tool-contract/principal.js';
 
 /** One of the two. */
@@ -17,6 +17,15 @@ export class EnvironmentView {
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ example: 'toolkeeper-7d4f9', description: 'Name of the host that answered' })
   readonly replica!: string;
+  @ApiProperty({ example: '/opt/toolkeeper/bin/toolkeeper.mjs', description: 'The command line' })
+  readonly command!: string;
+  @ApiProperty({ example: '/opt/toolkeeper/.toolkeeper', description: 'TOOLKEEPER_DATA_DIR' })
+  readonly dataDir!: string;
+  @NullableText(
+    '/opt/toolkeeper/.toolkeeper/admin.key',
+    "The file with the operator's key; null: it is configured",
+  )
+  readonly keyFile!: string | null;
   @ApiProperty({ enum: ['embedded', 'own'], example: 'embedded' }) readonly database!: 'embedded' | 'own';
   @ApiProperty({
     type: 'integer',

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { minuteMs } from '../../common/clock.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -90,6 +91,9 @@ export class SessionService {
     const tier = sandbox?.['tier'];
     return {
       version: this.config.version,
+      command: join(this.config.root, 'bin/toolkeeper.mjs'),
+      dataDir: this.config.dataDir,
+      keyFile: this.keys.adminKeyFile ?? null,
       replica: hostname(),
       database: this.config.database.url === undefined ? 'embedded' : 'own',
       sandboxTier: typeof tier === 'number' ? tier : null,

@@ -68,7 +68,7 @@ export class PoolCalls {
       run.notes.attempts = attempt;
       try {
         const { reply, notes } = await this.request(backend, job, run);
-        Object.assign(run.notes, notes);
+        Object.assign(run.notes, 'error' in reply ? cleanNotes(notes, redactor) : notes);
         refuseAltered(notes.outputText);
         if ('result' in reply) return reply.result;
         throw this.toolError(reply.error);

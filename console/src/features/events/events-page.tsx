@@ -1,25 +1,22 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { counted, number } from '../../lib/format.js';
 import { useConnection } from '../../lib/live.js';
-import type { Connection } from '../../lib/server-stream.js';
 import { eventTypes, type eventsSearch } from '../../lib/searches.js';
-import { sinceMoment } from '../../lib/time-range.js';
+import { isInRange } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, type Tone } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
+import { LongTable } from '../../ui/long-table.js';
 import { Empty, Loaded } from '../../ui/states.js';
-import { type Column, Table } from '../../ui/table.js';
+import type { Column } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { type Happening, useEventLog } from './use-event-log.js';
 
 const route = getRouteApi('/shell/events');
 
 type Search = ReturnType<typeof eventsSearch>;
-
-/** Rows rendered at first; a button loads more. */
-const pageSize = 200;
 
 const tones: Readonly<Record<string, Tone>> = {
   'tool.crashed': 'bad',
@@ -73,14 +70,16 @@ const columns: readonly Column<Happening>[] = [
     },
   },
   {
-    name: 'What happened',
-    cell: ({ type, message }) =>
-      type === 'circuit.half_opened'
-        ? `A few trial calls are allowed. It was opened because: ${message}`
-        : message,
+    ...{ name: 'What happened', cut: true },
+    cell: (event) => <span title={textOf(event)}>{textOf(event)}</span>,
   },
   { name: 'By', cut: true, width: 124, cell: ({ data }) => member(data, 'by') },
 ];
+
+const textOf = ({ type, message }: Happening): string =>
+  type === 'circuit.half_opened'
+    ? `A few trial calls are allowed. It was opened because: ${message}`
+    : message;
 
 /** Past and live events of tools. */
 export function EventsPage(): ReactNode {
@@ -123,22 +122,13 @@ export function EventsPage(): ReactNode {
 const filters: readonly Filter[] = [{ key: 'type', label: 'Event', options: eventTypes, names: typeNames }];
 
 const isWanted =
-  ({ tool, type, since, until }: Search, start = sinceMoment(since)) =>
+  ({ tool, type, ...range }: Search) =>
   (event: Happening): boolean =>
-    (start === undefined || event.timestamp >= start) &&
-    (until === undefined || event.timestamp <= until) &&
+    isInRange(range, event.timestamp) &&
     // A gap passes all filters, because the missing events may belong to any tool.
     (event.type === 'gap' ||
       ((type === undefined || event.type === type) &&
         (tool === undefined || event.tool.toLowerCase().includes(tool.toLowerCase()))));
-
-const connectionTexts: Readonly<Record<Connection, string>> = {
-  live: 'following',
-  connecting: 'connecting …',
-  paused: 'paused while the page is hidden',
-  lost: 'disconnected: new events appear when the server answers again',
-  off: 'not following: your API key lacks the permission',
-};
 
 function Following({ count, isPaused }: { readonly count: number; readonly isPaused: boolean }): ReactNode {
   const connection = useConnection();
@@ -146,7 +136,7 @@ function Following({ count, isPaused }: { readonly count: number; readonly isPau
     <Row>
       <Muted>{counted(count, 'event')}</Muted>
       <span role="status">
-        <Muted>{isPaused && connection === 'live' ? 'paused' : connectionTexts[connection]}</Muted>
+        <Muted>{connection !== 'live' ? 'not connected' : isPaused ? 'paused' : 'following'}</Muted>
       </span>
     </Row>
   );
@@ -157,25 +147,15 @@ interface EventsProps {
   readonly isFiltered: boolean;
 }
 
-function Events({ rows, isFiltered }: EventsProps): ReactNode {
-  const [shown, setShown] = useState(pageSize);
-  if (rows.length === 0) {
-    return (
-      <Empty title={isFiltered ? 'No events match these filters' : 'No events yet'}>
-        {!isFiltered && (
-          <p>No tool has crashed, changed its grade or opened its circuit since the server started.</p>
-        )}
-      </Empty>
-    );
-  }
-  return (
-    <>
-      <Table label="Events" rows={rows.slice(0, shown)} columns={columns} keyOf={({ id }) => id} />
-      {rows.length > shown && (
-        <Button look="quiet" onClick={() => setShown(shown + pageSize)}>
-          {`${number(Math.min(pageSize, rows.length - shown))} older ones`}
-        </Button>
+const keyOf = ({ id }: Happening): string => id;
+
+const Events = ({ rows, isFiltered }: EventsProps): ReactNode =>
+  rows.length === 0 ? (
+    <Empty title={isFiltered ? 'No events match these filters' : 'No events yet'}>
+      {!isFiltered && (
+        <p>No tool has crashed, changed its grade or opened its circuit since the server started.</p>
       )}
-    </>
+    </Empty>
+  ) : (
+    <LongTable label="Events" {...{ rows, columns, keyOf }} hasMore={false} onNearEnd={undefined} />
   );
-}

@@ -5,6 +5,7 @@ import type { InvestigationBudgetView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { investigationsQuery } from '../../lib/queries.js';
 import type { investigationsSearch } from '../../lib/searches.js';
+import { isInRange } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { Badge } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
@@ -30,12 +31,7 @@ const columns: readonly Column<Investigation>[] = [
       </Link>
     ),
   },
-  {
-    name: 'Budget',
-    width: 150,
-    card: 'state',
-    cell: (investigation) => <BudgetBadge investigation={investigation} />,
-  },
+  { name: 'Budget', width: 150, card: 'state', cell: budgetBadge },
   {
     ...{ name: 'Calls', isNumber: true },
     sort: { by: 'calls', value: (investigation) => sumsOf(investigation).calls, isDescending: true },
@@ -46,14 +42,19 @@ const columns: readonly Column<Investigation>[] = [
     sort: { by: 'tools', value: ({ tools }) => tools.length, isDescending: true },
     cell: ({ tools }) => number(tools.length),
   },
-  { name: 'Least is left of', cut: true, cell: (investigation) => leastLeft(investigation) },
+  { name: 'Least is left of', cut: true, cell: leastLeft },
+  {
+    ...{ name: 'Last call', width: 96 },
+    sort: { by: 'last', value: ({ lastCallAt }) => lastCallAt, isDescending: true },
+    cell: ({ lastCallAt }) => lastCallAt && <Time at={lastCallAt} />,
+  },
   {
     ...{ name: 'Resets', width: 110, sort: { by: 'resets', value: ({ resetsAt }) => resetsAt } },
     cell: ({ resetsAt }) => <Time at={resetsAt} />,
   },
 ];
 
-function BudgetBadge({ investigation }: { readonly investigation: Investigation }): ReactNode {
+function budgetBadge(investigation: Investigation): ReactNode {
   const { spent } = sumsOf(investigation);
   if (spent.length === 0) return <Badge state="within" tone="good" />;
   return <Badge state={spent.length === 1 ? 'spent' : `spent for ${spent.length} tools`} tone="bad" />;
@@ -80,6 +81,7 @@ export function InvestigationsPage(): ReactNode {
           search={search}
           text={{ key: 'q', label: 'Search investigations' }}
           filters={filters}
+          range={search}
         />
         <Panel>
           <Loaded query={investigations}>{(all) => <Investigations all={all} search={search} />}</Loaded>
@@ -98,11 +100,12 @@ interface InvestigationsProps {
   readonly search: Search;
 }
 
-function Investigations({ all, search: { q, spent, sort } }: InvestigationsProps): ReactNode {
+function Investigations({ all, search: { q, spent, sort, ...range } }: InvestigationsProps): ReactNode {
   const navigate = route.useNavigate();
   const change = useChange<Search>();
   const rows = all.filter(
     (each) =>
+      isInRange(range, each.lastCallAt) &&
       (q === undefined || each.investigationId.toLowerCase().includes(q.toLowerCase())) &&
       (spent !== true || sumsOf(each).spent.length > 0),
   );

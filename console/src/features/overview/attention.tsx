@@ -2,15 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitStateView, SystemHealthView, ToolReportView } from '../../lib/api.js';
-import { counted } from '../../lib/format.js';
+import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
 import { Sparkline } from '../../ui/chart.js';
-import { CircuitBadge } from '../../ui/circuit-badge.js';
-import { Badge, buttonLook } from '../../ui/controls.js';
+import { buttonLook } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Muted } from '../../ui/layout.js';
-import { StatusBadge } from '../../ui/status-badge.js';
 import { Since, Time } from '../../ui/time.js';
+import { GradeBadge, ToolState } from '../../ui/tool-state.js';
 import css from './overview.module.css';
 
 const worst = ['unhealthy', 'degraded'];
@@ -26,10 +25,15 @@ interface Trouble {
   readonly fault?: string | undefined;
 }
 
-/** Tools that need attention, worst first: those that cannot start, with an open circuit, failing or slow. */
+/** What callers alone are to blame for. */
+const isTheirs = new Set(['invalid_input', 'payload_too_large', 'idempotency_key_reused']);
+
+const refusalsOf = ({ refusals }: ToolReportView): ToolReportView['refusals'] =>
+  refusals.filter(({ code }) => !isTheirs.has(code));
+
+/** Tools that need attention, worst first: those that cannot start, with an open circuit, failing, slow, or refusing. */
 export function troubles(
-  { toolReports }: SystemHealthView,
-  circuits: readonly CircuitStateView[],
+  { toolReports, circuits }: SystemHealthView,
   broken: ReadonlyMap<string, string>,
 ): Trouble[] {
   const ailing = toolReports
@@ -39,6 +43,7 @@ export function troubles(
     ...broken.keys(),
     ...circuits.map(({ tool }) => tool),
     ...ailing.map(({ toolName }) => toolName),
+    ...toolReports.filter((report) => refusalsOf(report).length > 0).map(({ toolName }) => toolName),
   ]);
   return [...names].map((tool) => ({
     tool,
@@ -75,7 +80,6 @@ const acts = {
 } as const;
 
 function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode {
-  const isFailing = (report?.recentErrors ?? 0) > 0;
   const act = fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
   return (
     <article className={css.trouble} aria-label={name}>
@@ -84,21 +88,11 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
           <Link to="/tools/$name/health" params={{ name }}>
             {name}
           </Link>
-          {report && report.status !== 'unknown' && <Badge state={report.status} />}
-          {fault !== undefined && <StatusBadge status="error" />}
-          {circuit && <CircuitBadge state={circuit.state} />}
-          {report && report.totalCalls > 0 && <GradeLine report={report} />}
+          {report && report.status !== 'unknown' && <GradeBadge {...report} />}
+          <ToolState status={fault === undefined ? undefined : 'error'} circuit={circuit?.state} />
+          {report && <GradeLine report={report} />}
         </h3>
-        <p>
-          {fault ??
-            (circuit ? (
-              <Refusing circuit={circuit} />
-            ) : isFailing ? (
-              <Failures tool={name} />
-            ) : (
-              report?.issues[0]
-            ))}
-        </p>
+        <p>{fault ?? (circuit ? <Refusing circuit={circuit} /> : report && <Reason report={report} />)}</p>
       </div>
       <div className={css.spark}>
         {report?.trend && <Sparkline values={report.trend.calls} bad={report.trend.failures} />}
@@ -125,7 +119,14 @@ const Refusing = ({ circuit }: Required<Pick<Trouble, 'circuit'>>): ReactNode =>
     </>
   );
 
-/** The most frequent failure, which leads to its newest execution. */
+/** Why a tool whose circuit is closed is listed: its refusals, its most frequent failure, or what its grade says. */
+function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
+  const [refused] = refusalsOf(report);
+  if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
+  return report.recentErrors > 0 ? <Failures tool={report.toolName} /> : report.issues[0];
+}
+
+/** The most frequent failure, which leads to its executions. */
 function Failures({
   tool,
   isShort = false,
@@ -138,7 +139,7 @@ function Failures({
   if (!most) return null;
   return (
     <span title={most.example}>
-      <Link to="/executions/$id" params={{ id: most.executionId }}>
+      <Link to="/executions" search={{ tool, errorType: most.errorType, since: '1h' }}>
         {most.count} × {most.errorType}
       </Link>{' '}
       {isShort ? '·' : most.example}

@@ -20,7 +20,10 @@ export function KeyFigures({ series, hours, circuits }: KeyFiguresProps): ReactN
   const success = points.map((point, index) =>
     point.calls === 0 ? null : 1 - (failures[index] ?? 0) / point.calls,
   );
-  const names = circuits.map(({ tool }) => tool).join(', ');
+  const open = circuits.filter(({ state }) => state === 'open');
+  const names = circuits
+    .map(({ tool, state }) => (state === 'open' ? tool : `${tool} (half-open)`))
+    .join(', ');
   return (
     <dl className={css.figures}>
       <Figure name="Requests / min" value={series ? rate(calls / (hours * 60)) : '–'}>
@@ -32,7 +35,7 @@ export function KeyFigures({ series, hours, circuits }: KeyFiguresProps): ReactN
       <Figure name="p95 duration" value={p95TimeMs === null ? '–' : duration(p95TimeMs)}>
         <Sparkline values={points.map((point) => point.p95TimeMs)} />
       </Figure>
-      <Figure name="Open circuits" value={number(circuits.length)}>
+      <Figure name="Open circuits" value={number(open.length)}>
         <span title={names}>{names}</span>
       </Figure>
     </dl>

@@ -2,15 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../../lib/api.js';
-import {
-  customToolsQuery,
-  healthQuery,
-  newestExecutionsQuery,
-  newestFailuresQuery,
-  openCircuitsQuery,
-  seriesQuery,
-  toolsQuery,
-} from '../../lib/queries.js';
+import { customToolsQuery, healthQuery, newestFailuresQuery, seriesQuery } from '../../lib/queries.js';
 import { Card, Page, Stack } from '../../ui/layout.js';
 import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
 import { Empty, Failed, Loading } from '../../ui/states.js';
@@ -19,7 +11,7 @@ import { Traffic } from '../../ui/traffic.js';
 import { Attention, troubles } from './attention.js';
 import { KeyFigures } from './figures.js';
 import css from './overview.module.css';
-import { TeachingCards } from './teaching-cards.js';
+import { TeachingCards } from '../connect/teaching-cards.js';
 
 const route = getRouteApi('/shell/');
 
@@ -35,26 +27,21 @@ export function OverviewPage(): ReactNode {
 /** Drawn when all its lists are there, so that nothing moves afterwards. */
 function Overview({ hours }: { readonly hours: number }): ReactNode {
   const health = useQuery(healthQuery);
-  const circuits = useQuery(openCircuitsQuery);
   const custom = useQuery(customToolsQuery);
   const failures = useQuery(newestFailuresQuery);
-  const any = useQuery(newestExecutionsQuery({ limit: 1 }));
-  const tools = useQuery(toolsQuery);
   const { data: series } = useQuery(seriesQuery(undefined, hours));
-  const failed = [health, circuits, custom, failures, any].find(({ error, data }) => error && !data);
+  const failed = [health, custom, failures].find(({ error, data }) => error && !data);
   if (failed) return <Failed error={failed.error} retry={() => void failed.refetch()} />;
-  if (!health.data || !circuits.data || !custom.data || !failures.data || !any.data)
-    return <Loading lines={20} />;
-  if (any.data.length === 0)
-    return tools.data ? <TeachingCards tools={tools.data} /> : <Loading lines={20} />;
+  if (!health.data || !custom.data || !failures.data) return <Loading lines={20} />;
+  if (health.data.toolReports.every(({ lastUsed }) => lastUsed === null)) return <TeachingCards />;
   // Without calls a tool that cannot start has no grade that would show it.
   const broken = custom.data.filter(({ status }) => status === 'error');
   const faults = new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
   return (
     <Stack>
-      <KeyFigures series={series} hours={hours} circuits={circuits.data} />
+      <KeyFigures series={series} hours={hours} circuits={health.data.circuits} />
       <div className={css.columns}>
-        <Attention list={troubles(health.data, circuits.data, faults)} summary={health.data.summary} />
+        <Attention list={troubles(health.data, faults)} summary={health.data.summary} />
         <NewestFailures rows={failures.data} />
       </div>
       <Traffic hours={hours} />

@@ -13,6 +13,7 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { Columns, Page, Stack } from '../../ui/layout.js';
+import { StartOver } from '../../ui/start-over.js';
 import { Empty, Problem } from '../../ui/states.js';
 import { useToast } from '../../ui/toasts.js';
 import type { Draft } from './draft.js';
@@ -59,7 +60,7 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
     );
   const actions = (
     <>
-      {written.isChanged && <Button onClick={forget}>Start over</Button>}
+      <StartOver draft={written} />
       <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
         As JSON
       </Button>

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
 import { isObject } from '../../lib/exact-json.js';
 import { words } from '../../lib/format.js';
-import { Button, Tag } from '../../ui/controls.js';
+import { Tag } from '../../ui/controls.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Facts, Row } from '../../ui/layout.js';
-import { useCopy } from '../../ui/use-copy.js';
+import { Snippet } from '../../ui/snippet.js';
 import css from './procedure.module.css';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -49,7 +49,7 @@ function Step({
         (text, index) =>
           typeof text === 'string' &&
           (text === command || isCommand(text) ? (
-            <Command key={index} text={text} />
+            <Snippet key={index} name="command" text={text} />
           ) : (
             <p key={index}>{text}</p>
           )),
@@ -61,18 +61,6 @@ function Step({
 
 /** Sentences begin with a capital letter, commands with the name of a program. */
 const isCommand = (text: string): boolean => /^[a-z][\w./-]* /.test(text);
-
-function Command({ text }: { readonly text: string }): ReactNode {
-  const copy = useCopy();
-  return (
-    <div className={css.command}>
-      <code>{text}</code>
-      <Button small look="quiet" onClick={() => void copy(text, 'command')}>
-        Copy
-      </Button>
-    </div>
-  );
-}
 
 const factsOf = (members: Members) =>
   Object.entries(members).map(

@@ -2,8 +2,8 @@ import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { PlaybookView } from '../../lib/api.js';
 import { useSession } from '../../lib/session.js';
-import { Badge, TextField } from '../../ui/controls.js';
-import { FormDialog } from '../../ui/form-dialog.js';
+import { Badge } from '../../ui/controls.js';
+import { FormDialog, inHistory } from '../../ui/form-dialog.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
 import { Menu } from '../../ui/menu.js';
 import { Table } from '../../ui/table.js';
@@ -70,12 +70,10 @@ interface StatusDialogProps {
   readonly onClose: () => void;
 }
 
-/** Asks for the name and the reason that stand in the version's history afterwards. */
+/** Asks for the reason, which stands in the version's history with the caller's name. */
 function StatusDialog({ playbook, act, onClose }: StatusDialogProps): ReactNode {
   const { playbook_id: id, version } = playbook;
   const { userId } = useSession();
-  const [by, setBy] = useState(userId);
-  const [reason, setReason] = useState('');
   const done = useDone('playbooks');
   return (
     <FormDialog
@@ -83,26 +81,10 @@ function StatusDialog({ playbook, act, onClose }: StatusDialogProps): ReactNode 
       about={act.about}
       name={act.name}
       look={act.isDanger ? 'danger' : 'primary'}
-      isReady={by.trim() !== '' && (reason.trim() !== '' || !act.isDanger)}
-      send={(options) => act.send({ id, version }, by.trim(), reason.trim(), options)}
+      reason={inHistory}
+      send={(options, reason) => act.send({ id, version }, userId, reason, options)}
       onDone={() => done(act.done, `${id} ${version}`)}
       onClose={onClose}
-    >
-      <TextField
-        label={act.reasonLabel}
-        value={reason}
-        onText={setReason}
-        required={act.isDanger}
-        maxLength={2_000}
-      />
-      <TextField
-        label="By"
-        value={by}
-        onText={setBy}
-        required
-        maxLength={200}
-        help="Both stand in its history."
-      />
-    </FormDialog>
+    />
   );
 }

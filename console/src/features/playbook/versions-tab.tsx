@@ -4,6 +4,8 @@ import type { ReactNode } from 'react';
 import { ask, diffPlaybookVersions, type PlaybookVersionSummaryView } from '../../lib/api.js';
 import { number, percent } from '../../lib/format.js';
 import { playbookVersionsQuery } from '../../lib/playbook-queries.js';
+import type { playbookVersionsSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Badge, Tag } from '../../ui/controls.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
@@ -38,7 +40,7 @@ interface VersionTableProps {
 
 function VersionTable({ id, versions }: VersionTableProps): ReactNode {
   const { to = versions[0]?.version } = route.useSearch();
-  const choose = useChoice(versions.map(({ version }) => version));
+  const choose = useChange<Choice>();
   const before = (version: string): string | undefined =>
     versions[versions.findIndex((each) => each.version === version) + 1]?.version;
   return (
@@ -76,24 +78,8 @@ function VersionTable({ id, versions }: VersionTableProps): ReactNode {
   );
 }
 
-interface Choice {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
-
-/** Chooses what is compared; the latest and the one before it are left out of the address. */
-function useChoice([latest, previous]: readonly string[]): (chosen: Choice) => void {
-  const navigate = route.useNavigate();
-  const { from, to } = route.useSearch();
-  return (chosen) => {
-    const wanted = { from, to, ...chosen };
-    const search = {
-      from: wanted.from === previous ? undefined : wanted.from,
-      to: wanted.to === latest ? undefined : wanted.to,
-    };
-    void navigate({ search, replace: true, resetScroll: false });
-  };
-}
+/** What is compared; absent: the latest version with the one before it. */
+type Choice = ReturnType<typeof playbookVersionsSearch>;
 
 interface DifferenceProps {
   readonly id: string;
@@ -104,7 +90,7 @@ interface DifferenceProps {
 function Difference({ id, versions }: DifferenceProps): ReactNode {
   const [latest = '', previous = latest] = versions;
   const { from = previous, to = latest } = route.useSearch();
-  const choose = useChoice(versions);
+  const choose = useChange<Choice>();
   const diff = useQuery({
     queryKey: ['playbooks', 'diff', id, from, to],
     queryFn: ({ signal }) => ask(diffPlaybookVersions({ path: { id, from, to }, signal })),
@@ -119,16 +105,14 @@ function Difference({ id, versions }: DifferenceProps): ReactNode {
         <Row>
           <Select
             label="Before"
-            none={previous}
-            options={versions.filter((version) => version !== previous)}
-            value={from === previous ? undefined : from}
+            options={versions}
+            value={from}
             onChange={(version) => choose({ from: version })}
           />
           <Select
             label="After"
-            none={latest}
-            options={versions.filter((version) => version !== latest)}
-            value={to === latest ? undefined : to}
+            options={versions}
+            value={to}
             onChange={(version) => choose({ to: version })}
           />
         </Row>
@@ -144,7 +128,11 @@ function Difference({ id, versions }: DifferenceProps): ReactNode {
             ) : (
               <ChangesTable
                 label="What changed"
-                changes={changes.map(({ pointer, from: before, to: after }) => ({ pointer, before, after }))}
+                changes={changes.map(({ pointer: path, from: before, to: after }) => ({
+                  path,
+                  before,
+                  after,
+                }))}
               />
             )
           }

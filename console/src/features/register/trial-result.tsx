@@ -47,8 +47,8 @@ export function TrialResult({ trial, log, call, failure }: TrialResultProps): Re
 const NotTried = (): ReactNode => (
   <Empty title="Run a dry run to see the result">
     <p>
-      Try starts the program in its sandbox, reads its name and input schema, and shows what it writes.
-      Nothing is stored.
+      It starts the program in its sandbox, reads its name and input schema, and shows what it writes. Nothing
+      is stored.
     </p>
   </Empty>
 );

@@ -35,7 +35,7 @@ export async function tryOut(
     if (event === 'trial') return readExactly(data) as TrialView;
   }
   throw new ApiError({
-    title: 'The trial ended early',
+    title: 'The dry run ended early',
     detail: 'The server closed the stream before it said what came of it.',
   });
 }

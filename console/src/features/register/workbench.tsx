@@ -4,6 +4,7 @@ import { useAct } from '../../app/sign-in-gate.js';
 import { type ApiError, asApiError, type CustomToolView } from '../../lib/api.js';
 import { Bench, RunButton } from '../../ui/bench.js';
 import { Button } from '../../ui/controls.js';
+import { StartOver } from '../../ui/start-over.js';
 import { Empty } from '../../ui/states.js';
 import type { Attempt, TrialCall } from './trial.js';
 import { TrialResult } from './trial-result.js';
@@ -57,7 +58,7 @@ export function Workbench(props: WorkbenchProps): ReactNode {
       second={<TrialResult {...dryRun} failure={failure} />}
       bar={
         <>
-          <RunButton name="Try" run={trial} isReady={isReady} />
+          <RunButton name="Dry run" run={trial} isReady={isReady} />
           <Button
             look="primary"
             onClick={() => permitted(() => saving.mutate())}
@@ -65,7 +66,7 @@ export function Workbench(props: WorkbenchProps): ReactNode {
           >
             {isKnown ? 'Save revision' : 'Save'}
           </Button>
-          {draft.isChanged && <Button onClick={draft.forget}>Start over</Button>}
+          <StartOver draft={draft} />
           {options}
         </>
       }

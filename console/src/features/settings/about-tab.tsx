@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { ThemeChoice } from '../../app/theme-choice.js';
 import { bytes, counted, duration, number } from '../../lib/format.js';
 import { useSession } from '../../lib/session.js';
-import { Card, Columns, Facts, Muted, Stack } from '../../ui/layout.js';
+import { Card, Columns, Facts, Row, Stack } from '../../ui/layout.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { SandboxCard } from './sandbox-card.js';
@@ -70,29 +70,16 @@ function CallerCard(): ReactNode {
   );
 }
 
-const links = [
-  ['Reference', '/docs', 'every route, to read and to try'],
-  ['OpenAPI', '/openapi.json', 'the same for programs'],
-  ['Metrics', '/metrics', 'figures for Prometheus'],
-  ['Readiness', '/readyz', 'whether calls are taken, part by part'],
-] as const;
-
 const ApiCard = (): ReactNode => (
   <Card title="API">
-    <Facts
-      facts={[
-        ...links.map(
-          ([name, path, about]) =>
-            [
-              name,
-              <span key={path}>
-                <a href={path}>{path}</a> <Muted>{about}</Muted>
-              </span>,
-            ] as const,
-        ),
-        ['MCP', <code key="mcp">{`${window.location.origin}/mcp`}</code>],
-      ]}
-    />
+    <Row>
+      {['/docs', '/openapi.json', '/metrics', '/readyz'].map((path) => (
+        <a key={path} href={path}>
+          {path}
+        </a>
+      ))}
+      <code>{`${window.location.origin}/mcp`}</code>
+    </Row>
   </Card>
 );
 

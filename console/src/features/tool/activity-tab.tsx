@@ -28,7 +28,7 @@ export function ActivityTab(): ReactNode {
   const stats = useQuery(statsQuery(name, hoursOf(period)));
   const { data: report } = useQuery(reportQuery(name));
   const marks = useMarks(name);
-  const newest = useQuery(newestExecutionsQuery({ tool: name, limit: 20 }));
+  const newest = useQuery(newestExecutionsQuery(name));
   return (
     <Stack>
       <Row>

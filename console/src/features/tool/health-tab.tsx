@@ -6,7 +6,7 @@ import { duration, number, percent } from '../../lib/format.js';
 import { errorPatternsQuery, reportQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
-import { Card, Columns, Muted, Row, Stack } from '../../ui/layout.js';
+import { Card, Facts, Muted, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -29,14 +29,9 @@ export function HealthTab(): ReactNode {
               <Card title="Grade" flush actions={<GradeLine report={report} />}>
                 <Rules report={report} />
               </Card>
-              <Columns>
-                <Sentences title="Issues" lines={report.issues} none="No issues" />
-                <Sentences
-                  title="Recommended actions"
-                  lines={report.recommendations}
-                  none="No action needed"
-                />
-              </Columns>
+              <Card title="Why">
+                <Facts facts={whyOf(report)} />
+              </Card>
             </>
           )
         }
@@ -49,6 +44,12 @@ export function HealthTab(): ReactNode {
     </Stack>
   );
 }
+
+const whyOf = ({ issues, recommendations, refusals }: ToolReportView): Pairs => [
+  ['Issues', issues.join('; ') || 'none'],
+  ['Recommended actions', recommendations.join('; ')],
+  ['Refused calls, last hour', refusals.map(({ code, count }) => `${number(count)} × ${code}`).join(', ')],
+];
 
 const ruleNames = {
   ever_executed: 'Was ever called',
@@ -113,26 +114,6 @@ const Rules = ({ report }: { readonly report: ToolReportView }): ReactNode => (
       { name: 'Since', cell: ({ since }) => since && <Time at={since} /> },
     ]}
   />
-);
-
-interface SentencesProps {
-  readonly title: string;
-  readonly lines: readonly string[];
-  readonly none: string;
-}
-
-const Sentences = ({ title, lines, none }: SentencesProps): ReactNode => (
-  <Card title={title}>
-    {lines.length === 0 ? (
-      <Muted>{none}</Muted>
-    ) : (
-      <ul>
-        {lines.map((line) => (
-          <li key={line}>{line}</li>
-        ))}
-      </ul>
-    )}
-  </Card>
 );
 
 interface PatternsProps {

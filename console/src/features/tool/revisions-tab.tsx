@@ -5,10 +5,12 @@ import { ActButton } from '../../app/act-button.js';
 import { ask, type BundleFilesView, diffCustomToolRevision, rollBackCustomTool } from '../../lib/api.js';
 import { bundleFilesQuery, customToolQuery, revisionsQuery } from '../../lib/queries.js';
 import { asCommand } from '../../lib/snippets.js';
+import { useChange } from '../../lib/use-change.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Tag } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
+import { Select } from '../../ui/select.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -55,12 +57,12 @@ export function RevisionsTab(): ReactNode {
                 },
                 { name: 'When', cell: (each) => <Time at={each.createdAt} /> },
                 {
-                  name: 'How',
+                  name: 'Source',
                   cell: ({ source, restores }) => (restores === null ? source : `${source} to ${restores}`),
                 },
                 { name: 'By', cell: ({ createdBy }) => createdBy },
                 {
-                  name: 'Back',
+                  name: 'Roll back',
                   cell: (each) =>
                     each.revision !== current &&
                     current !== undefined && <RollBack tool={name} to={each.revision} />,
@@ -78,10 +80,13 @@ export function RevisionsTab(): ReactNode {
 interface ChangesProps {
   readonly tool: string;
   readonly revision: number;
+  /** Absent: the one before. */
   readonly against: number | undefined;
 }
 
 function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
+  const { data: all = [] } = useQuery(revisionsQuery(name));
+  const change = useChange<{ against: number | undefined }>();
   const diff = useQuery({
     queryKey: ['tools', 'diff', name, revision, against],
     queryFn: ({ signal }) =>
@@ -95,20 +100,25 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
   });
   return (
     <>
-      <Card title={`What revision ${revision} changed`} flush>
+      <Card
+        title={`What revision ${revision} changed${against === undefined ? '' : `, against ${against}`}`}
+        flush
+        actions={
+          <Select
+            label="Against"
+            none="the one before"
+            options={all.map((each) => `${each.revision}`).filter((each) => each !== `${revision}`)}
+            value={against?.toString()}
+            onChange={(chosen) => change({ against: chosen === undefined ? undefined : Number(chosen) })}
+          />
+        }
+      >
         <Loaded query={diff}>
           {({ changes, against: before }) =>
             changes.length === 0 ? (
               <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
             ) : (
-              <ChangesTable
-                label="Changes"
-                changes={changes.map(({ path, before: old, after }) => ({
-                  pointer: path,
-                  before: old,
-                  after,
-                }))}
-              />
+              <ChangesTable label="Changes" changes={changes} />
             )
           }
         </Loaded>
@@ -143,7 +153,7 @@ function FileChanges({ tool, revision, against }: FileChangesProps): ReactNode {
       {now.size > 1 && <FileList paths={[...now.keys()]} changed={paths} />}
       <ChangesTable
         label="What changed in its files"
-        changes={paths.map((path) => ({ pointer: path, before: old.get(path), after: now.get(path) }))}
+        changes={paths.map((path) => ({ path, before: old.get(path), after: now.get(path) }))}
       />
     </Card>
   );

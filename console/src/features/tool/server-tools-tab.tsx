@@ -38,6 +38,8 @@ interface ServerToolsProps {
 function ServerTools({ server, list: { listHash, data } }: ServerToolsProps): ReactNode {
   const chosen = data.find(({ tool }) => tool === route.useSearch().tool);
   const held = data.filter(({ state }) => state === 'held');
+  const approval = (name: string, tool?: string): ReactNode =>
+    listHash !== null && <Approval {...{ server, listHash, name, tool }} />;
   return (
     <Stack>
       {held.length > 0 && (
@@ -46,30 +48,13 @@ function ServerTools({ server, list: { listHash, data } }: ServerToolsProps): Re
           read what {held.length === 1 ? 'it says' : 'they say'}, since agents follow it.
         </Note>
       )}
-      <Card
-        title="Tools that it lists"
-        flush
-        actions={
-          listHash !== null &&
-          held.length > 0 && <Approval server={server} listHash={listHash} name="Approve all that wait" />
-        }
-      >
+      <Card title="Tools that it lists" flush actions={held.length > 0 && approval('Approve all that wait')}>
         {data.length === 0 ? <Empty title="It lists no tool" /> : <List server={server} tools={data} />}
       </Card>
       {chosen && (
         <Definition
           tool={chosen}
-          actions={
-            listHash !== null &&
-            chosen.state === 'held' && (
-              <Approval
-                server={server}
-                listHash={listHash}
-                tool={chosen.tool}
-                name={`Approve ${chosen.tool}`}
-              />
-            )
-          }
+          actions={chosen.state === 'held' && approval(`Approve ${chosen.tool}`, chosen.tool)}
         />
       )}
     </Stack>
@@ -143,11 +128,7 @@ const Definition = ({ tool: { tool, approved, listed, changes }, actions }: Defi
   <>
     {changes && changes.length > 0 && (
       <Card title={`What changed in ${tool} since it was approved`} flush>
-        <ChangesTable
-          label="What changed since it was approved"
-          changes={changes.map(({ path, before, after }) => ({ pointer: path, before, after }))}
-          now="Listed now"
-        />
+        <ChangesTable label="What changed since it was approved" changes={changes} now="Listed now" />
       </Card>
     )}
     <Card
@@ -166,7 +147,7 @@ interface ApprovalProps {
   readonly server: string;
   readonly listHash: string;
   /** Absent: all that are held. */
-  readonly tool?: string;
+  readonly tool?: string | undefined;
   readonly name: string;
 }
 

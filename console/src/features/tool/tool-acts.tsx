@@ -17,7 +17,7 @@ import { asCommand } from '../../lib/snippets.js';
 import { type ToolActId, toolActs } from '../../lib/tool-acts.js';
 import { useChange } from '../../lib/use-change.js';
 import { Button } from '../../ui/controls.js';
-import { FormDialog } from '../../ui/form-dialog.js';
+import { FormDialog, inHistory as reason } from '../../ui/form-dialog.js';
 import { Row } from '../../ui/layout.js';
 import { Menu } from '../../ui/menu.js';
 import { useDone } from '../../ui/toasts.js';
@@ -32,8 +32,6 @@ interface ToolAct {
   readonly reason?: string;
   readonly command?: string;
 }
-
-const reason = 'It stands in the history, with your name.';
 
 /** Requests and texts of the acts: those on a circuit ask for a reason. */
 const acts: Readonly<Record<ToolActId, ToolAct>> = {
@@ -71,43 +69,35 @@ const acts: Readonly<Record<ToolActId, ToolAct>> = {
   },
 };
 
-interface OfferedAct {
-  readonly id: ToolActId;
-  readonly title: string;
-  readonly isDanger: boolean;
-  readonly run: () => void;
-}
-
-/** @returns the acts that this caller may start: they ask in a dialog of the tool's screen */
-function useActs(ids: readonly ToolActId[]): readonly OfferedAct[] {
+/** The acts that this caller may start, as buttons or in a menu: each asks in a dialog of the tool's screen. */
+function Offered({ ids, inMenu }: { readonly ids: readonly ToolActId[]; readonly inMenu?: true }): ReactNode {
   const permitted = useAct('tools:admin');
   const change = useChange<{ act?: ToolActId }>();
-  if (!permitted) return [];
-  return ids.map((id) => ({ id, ...toolActs[id], run: () => permitted(() => change({ act: id })) }));
-}
-
-/** A menu of what can be done with a registered tool. */
-export function ToolMenu({ status }: { readonly status: CustomToolView['status'] }): ReactNode {
-  const offered = useActs([status === 'inactive' ? 'enable' : 'disable', 'remove']);
-  if (offered.length === 0) return null;
-  return (
-    <Menu items={offered.map(({ title, isDanger, run }) => ({ name: title, isDanger, onClick: run }))} />
-  );
-}
-
-export function CircuitControls({ state }: { readonly state: CircuitView['state'] }): ReactNode {
-  const offered = useActs([state === 'closed' ? 'open-circuit' : 'close-circuit', 'reset-circuit']);
-  if (offered.length === 0) return null;
+  if (!permitted) return null;
+  const start = (act: ToolActId) => (): void => permitted(() => change({ act }));
+  if (inMenu)
+    return (
+      <Menu items={ids.map((id) => ({ ...toolActs[id], name: toolActs[id].title, onClick: start(id) }))} />
+    );
   return (
     <Row>
-      {offered.map(({ id, title, run }) => (
-        <Button key={id} small onClick={run}>
-          {title}
+      {ids.map((id) => (
+        <Button key={id} small onClick={start(id)}>
+          {toolActs[id].title}
         </Button>
       ))}
     </Row>
   );
 }
+
+/** A menu of what can be done with a registered tool. */
+export const ToolMenu = ({ status }: { readonly status: CustomToolView['status'] }): ReactNode => (
+  <Offered inMenu ids={[status === 'inactive' ? 'enable' : 'disable', 'remove']} />
+);
+
+export const CircuitControls = ({ state }: { readonly state: CircuitView['state'] }): ReactNode => (
+  <Offered ids={[state === 'closed' ? 'open-circuit' : 'close-circuit', 'reset-circuit']} />
+);
 
 /** Asks for the act that the address names. */
 export function ToolActDialog(): ReactNode {

@@ -2,17 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitView, CustomToolView, ToolView } from '../../lib/api.js';
-import { nearest } from '../../lib/nearest.js';
 import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Clamped } from '../../ui/clamped.js';
-import { CircuitBadge } from '../../ui/circuit-badge.js';
-import { Badge, buttonLook, Tag } from '../../ui/controls.js';
+import { buttonLook, Tag } from '../../ui/controls.js';
+import { DidYouMean } from '../../ui/did-you-mean.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
-import { StatusBadge } from '../../ui/status-badge.js';
 import { Tabs } from '../../ui/tabs.js';
+import { GradeBadge, ToolState } from '../../ui/tool-state.js';
 import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
 import css from './tool-frame.module.css';
 import { useRegistration } from './use-registration.js';
@@ -67,9 +66,8 @@ export function ToolFrame(): ReactNode {
         title={
           <>
             {name}
-            {!isServer && report && <Badge state={report.status} />}
-            {custom && <StatusBadge status={custom.status} />}
-            {circuit && <CircuitBadge state={circuit.state} />}
+            {!isServer && report && <GradeBadge {...report} />}
+            <ToolState status={custom?.status} circuit={circuit?.state} />
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
             {!isServer && report && <GradeLine report={report} />}
           </>
@@ -167,23 +165,11 @@ const Refusing = ({ circuit: { state, reason } }: { readonly circuit: CircuitVie
 /** Suggestions for an unknown tool name. */
 function Meant({ name }: { readonly name: string }): ReactNode {
   const { data: tools = [] } = useQuery(toolsQuery);
-  const names = nearest(
-    name,
-    tools.map((each) => each.name),
-  );
-  if (names.length === 0) return null;
+  const known = tools.map((each) => each.name);
+  const placeOf = (tool: string): string => `/tools/${encodeURIComponent(tool)}/activity`;
   return (
     <Centered>
-      Did you mean{' '}
-      {names.map((each, index) => (
-        <span key={each}>
-          {index > 0 && ' or '}
-          <Link to="/tools/$name/activity" params={{ name: each }}>
-            {each}
-          </Link>
-        </span>
-      ))}
-      ? <Link to="/tools">All tools</Link>
+      <DidYouMean {...{ name, known, placeOf }} /> <Link to="/tools">All tools</Link>
     </Centered>
   );
 }

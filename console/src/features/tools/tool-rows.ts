@@ -1,4 +1,10 @@
-import type { CircuitStateView, CustomToolView, ToolReportView, ToolView } from '../../lib/api.js';
+import type {
+  CircuitStateView,
+  CustomToolView,
+  SystemHealthView,
+  ToolReportView,
+  ToolView,
+} from '../../lib/api.js';
 import { allTools, type ListedTool } from '../../lib/all-tools.js';
 import type { toolsSearch } from '../../lib/searches.js';
 
@@ -15,11 +21,11 @@ export type Wanted = ReturnType<typeof toolsSearch>;
 export function toolRows(
   tools: readonly ToolView[],
   custom: readonly CustomToolView[],
-  reports: readonly ToolReportView[],
-  circuits: readonly CircuitStateView[],
+  health: SystemHealthView | undefined,
 ): ToolRow[] {
+  const { toolReports = [], circuits = [] } = health ?? {};
   const statuses = new Map(custom.map(({ name, status }) => [name, status]));
-  const byName = new Map(reports.map((report) => [report.toolName, report]));
+  const byName = new Map(toolReports.map((report) => [report.toolName, report]));
   return allTools(tools, custom).map(({ name, description, kind }) => ({
     ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
     report: kind === 'server' ? undefined : byName.get(name),

@@ -1,21 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { customToolsQuery, healthQuery, openCircuitsQuery, toolsQuery } from '../../lib/queries.js';
+import { customToolsQuery, healthQuery, toolsQuery } from '../../lib/queries.js';
 import type { ToolReportView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
 import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
-import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { sinceOf } from '../../ui/grade-line.js';
-import { Badge, buttonLook, Tag } from '../../ui/controls.js';
+import { buttonLook, stateName, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
-import { StatusBadge, statusNames } from '../../ui/status-badge.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Since, Time } from '../../ui/time.js';
+import { GradeBadge, statusNames, ToolState } from '../../ui/tool-state.js';
 import css from './tools.module.css';
 import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
 
@@ -89,19 +88,19 @@ function Health({ report, status, circuit }: ToolRow): ReactNode {
   const since = report && sinceOf(report);
   return (
     <>
-      {report && report.status !== 'unknown' ? <Badge state={report.status} /> : status === 'active' && '–'}{' '}
+      {report && (report.status !== 'unknown' || status === 'active') && <GradeBadge {...report} />}{' '}
       {since && circuit === 'closed' && (
         <Muted>
           <Since at={since} />
         </Muted>
       )}
-      <StatusBadge status={status} /> {circuit !== 'closed' && <CircuitBadge state={circuit} />}
+      <ToolState status={status} circuit={circuit} />
     </>
   );
 }
 
 const filters: readonly Filter[] = [
-  { key: 'grade', label: 'Health', options: grades },
+  { key: 'grade', label: 'Health', options: grades, names: { unknown: stateName('unknown') } },
   {
     key: 'circuit',
     label: 'Circuit',
@@ -119,7 +118,6 @@ export function ToolsPage(): ReactNode {
   const tools = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthQuery);
-  const { data: circuits = [] } = useQuery(openCircuitsQuery);
   const change = useChange<Wanted>();
   return (
     <Page
@@ -142,7 +140,7 @@ export function ToolsPage(): ReactNode {
         <Panel>
           <Loaded query={tools}>
             {(data) => {
-              const rows = wantedRows(toolRows(data, custom, health?.toolReports ?? [], circuits), search);
+              const rows = wantedRows(toolRows(data, custom, health), search);
               return rows.length === 0 ? (
                 <Empty title={data.length === 0 ? 'No tools registered' : 'No tools match these filters'} />
               ) : (

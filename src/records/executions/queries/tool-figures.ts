@@ -28,6 +28,8 @@ export interface ToolFigures {
   readonly callerErrors: number;
   /** Start of the minute, or of the longer cell, with the first of them: milliseconds since the epoch. */
   readonly firstMs: number;
+  /** The same of the first failure; Infinity without one. */
+  readonly firstFailureMs: number;
 }
 
 /** How long those calls took, in milliseconds. */
@@ -84,6 +86,7 @@ export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
     semanticFailureCount: sum((row) => row.semanticFailures),
     callerErrors: sum((row) => row.callerErrors),
     firstMs: Math.min(...rows.map((row) => row.firstMs)),
+    firstFailureMs: Math.min(...rows.filter(({ status }) => status !== 'success').map((row) => row.firstMs)),
   };
 }
 
@@ -110,7 +113,13 @@ export function filledStats(
   period: StatsPeriodView,
 ): Required<ToolStatsView> {
   const sum = summing(rows);
-  const { semanticFailureCount, callerErrors: _, firstMs: _first, ...figures } = figuresOf(rows);
+  const {
+    semanticFailureCount,
+    callerErrors: _,
+    firstMs: __,
+    firstFailureMs: ___,
+    ...figures
+  } = figuresOf(rows);
   const { latency: _latency, ...percentiles } = latencyOf(rows);
   const [minTimeMs, maxTimeMs] = rangeOf(rows);
   return {

@@ -1,16 +1,22 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import type { ToolView } from '../../lib/api.js';
-import { asCommand, connections, firstCall } from '../../lib/snippets.js';
-import { Button, buttonLook } from '../../ui/controls.js';
-import { Columns } from '../../ui/layout.js';
+import { toolsQuery } from '../../lib/queries.js';
+import { useSession } from '../../lib/session.js';
+import { asCommand, connections, firstCall, keyCommand } from '../../lib/snippets.js';
+import { buttonLook } from '../../ui/controls.js';
+import { Columns, Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { useCopy } from '../../ui/use-copy.js';
-import css from './overview.module.css';
+import { Select } from '../../ui/select.js';
+import { Snippet } from '../../ui/snippet.js';
+import css from './connect.module.css';
 
-/** The next steps of a fresh install. */
-export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }): ReactNode {
-  const first = tools.find(({ name }) => name === 'disk_usage') ?? tools[0];
+/** How agents and shells reach this server, with its own addresses, paths and tools. */
+export function TeachingCards(): ReactNode {
+  const { data: tools = [] } = useQuery(toolsQuery);
+  const { environment } = useSession();
+  const [chosen = 'disk_usage', choose] = useState<string>();
+  const first = tools.find(({ name }) => name === chosen) ?? tools[0];
   const origin = window.location.origin;
   return (
     <Columns>
@@ -20,11 +26,21 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
           Every call is checked, bounded, recorded and graded. Without a key this machine may call your own
           tools and those that only read; the rest takes a key.
         </p>
-        {first && <Snippet name="First call" text={firstCall(origin, first.name, first.inputSchema)} />}
         {first && (
-          <Link to="/tools/$name/try" params={{ name: first.name }} className={buttonLook('primary')}>
-            Try {first.name}
-          </Link>
+          <>
+            <Snippet name="First call" text={firstCall(origin, first, keyCommand(environment))} />
+            <Row>
+              <Select
+                label="Tool"
+                options={tools.map(({ name }) => name)}
+                value={first.name}
+                onChange={choose}
+              />
+              <Link to="/tools/$name/try" params={{ name: first.name }} className={buttonLook('primary')}>
+                Try {first.name}
+              </Link>
+            </Row>
+          </>
         )}
       </section>
       <section className={css.teach}>
@@ -44,7 +60,7 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
 }
 
 function Connections({ origin }: { readonly origin: string }): ReactNode {
-  const clients = connections(origin);
+  const clients = connections(origin, useSession().environment);
   const names = Object.fromEntries(Object.keys(clients).map((name) => [name, name]));
   const [client, setClient] = useState('Claude Desktop');
   const [file, text] = clients[client] ?? ['', ''];
@@ -55,25 +71,9 @@ function Connections({ origin }: { readonly origin: string }): ReactNode {
       <Modes label="Client" names={names} value={client} onChange={setClient} />
       <p>{file}</p>
       <Snippet name={client} text={text} />
+      <Link to="/settings/keys" search={{ make: true }} className={buttonLook()}>
+        Make a key for it
+      </Link>
     </section>
-  );
-}
-
-interface SnippetProps {
-  readonly name: string;
-  readonly text: string;
-}
-
-function Snippet({ name, text }: SnippetProps): ReactNode {
-  const copy = useCopy();
-  return (
-    <div className={css.snippet}>
-      <pre tabIndex={0} aria-label={name}>
-        {text}
-      </pre>
-      <Button small look="quiet" aria-label={`Copy ${name}`} onClick={() => void copy(text, name)}>
-        Copy
-      </Button>
-    </div>
   );
 }

@@ -1,0 +1,28 @@
+import type { ReactNode } from 'react';
+import type { CircuitView, CustomToolView, ToolReportView } from '../lib/api.js';
+import { Badge, stateName } from './controls.js';
+import { Muted } from './layout.js';
+
+export const statusNames = {
+  active: 'active',
+  inactive: 'disabled',
+  error: 'cannot start',
+} as const satisfies Readonly<Record<CustomToolView['status'], string>>;
+
+export const GradeBadge = ({ status }: Pick<ToolReportView, 'status'>): ReactNode =>
+  status === 'unknown' ? <Muted>{stateName(status)}</Muted> : <Badge state={status} />;
+
+interface ToolStateProps {
+  readonly status?: CustomToolView['status'] | undefined;
+  readonly circuit?: CircuitView['state'] | undefined;
+}
+
+/** Why calls of a tool are refused: its status, and its circuit. That both let calls pass goes without saying. */
+export const ToolState = ({ status = 'active', circuit = 'closed' }: ToolStateProps): ReactNode => (
+  <>
+    {status !== 'active' && <Badge state={statusNames[status]} tone={status === 'error' ? 'bad' : 'none'} />}{' '}
+    {circuit !== 'closed' && (
+      <Badge state={`circuit ${circuit}`} tone={circuit === 'open' ? 'bad' : 'warn'} />
+    )}
+  </>
+);
