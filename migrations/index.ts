@@ -15,6 +15,7 @@ import { Isolation1764000180000 } from './0018-isolation.js';
 import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
+import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -35,4 +36,5 @@ export const migrations = [
   OrderOfSchemas1764000200000,
   HealthOfRows1764000210000,
   Replicas1764000300000,
+  CircuitsOfTheFleet1764000310000,
 ];
