@@ -19,6 +19,7 @@ import { CallCounters1764000260000 } from './0026-call-counters.js';
 import { Assistant1764000270000 } from './0027-assistant.js';
 import { MarkedExecutions1764000290000 } from './0029-marked-executions.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
+import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -43,4 +44,5 @@ export const migrations = [
   Assistant1764000270000,
   MarkedExecutions1764000290000,
   Replicas1764000300000,
+  CircuitsOfTheFleet1764000310000,
 ];

@@ -9,26 +9,28 @@ export class CircuitBreakerGuard implements CanActivate {
   constructor(private readonly circuits: CircuitBreakers) {}
 
   /** @throws Refusal `circuit_open` */
-  canActivate(context: ExecutionContext): boolean {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.circuitPassed = true;
     // A cached answer asks nothing of the tool; a trial by an operator is for finding out whether it works again.
-    if (!call.test && !call.ticket.kept) this.pass(call);
-    return true;
+    return call.test || call.ticket.kept !== undefined || this.pass(call);
   }
 
-  private pass({ ticket }: ToolCall): void {
+  private pass(call: ToolCall, isDecided = false): boolean | Promise<boolean> {
+    const { ticket } = call;
     const { name } = ticket.tool.definition;
     const admission = this.circuits.admit(name, ticket.executionId);
     switch (admission.kind) {
       case 'pass':
-        return;
+        return true;
       case 'probe':
         ticket.probe = true;
         ticket.returnAtEnd(admission.release);
-        return;
+        return true;
       case 'refuse': {
         const { reason, retryAfterMs } = admission;
+        const decision = isDecided ? undefined : this.circuits.decideProber(name);
+        if (decision) return decision.then(() => this.pass(call, true));
         throw new Refusal('circuit_open', `${name} is cut off: ${reason}`, { retryAfterMs });
       }
     }

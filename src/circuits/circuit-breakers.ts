@@ -10,10 +10,11 @@ import { CircuitBreaker } from './breaker/circuit-breaker.js';
 import type {
   CircuitDecision,
   CircuitChange,
-  CircuitKind,
+  CircuitOverride,
   CircuitPast,
   CircuitSettings,
 } from './breaker/circuit-state.js';
+import type { WindowCounts } from './breaker/sample-ring.js';
 import { CLOCK, type Clock, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
@@ -21,14 +22,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
 import { KnownTools } from './known-tools.js';
-
-/** One tool's circuit and what has happened to it since the start. */
-export interface TrackedCircuit {
-  readonly breaker: CircuitBreaker;
-  /** Oldest first; the last 50. */
-  readonly history: CircuitTransition[];
-  readonly transitions: Record<CircuitKind, number>;
-}
+import type { CircuitFleet, TrackedCircuit } from './tracked-circuit.js';
 
 const maxHistory = 50;
 /** Maximum number of circuits, up to which those of removed tools are kept. */
@@ -45,6 +39,10 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private pasts: Map<string, CircuitPast> | undefined;
   /** Milliseconds since the epoch. */
   private startedAt = 0;
+  /** Absent: there is one replica. */
+  fleet: CircuitFleet | undefined;
+  /** Why a breaker is changed now, if not by its own window; `id`: by hand, and that is stored already. */
+  private cause: { readonly id: string } | 'fleet' | undefined;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -85,6 +83,45 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return this.track(tool).breaker.admit(executionId);
   }
 
+  /** Resolves when it is decided who probes a circuit whose opening is over; undefined: nothing is to be decided. */
+  decideProber(tool: string): Promise<void> | undefined {
+    const { breaker, local } = this.track(tool);
+    return this.fleet && !local && breaker.isDue() ? this.fleet.takeLease(tool) : undefined;
+  }
+
+  /**
+   * Opens, closes or resets a circuit by hand, at all replicas.
+   * @throws Problem `not_found`, or the database's error; nothing has changed then
+   */
+  async override(
+    tool: string,
+    change: 'openByHand' | 'closeByHand' | 'reset',
+    { by, reason }: CircuitOverride,
+  ): Promise<void> {
+    const tracked = this.find(tool);
+    const { kind: from, openings } = tracked.breaker.current();
+    const at = this.clock.now();
+    const id = newId(at);
+    const to = change === 'openByHand' ? 'open' : 'closed';
+    const made = { id, tool, at, from, to, reason, by, openings: change === 'reset' ? 0 : openings } as const;
+    await this.fleet?.write({ ...made, replica: this.fleet.replica, local: false });
+    tracked.local = false;
+    this.cause = { id };
+    tracked.breaker[change]({ by, reason });
+    this.cause = undefined;
+  }
+
+  /** Takes over a change that another replica made. */
+  adopt(transition: CircuitTransition, probingMs: number): void {
+    const tracked = this.track(transition.tool);
+    const { to, by } = transition;
+    // What is this replica's own trouble is over only when the tool works here.
+    if (tracked.local && to !== 'open' && by === null) return;
+    tracked.local = false;
+    tracked.breaker.adopt(transition, probingMs);
+    this.remember(tracked, transition);
+  }
+
   /**
    * @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open
    * by hand
@@ -110,7 +147,29 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   private take(event: CallEvent): void {
     if (event.kind !== 'executed' || event.test || isNobodysResult(event)) return;
-    this.track(event.tool).breaker.record({ executionId: event.executionId, fault: event.fault });
+    const { breaker } = this.track(event.tool);
+    breaker.record({ executionId: event.executionId, fault: event.fault });
+    if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openWithFleet(event.tool);
+  }
+
+  private async openWithFleet(tool: string): Promise<void> {
+    const { breaker } = this.track(tool);
+    const counts = await this.fleetsFaults(tool, false);
+    if (!counts || breaker.current().kind !== 'closed') return;
+    this.cause = 'fleet';
+    breaker.openFor(
+      `${counts.faults} of ${counts.calls} calls at all replicas in the last ${breaker.rules().windowMs / 1_000} s were tool faults`,
+    );
+    this.cause = undefined;
+  }
+
+  /** Calls and faults of all replicas since the circuit was closed, if they open it. */
+  private async fleetsFaults(tool: string, urgent: boolean): Promise<WindowCounts | undefined> {
+    const { breaker, history } = this.track(tool);
+    const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
+    const since = Math.max(closedAt, this.clock.now() - breaker.rules().windowMs);
+    const counts = await this.fleet?.countFaults(tool, since, urgent);
+    return counts && breaker.opensAt(counts) ? counts : undefined;
   }
 
   /** Every registered tool has a circuit, by its own thresholds. */
@@ -128,10 +187,19 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const known = this.circuits.get(tool);
     if (known) return known;
     if (this.circuits.size >= maxTracked) this.forgetGoneTools();
-    const breaker = new CircuitBreaker(this.settingsOf(tool), this.clock, Math.random, (change) =>
-      this.tell(tool, change),
+    const breaker = new CircuitBreaker(
+      this.settingsOf(tool),
+      this.clock,
+      Math.random,
+      (change) => this.tell(tool, change),
+      () => !this.fleet || tracked.local || this.fleet.mayProbe(tool),
     );
-    const tracked = { breaker, history: [], transitions: { closed: 0, open: 0, half_open: 0 } };
+    const tracked: TrackedCircuit = {
+      breaker,
+      local: false,
+      history: [],
+      transitions: { closed: 0, open: 0, half_open: 0 },
+    };
     this.circuits.set(tool, tracked);
     void this.restore(tool, breaker);
     return tracked;
@@ -173,16 +241,46 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     }
   }
 
+  private remember({ history }: TrackedCircuit, transition: CircuitTransition): void {
+    history.push(transition);
+    if (history.length > maxHistory) history.shift();
+  }
+
   private tell(tool: string, change: CircuitChange): void {
-    const transition = { id: newId(change.at), tool, ...change };
+    const { cause, fleet } = this;
+    const id = typeof cause === 'object' ? cause.id : newId(change.at);
     const tracked = this.circuits.get(tool);
-    if (tracked) {
-      tracked.transitions[change.to] += 1;
-      tracked.history.push(transition);
-      if (tracked.history.length > maxHistory) tracked.history.shift();
+    if (!fleet || !tracked) return this.say(tracked, { id, tool, ...change });
+    const of = (local: boolean) => ({ id, tool, ...change, replica: fleet.replica, local });
+    if (change.to !== 'half_open') fleet.endLease(tool);
+    const isOwnOpening = !cause && change.from === 'closed' && change.to === 'open';
+    if (!isOwnOpening) {
+      this.say(tracked, of(tracked.local));
+      if (change.to === 'closed') tracked.local = false;
+      return;
     }
-    const { from, to, reason, by } = change;
-    const entry = { event: `circuit_${to}`, tool, from, reason, ...(by !== null && { by }) };
+    // Open at once; the others follow if the tool fails at all replicas, and not here alone.
+    tracked.local = true;
+    void this.fleetsFaults(tool, true).then((counts) => {
+      tracked.local &&= counts === undefined;
+      this.say(tracked, of(tracked.local));
+    });
+  }
+
+  private say(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {
+    const { tool, from, to, reason, by, local = false } = transition;
+    if (tracked) {
+      tracked.transitions[to] += 1;
+      this.remember(tracked, transition);
+    }
+    const entry = {
+      event: `circuit_${to}`,
+      tool,
+      from,
+      reason,
+      ...(by !== null && { by }),
+      ...(local && { local }),
+    };
     if (to === 'open') this.logger.warn(entry, 'circuit opened');
     else this.logger.log(entry, 'circuit changed');
     this.events.emit(transition);

@@ -14,6 +14,10 @@ import { ToolMetricsRepository } from '../records/executions/tool-metrics.reposi
 export interface CircuitTransition extends CircuitChange {
   readonly id: string;
   readonly tool: string;
+  /** The replica that made it; absent with the embedded database. */
+  readonly replica?: string | null;
+  /** Whether it holds at that replica alone. */
+  readonly local?: boolean;
 }
 
 /** Emits every transition of a circuit synchronously. A listener that throws does not fail the call. */
@@ -40,12 +44,14 @@ interface PastRow {
 
 /** A transition that is there already stays as it is: a batch may be written again. */
 const insert = `
-  INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, changed_by, at, openings)
-  SELECT id, tool, "from", "to", reason, by, to_timestamp(at_ms / 1000), openings
+  INSERT INTO circuit_transitions
+    (transition_id, tool, from_state, to_state, reason, changed_by, at, openings, replica, local)
+  SELECT id, tool, "from", "to", reason, by, to_timestamp(at_ms / 1000), openings, replica, coalesce(local, false)
   FROM ROWS FROM (
     json_to_recordset($1::json)
-      AS (id uuid, tool text, "from" text, "to" text, reason text, by text, at float8, openings int)
-  ) WITH ORDINALITY AS batch (id, tool, "from", "to", reason, by, at_ms, openings, place)
+      AS (id uuid, tool text, "from" text, "to" text, reason text, by text, at float8, openings int, replica text,
+          local boolean)
+  ) WITH ORDINALITY AS batch (id, tool, "from", "to", reason, by, at_ms, openings, replica, local, place)
   ORDER BY place
   ON CONFLICT (transition_id) DO NOTHING`;
 
@@ -58,6 +64,14 @@ const selectNewest = `
   ORDER BY seq DESC
   LIMIT $2`;
 
+/** seq: the last change of each tool since then that all replicas share. One may be committed after one with a higher number. */
+const selectSince = `
+  SELECT DISTINCT ON (tool) seq::float8 AS seq, transition_id AS "id", tool, from_state AS "from", to_state AS "to",
+         reason, changed_by AS "by", at, openings, replica
+  FROM circuit_transitions
+  WHERE seq > $1 - 100 AND NOT local AND (replica IS NOT NULL OR changed_by IS NOT NULL)
+  ORDER BY tool, seq DESC`;
+
 const selectPasts = `
   SELECT tool,
          (array_agg(to_state ORDER BY seq DESC))[1] AS "lastState",
@@ -68,6 +82,7 @@ const selectPasts = `
            ORDER BY seq DESC
          ) FILTER (WHERE changed_by IS NOT NULL))[1] AS "byHand"
   FROM circuit_transitions
+  WHERE NOT local
   GROUP BY tool`;
 
 /** before: of each tool its last transition and what was done by hand last stay, whatever their age */
@@ -97,6 +112,20 @@ export class CircuitTransitionsRepository {
   async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
     const rows = await this.db.query<TransitionRow[]>(selectNewest, [sanitisedText(tool), limit]);
     return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
+  }
+
+  /** The newest number of a change. */
+  async lastSeq(): Promise<number> {
+    const [row] = await this.db.query<{ seq: number }[]>(
+      'SELECT coalesce(max(seq), 0)::float8 AS seq FROM circuit_transitions',
+    );
+    return row?.seq ?? 0;
+  }
+
+  /** The newest change of each tool since a number, of those that hold at all replicas. */
+  async since(seq: number): Promise<(CircuitTransition & { readonly seq: number })[]> {
+    const rows = await this.db.query<(TransitionRow & { readonly seq: number })[]>(selectSince, [seq]);
+    return rows.map((row) => ({ ...row, at: row.at.getTime() }));
   }
 
   /** Each circuit's past before a restart, by tool. */

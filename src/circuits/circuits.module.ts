@@ -5,6 +5,7 @@ import { CLOCK, systemClock } from '../common/clock.js';
 import { Contributors } from '../observability/contributors.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import type { CircuitKind } from './breaker/circuit-state.js';
+import { FleetCircuits } from './fleet-circuits.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import {
   CircuitEvents,
@@ -28,6 +29,7 @@ const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];
     CircuitHistory,
     CircuitPasts,
     CircuitBreakers,
+    FleetCircuits,
     CircuitsService,
     { provide: CLOCK, useValue: systemClock },
     makeGaugeProvider({

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from './breaker/circuit-breaker.js';
-import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+import type { TrackedCircuit } from './tracked-circuit.js';
 import { CircuitHistory, type CircuitTransition } from './circuit-transitions.repository.js';
 import type {
   CircuitListView,
@@ -30,6 +31,7 @@ export class CircuitsService {
   /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
   async circuitOf(tool: string, limit = shownByDefault): Promise<CircuitView> {
     const tracked = this.circuits.find(tool);
+    await this.circuits.decideProber(tool);
     // First: looking at the state may add the transition that time has brought about.
     tracked.breaker.current();
     const shown = await this.shown(tool, tracked, limit);
@@ -41,15 +43,15 @@ export class CircuitsService {
     return { data };
   }
 
-  /** Opens, closes or resets a tool's circuit by hand. @throws Problem `not_found` */
-  override(
+  /** Opens, closes or resets a tool's circuit by hand. @throws Problem `not_found`, or the database's error */
+  async override(
     tool: string,
     change: keyof typeof defaultReasons,
     body: OverrideCircuitBody,
     caller: string,
   ): Promise<CircuitView> {
     const { by = caller, reason = defaultReasons[change] } = body;
-    this.circuits.find(tool).breaker[change]({ by, reason });
+    await this.circuits.override(tool, change, { by, reason });
     return this.circuitOf(tool);
   }
 

@@ -10,6 +10,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { Server } from 'node:http';
 import { hostname, networkInterfaces } from 'node:os';
 import type { DataSource } from 'typeorm';
+import { isDatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors, type PartHealth } from '../observability/contributors.js';
@@ -65,7 +66,11 @@ export class Replicas implements OnApplicationBootstrap, OnApplicationShutdown {
     this.loop = new IntervalLoop(
       () => this.beat(),
       beatMs,
-      (error, again) => again || this.logger.warn(`The heartbeat of this replica failed: ${String(error)}`),
+      (error, again) => {
+        // A database that is away is in the log already.
+        if (!again && !isDatabaseUnavailable(error))
+          this.logger.warn(`The heartbeat failed: ${String(error)}`);
+      },
     );
   }
 

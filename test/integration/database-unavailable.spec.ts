@@ -46,6 +46,7 @@ describe('a server whose database', () => {
     ['a change', async () => tk.http.patch('/api/v1/custom-tools/kept').send({ description: 'x' })],
     ['statistics', async () => tk.http.get('/api/v1/tool-metrics/stats/kept')],
     ['a search', async () => tk.http.get('/api/v1/playbooks')],
+    ['a circuit by hand', async () => tk.http.post('/api/v1/tool-health/kept/circuit/open').send({})],
     ['a transaction', async () => tk.http.get('/api/v1/runs')],
   ];
   const expectUnavailable = ({ status, headers, body, type }: Json): void => {

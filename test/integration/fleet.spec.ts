@@ -1,3 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fixtures } from '../support/app.js';
+import { makeTestFolder } from '../support/test-folder.js';
 import { type Fleet, type FleetReplica, register, startFleet } from '../support/fleet.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
@@ -7,13 +11,21 @@ import { until } from '../support/wait.js';
 let fleet: Fleet;
 let [one, two, three]: FleetReplica[] = [] as never;
 beforeAll(async () => {
-  fleet = await startFleet(3);
+  fleet = await startFleet(2, { CUSTOM_TOOLS_ALLOWED_ENV: 'FLEET_*' });
+  await fleet.join({ FLEET_BROKEN: 'yes' });
   [one, two, three] = fleet.replicas;
 });
 afterAll(() => fleet.stop());
 
 const rows = <Row>(sql: string, values: unknown[] = []): Promise<Row[]> =>
   fleet.db.dataSource.query(sql, values);
+
+/** Answers of calls in turn, as a balancer would spread them. */
+const spread = async (calls: number, name: string, input = {}): Promise<Json[]> => {
+  const answers: Json[] = [];
+  for (let n = 0; n < calls; n++) answers.push((await fleet.replicas[n % 3]!.call(name, input)).body);
+  return answers;
+};
 
 describe('a fleet', () => {
   it('knows its replicas, and listens on one connection for each', async () => {
@@ -55,12 +67,6 @@ describe('a fleet', () => {
 });
 
 describe('what is done to a tool at one replica', () => {
-  /** Answers of nine calls, as a balancer would spread them. */
-  const nine = async (name: string): Promise<Json[]> => {
-    const answers: Json[] = [];
-    for (let n = 0; n < 9; n++) answers.push((await fleet.replicas[n % 3]!.call(name)).body);
-    return answers;
-  };
   /** Milliseconds until every replica but the first answers so. */
   const everywhere = async (
     what: string,
@@ -82,7 +88,7 @@ describe('what is done to a tool at one replica', () => {
   it('holds everywhere: a registration at once, changes within moments', async () => {
     for (let n = 0; n < 4; n++) {
       await register(one!, `new_${n}`);
-      const answers = await nine(`new_${n}`);
+      const answers = await spread(9, `new_${n}`);
       expect(answers.map(({ status, detail }) => detail ?? status)).toEqual(Array(9).fill('success'));
     }
     const took: number[] = [];
@@ -97,5 +103,58 @@ describe('what is done to a tool at one replica', () => {
     took.push(await everywhere('a refusal', ({ code }) => code === 'tool_not_found', 'new_2'));
     // 200 ms on a calm machine; polling would take seconds.
     expect(took.sort((a, b) => a - b)[1]).toBeLessThan(1_000);
+  });
+});
+
+describe('a circuit', () => {
+  const codes = (answers: readonly Json[]): string[] =>
+    answers.map(({ code, status, error }) => code ?? error?.type ?? status);
+  const circuitAt = async (replica: FleetReplica, name: string): Promise<Json> =>
+    (await replica.http.get(`/api/v1/tool-health/${name}/circuit`).expect(200)).body;
+
+  it('opens at five faults of all replicas, everywhere', async () => {
+    await register(one!, 'failing');
+    const seen = codes(await spread(18, 'failing', { action: 'crash' }));
+    const faults = seen.filter((code) => code === 'tool_crashed').length;
+    expect(seen).toEqual([...Array(faults).fill('tool_crashed'), ...Array(18 - faults).fill('circuit_open')]);
+    expect(faults).toBeGreaterThanOrEqual(5);
+    expect(faults).toBeLessThanOrEqual(8);
+  });
+
+  it('obeys a hand at one replica everywhere, once that was answered', async () => {
+    await register(one!, 'handled');
+    await spread(3, 'handled');
+    await one!.http.post('/api/v1/tool-health/handled/circuit/open').send({ reason: 'by hand' }).expect(200);
+    await until(async () => (await circuitAt(three!, 'handled')).heldByHand, {
+      what: 'the others',
+      timeoutMs: 2_000,
+    });
+    expect(codes(await spread(9, 'handled'))).toEqual(Array(9).fill('circuit_open'));
+    await two!.http.post('/api/v1/tool-health/handled/circuit/close').send({}).expect(200);
+    await until(async () => (await circuitAt(three!, 'handled')).state === 'closed', {
+      what: 'the others',
+      timeoutMs: 2_000,
+    });
+    expect(codes(await spread(9, 'handled'))).toEqual(Array(9).fill('success'));
+  });
+
+  it("opens at one replica alone for that replica's own trouble", async () => {
+    const script = join(makeTestFolder(), 'sometimes.mjs');
+    const fixture = join(fixtures, 'fixture-tool.mjs');
+    writeFileSync(
+      script,
+      `if (process.env.FLEET_BROKEN) process.exit(1);\nawait import(${JSON.stringify(fixture)});\n`,
+    );
+    await register(one!, 'sometimes', {
+      args: [script],
+      sandbox: { allowedPaths: [dirname(script), fixtures] },
+      permissions: { allowedEnvironmentVars: ['FLEET_BROKEN'] },
+    });
+    const seen: string[][] = [];
+    for (let n = 0; n < 8; n++) seen.push(codes(await spread(3, 'sometimes')));
+    expect(seen.flatMap(([first, second]) => [first, second])).toEqual(Array(16).fill('success'));
+    expect(seen.at(-1)?.[2]).not.toBe('success');
+    expect((await circuitAt(one!, 'sometimes')).state).toBe('closed');
+    expect((await circuitAt(two!, 'sometimes')).state).toBe('closed');
   });
 });

@@ -21,6 +21,7 @@ import { CallEvents, type ExecutedCall } from '../../src/tool-contract/call-even
 import { newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
+import { SessionModule } from '../support/session-module.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 
@@ -49,6 +50,7 @@ async function startApp(): Promise<void> {
         useFactory: () => ({ type: 'postgres' }),
         dataSourceFactory: async () => db.dataSource,
       }),
+      SessionModule,
       AuditModule,
       ToolHealthModule,
     ],

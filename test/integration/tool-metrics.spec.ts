@@ -19,6 +19,7 @@ import type { ExecutionEnd, ExecutionStart } from '../../src/records/executions/
 import { ToolMetricsModule } from '../../src/records/executions/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { type ConfigChanges, configWith } from '../support/config.js';
+import { SessionModule } from '../support/session-module.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { supertest } from '../support/http.js';
 import { journalText } from '../support/journal-lines.js';
@@ -46,6 +47,7 @@ async function createApp(
         installExtensions: false,
         retryAttempts: 0,
       }),
+      SessionModule,
       AuditModule,
       ToolMetricsModule,
     ],

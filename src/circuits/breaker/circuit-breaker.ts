@@ -28,6 +28,8 @@ export class CircuitBreaker {
     /** 0 to 1, for the jitter. */
     private readonly random: () => number,
     private readonly onChange: (change: CircuitChange) => void = () => undefined,
+    /** Whether an opening that is over may become half-open here. */
+    private readonly mayProbe: () => boolean = () => true,
   ) {
     this.window = new SampleRing(settings.windowMs);
     this.state = { kind: 'closed', since: clock.now(), reason: null, by: null, openings: 0 };
@@ -120,6 +122,25 @@ export class CircuitBreaker {
     this.close(this.clock.now(), override, openings);
   }
 
+  /** Opens for faults that were counted elsewhere. */
+  openFor(reason: string): void {
+    this.open(this.clock.now(), reason);
+  }
+
+  /**
+   * Takes over a change that another replica made; emits nothing.
+   * @param probingMs how long it stays open while another replica probes
+   */
+  adopt({ to, at, reason, by, openings }: CircuitChange, probingMs: number): void {
+    if (to === 'closed') {
+      this.window.clear();
+      this.state = { kind: 'closed', since: at, reason, by, openings };
+      return;
+    }
+    const again = to === 'half_open' ? this.clock.now() + probingMs : at + this.openMsOf(openings);
+    this.state = { kind: 'open', since: at, reason, by, until: by === null ? again : null, openings };
+  }
+
   /** Makes it new: closed, without faults or openings. */
   reset(override: CircuitOverride): void {
     this.current();
@@ -129,12 +150,18 @@ export class CircuitBreaker {
   /** The state as of now: an opening that is over has become half-open. */
   current(): CircuitState {
     const { state } = this;
-    if (state.kind !== 'open' || state.until === null || this.clock.now() < state.until) return state;
+    if (state.kind !== 'open' || state.until === null || !this.isDue() || !this.mayProbe()) return state;
     const { until, reason, openings } = state;
     return this.enter(
       { kind: 'half_open', since: until, reason, by: null, openings, slots: new Set(), successes: 0 },
       until,
     );
+  }
+
+  /** Whether it is open, and the time to probe has come. */
+  isDue(): boolean {
+    const { state } = this;
+    return state.kind === 'open' && state.until !== null && this.clock.now() >= state.until;
   }
 
   /** The results that the window holds now. */
@@ -153,7 +180,8 @@ export class CircuitBreaker {
   }
 
   private refuse({ until, reason, by }: CircuitState & { kind: 'open' }): CircuitDecision {
-    if (until !== null) return { kind: 'refuse', reason, retryAfterMs: until - this.clock.now() };
+    if (until !== null)
+      return { kind: 'refuse', reason, retryAfterMs: this.isDue() ? probeRetryMs : until - this.clock.now() };
     const held = `${reason} (opened by ${by ?? 'hand'}; it stays so until it is closed or reset by hand)`;
     return { kind: 'refuse', reason: held, retryAfterMs: this.settings.maxOpenMs };
   }
@@ -187,11 +215,15 @@ export class CircuitBreaker {
     return opening;
   }
 
-  private isFailing(now: number, window = this.window): boolean {
-    const { calls, faults } = window.totals(now);
+  /** Whether these results of a window open it. */
+  opensAt({ calls, faults }: WindowCounts): boolean {
     const { failures, minFailureRate, minCalls = 0 } = this.settings;
     // Divided, for the quotient is the number that the rate was written as: 100 · 0.07 is more than 7.
     return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
+  }
+
+  private isFailing(now: number, window = this.window): boolean {
+    return this.opensAt(window.totals(now));
   }
 
   private faultsReason(now: number, window = this.window): string {
@@ -209,14 +241,14 @@ export class CircuitBreaker {
     // A circuit that stayed closed for a whole window starts again with the shortest opening.
     const recovered = state.kind === 'closed' && at - state.since >= this.settings.windowMs;
     const openings = (recovered ? 0 : state.openings) + 1;
-    return { kind: 'open', since: at, reason, by: null, until: at + this.openFor(openings), openings };
+    return { kind: 'open', since: at, reason, by: null, until: at + this.openMsOf(openings), openings };
   }
 
   /**
    * Doubles with each opening in a row; repeated ones are up to a fifth shorter, so that circuits do not probe in
    * step.
    */
-  private openFor(openings: number): number {
+  private openMsOf(openings: number): number {
     const { openMs, maxOpenMs } = this.settings;
     const ms = Math.min(maxOpenMs, openMs * 2 ** (openings - 1));
     return openings === 1 ? ms : Math.round(ms * (1 - this.random() / 5));

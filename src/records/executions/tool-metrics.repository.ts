@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { dayMs } from '../../common/clock.js';
+import { dayMs, minuteMs } from '../../common/clock.js';
 import { isUuid, timeOfId } from '../../common/ids.js';
 import { directSlot, insertBatch } from './execution-record.js';
 import { sanitisedText } from '../../common/pg-text.js';
@@ -217,6 +217,25 @@ export class ToolMetricsRepository {
     return this.select<FaultSample>(newest, [since, maxExecutionTime, sanitisedText(tool), limit]);
   }
 
+  /**
+   * Calls that count for circuits and the faults among them, at all replicas. Starts that failed do not count: a missing
+   * file is the trouble of one replica.
+   */
+  async getFaultCounts(tool: string, since: Date): Promise<{ calls: number; faults: number }> {
+    // Up to the end of this minute, whose cells are read instead of its executions.
+    const until = new Date((Math.floor(Date.now() / minuteMs) + 1) * minuteMs - 1);
+    const of = { latency: false, tools: [sanitisedText(tool)] };
+    const { text, values } = selectCounts(periodParts(since, until), of);
+    const counts = { calls: 0, faults: 0 };
+    for (const { errorType, calls, callerErrors } of await this.select<CountedRow>(text, [...values])) {
+      if (uncounted.has(errorType)) continue;
+      const faults = errorType === '' ? 0 : calls - callerErrors;
+      counts.calls += errorType === 'timeout' ? faults : calls;
+      counts.faults += faults;
+    }
+    return counts;
+  }
+
   /** Errors and timeouts, trials excluded. */
   async countFailures(tool: string, since: Date): Promise<number> {
     const [row] = await this.select<{ failures: number }>(sql.countFailures, [sanitisedText(tool), since]);
@@ -237,6 +256,11 @@ export class ToolMetricsRepository {
     return this.db.query<Row[]>(statement, parameters);
   }
 }
+
+/** Errors that say nothing of the tool, or of one replica alone. */
+const uncounted: ReadonlySet<string> = new Set([
+  ...['interrupted', 'cancelled', 'internal_error', 'upstream_unavailable', 'spawn_failed'],
+]);
 
 /** Our own ids contain the time, which selects the partition; foreign ids are searched in all partitions. */
 function recordedBetween(id: string): [Date | string, Date | string] {

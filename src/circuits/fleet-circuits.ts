@@ -1,0 +1,141 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { LRUCache } from 'lru-cache';
+import type { DataSource } from 'typeorm';
+import { SingleFlight } from '../common/single-flight.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Replicas } from '../database/replicas.js';
+import { TableFollower } from '../database/table-follower.js';
+import { ExecutionRecorder } from '../records/executions/execution-recorder.js';
+import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
+import type { WindowCounts } from './breaker/sample-ring.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+import type { CircuitFleet } from './tracked-circuit.js';
+import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
+
+/** How long one replica alone may probe; the others take over if it dies meanwhile. */
+const leaseMs = 30_000;
+/** Pause after another replica was found to probe. */
+const deniedMs = 1_000;
+/** Questions for the fleet's window, at most so many a second for each tool. */
+const maxQuestions = 4;
+
+const takeLease = `
+  INSERT INTO circuit_probes AS held (tool, replica, held_until)
+  VALUES ($1, $2, now() + $3 * interval '1 millisecond')
+  ON CONFLICT (tool) DO UPDATE SET replica = excluded.replica, held_until = excluded.held_until
+  WHERE held.held_until <= now() OR held.replica = excluded.replica
+  RETURNING 1`;
+
+/**
+ * The circuits of all replicas on one database. Faults of all replicas are counted together, asked for only when a fault
+ * happens here; what one replica decides, or an operator does at it, the others adopt; one replica probes. Without the
+ * database each replica decides alone. With the embedded database there is one replica, and none of this.
+ */
+@Injectable()
+export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationBootstrap {
+  private readonly logger = new Logger(FleetCircuits.name);
+  /** When the fleet's window was asked for, by tool. */
+  private readonly questions = new LRUCache<string, readonly number[]>({ max: 10_000 });
+  private readonly takes = new SingleFlight<void>();
+  /** Until when this replica may probe a tool, or must not ask again; milliseconds since the epoch. */
+  private readonly leases = new Map<string, { readonly granted: boolean; readonly until: number }>();
+  private readonly adopted = new Map<string, number>();
+  private seenSeq: number | undefined;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'database'>,
+    @InjectDataSource() private readonly db: DataSource,
+    private readonly circuits: CircuitBreakers,
+    private readonly transitions: CircuitTransitionsRepository,
+    private readonly metrics: ToolMetricsRepository,
+    private readonly recorder: ExecutionRecorder,
+    private readonly replicas: Replicas,
+    private readonly follower: TableFollower,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.config.database.url !== undefined) this.circuits.fleet = this;
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.circuits.fleet !== this) return;
+    const followed = { table: 'circuit_transitions', what: 'circuits' };
+    this.follower.follow(followed, () => this.adopt());
+  }
+
+  get replica(): string {
+    return this.replicas.id;
+  }
+
+  async countFaults(tool: string, since: number, urgent: boolean): Promise<WindowCounts | undefined> {
+    if (!urgent && this.isAskedOften(tool)) return undefined;
+    try {
+      // The fault that led here is in the journal a moment later; it must be counted, and others be able to count it.
+      await nextTurn();
+      await this.recorder.flush();
+      return await this.metrics.getFaultCounts(tool, new Date(since));
+    } catch {
+      // Without the database the replica's own window decides.
+      return undefined;
+    }
+  }
+
+  private isAskedOften(tool: string): boolean {
+    const now = Date.now();
+    const recent = (this.questions.get(tool) ?? []).filter((at) => at > now - 1_000);
+    if (recent.length >= maxQuestions) return true;
+    this.questions.set(tool, [...recent, now]);
+    return false;
+  }
+
+  mayProbe(tool: string): boolean {
+    const lease = this.leases.get(tool);
+    return lease !== undefined && lease.granted && lease.until > Date.now();
+  }
+
+  takeLease(tool: string): Promise<void> | undefined {
+    const lease = this.leases.get(tool);
+    if (lease && lease.until > Date.now()) return undefined;
+    return this.takes.join(tool, async () => {
+      const grant = (granted: boolean, ms: number): void =>
+        void this.leases.set(tool, { granted, until: Date.now() + ms });
+      try {
+        const taken = await this.db.query<unknown[]>(takeLease, [tool, this.replica, leaseMs]);
+        grant(taken.length > 0, taken.length > 0 ? leaseMs : deniedMs);
+      } catch {
+        grant(true, leaseMs);
+      }
+    });
+  }
+
+  endLease(tool: string): void {
+    const lease = this.leases.get(tool);
+    this.leases.delete(tool);
+    if (!lease?.granted) return;
+    const release = 'DELETE FROM circuit_probes WHERE tool = $1 AND replica = $2';
+    // A lease that cannot be given back ends by itself.
+    this.db.query(release, [tool, this.replica]).catch((error: unknown) => this.logger.debug(error));
+  }
+
+  async write(transition: CircuitTransition): Promise<void> {
+    await this.transitions.insert([transition]);
+  }
+
+  /** Brings changes by other replicas into memory. */
+  private async adopt(): Promise<void> {
+    const { seenSeq = (await this.transitions.lastSeq()) - 1 } = this;
+    const rows = await this.transitions.since(seenSeq);
+    for (const { seq, ...transition } of rows) {
+      this.seenSeq = Math.max(this.seenSeq ?? seenSeq, seq);
+      const { tool, replica } = transition;
+      if (seq <= (this.adopted.get(tool) ?? -1)) continue;
+      this.adopted.set(tool, seq);
+      if (replica === this.replica) continue;
+      this.endLease(tool);
+      this.circuits.adopt(transition, leaseMs);
+    }
+    this.seenSeq ??= seenSeq;
+  }
+}

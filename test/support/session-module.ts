@@ -1,0 +1,23 @@
+import { Global, Module } from '@nestjs/common';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { DatabaseHealth } from '../../src/database/database-health.js';
+import { Replicas } from '../../src/database/replicas.js';
+import { TableFollower } from '../../src/database/table-follower.js';
+
+/** The session beside the pool, for tests that build some modules on a data source of their own. It is not started. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: DatabaseHealth,
+      inject: [getDataSourceToken()],
+      useFactory: ({ options }: DataSource) =>
+        new DatabaseHealth(options.type === 'postgres' ? (options.url ?? '') : '', 2_000, () => undefined),
+    },
+    TableFollower,
+    Replicas,
+  ],
+  exports: [DatabaseHealth, TableFollower, Replicas],
+})
+export class SessionModule {}
