@@ -420,6 +420,20 @@ export type OutcomeView = {
     cached: boolean;
 };
 
+export type AsyncExecutionView = {
+    id: string;
+    tool: string;
+    /**
+     * `ended`: the tool ran, `outcome` says how. `refused`: it was not run, `problem` says why.
+     */
+    status: 'queued' | 'running' | 'ended' | 'refused' | 'cancelled';
+    submittedAt: string;
+    startedAt: string | null;
+    endedAt: string | null;
+    outcome?: OutcomeView;
+    problem?: ProblemView;
+};
+
 export type ToolCallsBody = {
     /**
      * Calls of OpenAI, Anthropic or Distri, as the model wrote them
@@ -4280,6 +4294,10 @@ export type ExecuteToolData = {
          * The tool's input; absent means {}
          */
         input?: unknown;
+        /**
+         * With `Prefer: respond-async`: where the end is reported, signed with SEND_WEBHOOK_SECRET
+         */
+        webhookUrl?: string;
         context?: {
             userId?: string;
             sessionId?: string;
@@ -4323,6 +4341,10 @@ export type ExecuteToolData = {
          * The call's project; the body's context wins
          */
         'x-project-id'?: string;
+        /**
+         * `respond-async`: queue the call
+         */
+        prefer?: string;
         /**
          * With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for 24 hours
          */
@@ -4381,6 +4403,10 @@ export type ExecuteToolResponses = {
      * The tool ran; `status` says how it ended
      */
     200: OutcomeView;
+    /**
+     * With `Prefer: respond-async`: it is queued
+     */
+    202: AsyncExecutionView;
 };
 
 export type ExecuteToolResponse = ExecuteToolResponses[keyof ExecuteToolResponses];
@@ -4474,6 +4500,99 @@ export type ReplayExecutionResponses = {
 };
 
 export type ReplayExecutionResponse = ReplayExecutionResponses[keyof ReplayExecutionResponses];
+
+export type CancelAsyncExecutionData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/executions/{id}';
+};
+
+export type CancelAsyncExecutionErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CancelAsyncExecutionError = CancelAsyncExecutionErrors[keyof CancelAsyncExecutionErrors];
+
+export type CancelAsyncExecutionResponses = {
+    200: AsyncExecutionView;
+};
+
+export type CancelAsyncExecutionResponse = CancelAsyncExecutionResponses[keyof CancelAsyncExecutionResponses];
+
+export type GetAsyncExecutionData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: {
+        /**
+         * Milliseconds to wait for the end; 0: answer at once
+         */
+        waitMs?: number;
+    };
+    url: '/api/v1/executions/{id}';
+};
+
+export type GetAsyncExecutionErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type GetAsyncExecutionError = GetAsyncExecutionErrors[keyof GetAsyncExecutionErrors];
+
+export type GetAsyncExecutionResponses = {
+    200: AsyncExecutionView;
+};
+
+export type GetAsyncExecutionResponse = GetAsyncExecutionResponses[keyof GetAsyncExecutionResponses];
 
 export type ListSpansData = {
     body?: never;
@@ -7466,6 +7585,10 @@ export type TestCustomToolData = {
          * The tool's input; absent means {}
          */
         input?: unknown;
+        /**
+         * With `Prefer: respond-async`: where the end is reported, signed with SEND_WEBHOOK_SECRET
+         */
+        webhookUrl?: string;
         context?: {
             userId?: string;
             sessionId?: string;

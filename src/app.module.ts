@@ -10,6 +10,7 @@ import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';
 import { ExperimentsModule } from './experiments/experiments.module.js';
+import { JobsModule } from './jobs/jobs.module.js';
 import { HealthModule } from './health/health.module.js';
 import { McpModule } from './mcp/server/mcp.module.js';
 import { LoggingModule } from './observability/logging.module.js';
@@ -35,6 +36,7 @@ export class AppModule {
         MetricsModule.forRoot(),
         TracingModule,
         DatabaseModule,
+        JobsModule,
         AuthModule,
         KeysModule,
         AuditModule,

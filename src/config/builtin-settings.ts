@@ -96,10 +96,10 @@ export const builtinTools = {
       'Mail server of `sendEmail`, such as `smtps://user:password@mail.example.com?from=agent@example.com`.',
     ),
     webhookSecret: setting('SEND_WEBHOOK_SECRET', secret).means(
-      'Secret that signs webhooks of `sendWebhook`: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`, because agents choose the signed content.',
+      'Secret that signs webhooks of `sendWebhook` and of asynchronous calls: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`, because agents choose the signed content.',
     ),
     outbound: setting('OUTBOUND_ALLOW', outboundRules, '').means(
-      'Additional destinations of built-in tools. Public addresses on ports 80 and 443 are always allowed.',
+      'Additional destinations of built-in tools, and of webhooks that callers name. Public addresses on ports 80 and 443 are always allowed.',
     ),
     page: {
       /** Limit for a page, from the name look-up to the last byte. */

@@ -17,6 +17,8 @@ export interface HttpClientSettings {
   readonly maxResponseBytes: number;
   /** Whether an error quotes the start of the response. Off for services whose responses may contain secrets. */
   readonly quotesErrors?: boolean;
+  /** A reason not to connect to an address, beside those that hold for all. */
+  readonly obstacle?: ((address: string) => string | undefined) | undefined;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -41,7 +43,7 @@ export class HttpClient {
   constructor(private readonly settings: HttpClientSettings) {
     const { origin, connections, timeoutMs } = settings;
     // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
-    const connect = checkedConnector({ timeout: timeoutMs, lookup: sharedLookup() });
+    const connect = checkedConnector({ timeout: timeoutMs, lookup: sharedLookup() }, settings.obstacle);
     this.pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, connect });
   }
 

@@ -30,6 +30,8 @@ export interface CallRequest {
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;
+  /** It was queued: its rate was counted then, and its cancellation is its caller's order, not that the caller has left. */
+  readonly queued?: boolean;
   /** Id of the execution, if the transport has a fresh UUIDv7 at hand. */
   readonly executionId?: string | undefined;
   /** A trial run by an operator: no budget, no circuit, no grade. */

@@ -30,7 +30,7 @@ export class CallChecks {
       throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
     const foreign = foreignProject(principal, context.projectId);
     if (foreign !== undefined) throw new Refusal('forbidden', foreign);
-    return this.rates.count(request);
+    return request.queued ? undefined : this.rates.count(request);
   }
 
   /**

@@ -64,6 +64,17 @@ export class Door implements OnApplicationBootstrap {
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }
 
+  /** Checks a call that is queued. @throws Refusal for one that would be refused before its guards */
+  async accept(request: CallRequest): Promise<void> {
+    const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
+    try {
+      await this.checks.caller(request);
+      await this.checks.input(known(tool, request), request);
+    } catch (error) {
+      throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+    }
+  }
+
   /** One deadline bounds each wait of the call: for an earlier call with its key, an equal call, a process, the tool. */
   private async decide(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
     const limitMs = tool?.definition.timeoutMs ?? defaultLimitMs;
@@ -98,8 +109,9 @@ export class Door implements OnApplicationBootstrap {
     request: CallRequest & { readonly idempotencyKey: string; readonly deadline: Deadline },
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
+    const cancellation = request.queued ? request.cancellation : undefined;
     const answer = await this.keys.once({ ...request, idempotent }, (executionId) =>
-      this.admit(tool, { ...request, cancellation: undefined }, request.deadline, executionId),
+      this.admit(tool, { ...request, cancellation }, request.deadline, executionId),
     );
     if (answer.replayed) this.reports.replayed(answer.outcome.tool);
     return answer;
@@ -107,15 +119,12 @@ export class Door implements OnApplicationBootstrap {
 
   /** A call that is refused before the guards costs nothing and harms no health. */
   private async admit(
-    tool: Tool | undefined,
+    found: Tool | undefined,
     request: CallRequest,
     deadline: Deadline,
     executionId: string,
   ): Promise<CallAnswer> {
-    if (!tool) {
-      const name = JSON.stringify(request.tool);
-      throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
-    }
+    const tool = known(found, request);
     const checked = this.checks.input(tool, request);
     if (checked) await checked;
     const ticket = new CallTicket(executionId, tool, deadline);
@@ -212,6 +221,13 @@ export class Door implements OnApplicationBootstrap {
     if (hasRun || refusal !== refused)
       throw new Error('The door runs calls that its guards refuse', { cause: refusal });
   }
+}
+
+/** @throws Refusal `tool_not_found` */
+function known(tool: Tool | undefined, request: CallRequest): Tool {
+  if (tool) return tool;
+  const name = JSON.stringify(request.tool);
+  throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
 }
 
 const baseOf = (ticket: CallTicket) => ({

@@ -12,6 +12,8 @@ type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent'>> & { r
 
 interface ExecuteBody {
   readonly input: unknown;
+  /** Read by asynchronous executions. */
+  readonly webhookUrl?: string;
   readonly context?: unknown;
 }
 
@@ -25,6 +27,12 @@ export const executeBodySchema = {
   additionalProperties: false,
   properties: {
     input: { description: "The tool's input; absent means {}" },
+    webhookUrl: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 2_048,
+      description: 'With `Prefer: respond-async`: where the end is reported, signed with SEND_WEBHOOK_SECRET',
+    },
     context: {
       type: 'object',
       additionalProperties: false,
@@ -69,10 +77,15 @@ export interface AskedCall {
  * Nest makes a context and awaits its pipes.
  * @throws Problem `invalid_request` naming the fields
  */
-export function incomingCall(request: FastifyRequest): CallRequest {
+export function incomingCall(request: FastifyRequest, takesWebhook = false): CallRequest {
   const body = request.body ?? {};
   refuse(problemsOf(body));
-  const { input = {}, context } = body as Partial<ExecuteBody>;
+  const { input = {}, context, webhookUrl } = body as Partial<ExecuteBody>;
+  if (webhookUrl !== undefined && !takesWebhook)
+    throw invalidRequest({
+      pointer: '/webhookUrl',
+      detail: 'is for calls with the header Prefer: respond-async',
+    });
   const asked = { tool: (request.params as { name: string }).name, input, context };
   return checkedCall(asked, request, ownIdOf(request));
 }

@@ -10,7 +10,14 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
-import { ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
@@ -29,6 +36,8 @@ import {
   ToolCallsBody,
   ToolCallsView,
 } from './tools.dto.js';
+import { AsyncExecutions, prefersAsync } from './async-executions.js';
+import { AsyncExecutionView } from './async-executions.dto.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../records/executions/execution-recorder.js';
 
@@ -36,7 +45,10 @@ import { UpToDateInterceptor } from '../records/executions/execution-recorder.js
 @Scopes('tools:call')
 @Controller('api/v1')
 export class ToolsController {
-  constructor(private readonly service: ToolsService) {}
+  constructor(
+    private readonly service: ToolsService,
+    private readonly asynchronous: AsyncExecutions,
+  ) {}
 
   @Get('tools')
   @ApiOperation({
@@ -71,7 +83,7 @@ export class ToolsController {
   @ApiOperation({
     summary: 'Call a tool',
     description:
-      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams what the tool says meanwhile, and ends with the outcome.',
+      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams what the tool says meanwhile, and ends with the outcome. With `Prefer: respond-async` the call is queued and answered 202 with a `Location` (`GET /api/v1/executions/{id}`); it runs once, also when its replica is lost, unless the tool is idempotent.',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiHeader({
@@ -80,6 +92,11 @@ export class ToolsController {
     description:
       'With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for 24 hours',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
+  })
+  @ApiHeader({ name: 'prefer', required: false, description: '`respond-async`: queue the call' })
+  @ApiAcceptedResponse({
+    type: AsyncExecutionView,
+    description: 'With `Prefer: respond-async`: it is queued',
   })
   @ApiExecute(
     { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
@@ -97,7 +114,8 @@ export class ToolsController {
   executeTool(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome | Readable> {
+  ): Promise<ToolOutcome | AsyncExecutionView | Readable> {
+    if (prefersAsync(request)) return this.asynchronous.submit(request, reply);
     return this.service.execute(request, reply);
   }
 

@@ -6,6 +6,8 @@ import { Contributors } from '../observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
+import { AsyncExecutionsController } from './async-executions.controller.js';
+import { AsyncExecutions } from './async-executions.js';
 import { CallChecks } from './call-checks.js';
 import { callMetrics, CallReports } from './call-reports.js';
 import { Door } from './door.js';
@@ -18,7 +20,7 @@ import { ToolsService } from './tools.service.js';
 /** The registry, and the one way to call a tool. */
 @Module({
   imports: [AuthModule, ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
-  controllers: [ToolsController, ReplaysController],
+  controllers: [ToolsController, ReplaysController, AsyncExecutionsController],
   providers: [
     ToolRegistry,
     ToolSearch,
@@ -27,6 +29,7 @@ import { ToolsService } from './tools.service.js';
     CallReports,
     CallChecks,
     Door,
+    AsyncExecutions,
     ToolsService,
   ],
   exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],

@@ -64,6 +64,7 @@ async function isClean(server: string, name: string): Promise<boolean> {
   const kept = pristine?.tables ?? [];
   const surplus = tables.filter((table) => !kept.includes(table));
   if (surplus.length > 0) await query(url, `DROP TABLE ${surplus.join(', ')}`);
+  await query(url, 'DROP SCHEMA IF EXISTS toolkeeper_jobs CASCADE');
   if (JSON.stringify(await schemaOf(url)) !== JSON.stringify(pristine)) return false;
   const counts = kept.map((table) => `SELECT '${table}' AS name WHERE EXISTS (SELECT FROM ${table})`);
   const used = (await query(url, counts.join(' UNION ALL '))).map(({ name: table }) => String(table));

@@ -27,7 +27,8 @@ export async function call(
     body: { input: inputOf(input), context },
     ...(idempotencyKey && { headers: { 'idempotency-key': idempotencyKey } }),
   });
-  ended(out, await ask(asked));
+  // Without `Prefer: respond-async` the answer is the outcome.
+  ended(out, (await ask(asked)) as OutcomeView);
 }
 
 /** Outside of budgets, grades and circuits, and also where it is disabled. */

@@ -1,0 +1,295 @@
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JobWithMetadata, PgBoss, QueueOptions } from 'pg-boss';
+import type { DataSource } from 'typeorm';
+import { backOff } from '../common/back-off.js';
+import { sha256 } from '../common/canonical-json.js';
+import { Cancellation } from '../common/cancellation.js';
+import { IntervalLoop } from '../common/interval-loop.js';
+import type { Lifecycle } from '../common/lifecycle.js';
+import { SingleFlight } from '../common/single-flight.js';
+import type { DatabaseHealth } from '../database/database-health.js';
+
+/** A job as the queue stores it. */
+export type StoredJob = JobWithMetadata<Readonly<Record<string, unknown>>>;
+
+export interface Queue {
+  readonly name: string;
+  readonly options: QueueOptions;
+  /** Jobs that this replica runs at a time. */
+  readonly concurrency: number;
+  /**
+   * Runs a job; the cancellation tells that it was cancelled, or was given to another replica.
+   * @returns the job's output
+   * @throws if the job is to be tried again
+   */
+  run(job: StoredJob, cancellation: Cancellation): Promise<object>;
+}
+
+interface Running {
+  readonly queue: Queue;
+  readonly job: StoredJob;
+  readonly cancellation: Cancellation;
+}
+
+/** The id of a job that is to exist once: the same for the same text. */
+export function jobIdOf(text: string): string {
+  const hash = sha256(text);
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
+}
+
+const schema = 'toolkeeper_jobs';
+/** Payload of a notification: another replica has made the tables, or has more jobs than it can run. */
+const channel = 'jobs';
+
+/** Interval of looking for jobs of other replicas that no notification told of. */
+const pollMs = 2_000;
+/** Interval of heartbeats of the jobs that run here. */
+const beatMs = 3_000;
+/** Interval of looking for jobs whose replica was lost. */
+const superviseSeconds = 10;
+/** Between two notifications. */
+const notifyMs = 50;
+/** Between two looks whether jobs that somebody waits for have ended elsewhere. */
+const watchMs = 500;
+/** Maximum wait at shutdown for what ended to be stored. */
+const storeMs = 3_000;
+const storePause = { firstMs: 200, maxMs: 5_000 };
+
+/**
+ * Queues in the database, by pg-boss, in a schema of its own. It is loaded, and its tables are made, when the first job
+ * comes. Each replica takes jobs as it has room; a job whose replica is lost is given to another one.
+ */
+export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(Jobs.name);
+  private readonly queues = new Map<string, Queue>();
+  private readonly running = new Map<string, Running>();
+  private readonly runs = new Set<Promise<void>>();
+  private readonly starts = new SingleFlight<PgBoss>();
+  private boss: PgBoss | undefined;
+  private readonly waiting = new Map<string, number>();
+  private beatAt = 0;
+  private notifiedAt = 0;
+  private readonly waiters = new Map<string, Set<() => void>>();
+  private readonly loop: IntervalLoop;
+  private readonly watch: IntervalLoop;
+
+  constructor(
+    private readonly db: DataSource,
+    private readonly database: Pick<DatabaseHealth, 'changes'>,
+    private readonly lifecycle: Lifecycle,
+  ) {
+    const failed = (error: unknown, again: boolean): void => {
+      if (!again) this.logger.warn(`Jobs are not taken for now: ${String(error)}`);
+    };
+    this.loop = new IntervalLoop(() => this.turn(), pollMs, failed);
+    this.watch = new IntervalLoop(() => this.lookForEnded(), watchMs, failed);
+  }
+
+  /** MUST be called before the server is started. */
+  add(queue: Queue): void {
+    this.queues.set(queue.name, queue);
+  }
+
+  /** @returns false if there is a job with this id. @throws the database's error */
+  async send(queue: string, id: string, data: object): Promise<boolean> {
+    const boss = await this.started();
+    const sent = await boss.send(queue, data, { id });
+    if (this.roomOf(queue) > 0) this.loop.hasten(0);
+    else this.tellOthers();
+    return sent !== null;
+  }
+
+  /** @throws the database's error */
+  async find(queue: string, id: string): Promise<StoredJob | undefined> {
+    const boss = await this.started();
+    const [job] = await boss.findJobs<StoredJob['data']>(queue, { id });
+    return job;
+  }
+
+  /** Cancels a job that has not ended. @throws the database's error */
+  async cancel(queue: string, id: string): Promise<void> {
+    const boss = await this.started();
+    await boss.cancel(queue, id);
+    this.running.get(id)?.cancellation.cancel();
+    this.ended(id);
+  }
+
+  /** Jobs that have not ended, of all replicas, as of the last time of asking. */
+  waitingIn(queue: string): number {
+    const sql = `SELECT count(*)::int AS n FROM ${schema}.job WHERE name = $1 AND state < 'completed'`;
+    if (this.boss)
+      void this.db.query<{ n: number }[]>(sql, [queue]).then(
+        ([row]) => this.waiting.set(queue, row?.n ?? 0),
+        () => undefined,
+      );
+    return this.waiting.get(queue) ?? 0;
+  }
+
+  /** Resolves when the job has probably ended, or after `ms`. */
+  async wait(id: string, ms: number, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiters = this.waiters.get(id) ?? new Set();
+    this.waiters.set(id, waiters.add(resolve));
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+    clearTimeout(timer);
+    waiters.delete(resolve);
+    if (waiters.size === 0) this.waiters.delete(id);
+  }
+
+  onApplicationBootstrap(): void {
+    this.database.changes.subscribe((changed) => {
+      if (changed !== channel) return;
+      if (this.boss) this.loop.hasten(0);
+      else void this.started().catch((error: unknown) => this.logger.warn(String(error)));
+    });
+    void this.resume().catch((error: unknown) => this.logger.warn(String(error)));
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.loop.stop(), this.watch.stop()]);
+    await Promise.race([Promise.all(this.runs), delay(storeMs, undefined, { ref: false })]);
+    await this.boss?.stop({ graceful: false }).catch(() => undefined);
+  }
+
+  /** Goes on with the jobs of before a restart. */
+  private async resume(): Promise<void> {
+    const [row] = await this.db.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [
+      `${schema}.job`,
+    ]);
+    if (row?.exists) await this.started();
+  }
+
+  private async started(): Promise<PgBoss> {
+    return this.boss ?? (await this.starts.join('start', () => this.start()));
+  }
+
+  private async start(): Promise<PgBoss> {
+    const { PgBoss: Boss } = await import('pg-boss');
+    const boss = new Boss({
+      db: { executeSql: (text, values) => this.query(text, values) },
+      schema,
+      schedule: false,
+      registerInstance: false,
+      reindex: false,
+      monitorVacuum: false,
+      openTelemetry: { enabled: false },
+      superviseIntervalSeconds: superviseSeconds,
+      monitorIntervalSeconds: superviseSeconds,
+    });
+    boss.on('error', (error) => this.logger.warn(`The queue reports: ${String(error)}`));
+    await boss.start();
+    for (const { name, options } of this.queues.values()) await boss.createQueue(name, options);
+    this.boss = boss;
+    this.loop.start(0);
+    this.watch.start();
+    this.tellOthers();
+    return boss;
+  }
+
+  /** In a connection of the server's pool. */
+  private async query(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
+    const runner = this.db.createQueryRunner();
+    try {
+      const { records = [] } = await runner.query(text, values, true);
+      return { rows: records as unknown[] };
+    } finally {
+      await runner.release();
+    }
+  }
+
+  private async turn(): Promise<void> {
+    const { boss } = this;
+    if (!boss) return;
+    if (performance.now() - this.beatAt >= beatMs) await this.beat(boss);
+    if (this.lifecycle.isDraining()) return;
+    for (const queue of this.queues.values()) {
+      const room = this.roomOf(queue.name);
+      if (room <= 0) continue;
+      const jobs = await boss.fetch<StoredJob['data']>(queue.name, {
+        batchSize: room,
+        includeMetadata: true,
+      });
+      for (const job of jobs) this.take(boss, queue, job);
+    }
+  }
+
+  private roomOf(name: string): number {
+    const mine = [...this.running.values()].filter(({ queue }) => queue.name === name).length;
+    return (this.queues.get(name)?.concurrency ?? 0) - mine;
+  }
+
+  private take(boss: PgBoss, queue: Queue, job: StoredJob): void {
+    const run = this.run(boss, queue, job).finally(() => {
+      this.runs.delete(run);
+      this.loop.hasten(0);
+    });
+    this.runs.add(run);
+  }
+
+  private async run(boss: PgBoss, queue: Queue, job: StoredJob): Promise<void> {
+    const cancellation = new Cancellation();
+    this.running.set(job.id, { queue, job, cancellation });
+    // A claim that lapsed meanwhile is left to its new owner.
+    const attempt = { id: job.id, retryCount: job.retryCount };
+    try {
+      const output = await queue.run(job, cancellation);
+      await this.store(() => boss.complete(queue.name, attempt, output));
+      this.ended(job.id);
+    } catch (error) {
+      await this.store(() => boss.fail(queue.name, attempt, { message: String(error) }));
+    } finally {
+      this.running.delete(job.id);
+    }
+  }
+
+  /** While the database is away what ended waits for it. */
+  private async store(write: () => Promise<unknown>): Promise<void> {
+    for (let failures = 1; ; failures++) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        if (failures === 1) this.logger.warn(`The end of a job could not be stored yet: ${String(error)}`);
+        await delay(backOff(failures, storePause), undefined, { ref: false });
+      }
+    }
+  }
+
+  /** Says of the jobs that run here that they do; those that are not this replica's any more are cancelled. */
+  private async beat(boss: PgBoss): Promise<void> {
+    for (const name of this.queues.keys()) {
+      const mine = [...this.running.values()].filter(({ queue }) => queue.name === name);
+      if (mine.length === 0) continue;
+      const { settled } = (await boss.touch(
+        name,
+        mine.map(({ job: { id, retryCount } }) => ({ id, retryCount })),
+      )) as { settled?: readonly string[] };
+      for (const { job, cancellation } of mine)
+        if (settled && !settled.includes(job.id)) cancellation.cancel();
+    }
+    this.beatAt = performance.now();
+  }
+
+  private tellOthers(): void {
+    if (performance.now() - this.notifiedAt < notifyMs) return;
+    this.notifiedAt = performance.now();
+    void this.db.query("SELECT pg_notify('toolkeeper', $1)", [channel]).catch(() => undefined);
+  }
+
+  private ended(id: string): void {
+    for (const resolve of this.waiters.get(id) ?? []) resolve();
+  }
+
+  private async lookForEnded(): Promise<void> {
+    const ids = [...this.waiters.keys()];
+    if (ids.length === 0) return;
+    const ended = await this.db.query<{ id: string }[]>(
+      `SELECT id FROM ${schema}.job WHERE id = ANY ($1::uuid[]) AND state > 'active'`,
+      [ids],
+    );
+    for (const { id } of ended) this.ended(id);
+  }
+}

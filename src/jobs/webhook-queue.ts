@@ -1,0 +1,105 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge } from 'prom-client';
+import { sha256 } from '../common/canonical-json.js';
+import { messageOf } from '../common/message-of.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors } from '../observability/contributors.js';
+import { HttpClient } from '../outbound/http-client.js';
+import { secretBytes, signatureHeaders } from '../outbound/webhook-signature.js';
+import { jobIdOf, Jobs, type StoredJob } from './jobs.js';
+
+const webhookResults = 'toolkeeper_webhooks_total';
+const webhooksWaiting = 'toolkeeper_webhooks_waiting';
+
+/** Metrics of webhooks. */
+export const webhookMetrics = [
+  makeCounterProvider({
+    name: webhookResults,
+    help: 'Webhooks: delivered, tried again (retried), given up after all tries (given_up)',
+    labelNames: ['result'],
+  }),
+  makeGaugeProvider({ name: webhooksWaiting, help: 'Webhooks that were not delivered yet, of all replicas' }),
+];
+
+/** A message to one receiver. */
+export interface Webhook {
+  /** The receiver sees it as `webhook-id`, the same for every try. */
+  readonly id: string;
+  readonly url: string;
+  readonly body: string;
+  /** `operator`: to a receiver of WEBHOOK_URLS; `caller`: to a URL that a caller named. */
+  readonly by: 'operator' | 'caller';
+}
+
+const queue = 'webhooks';
+const concurrency = 16;
+const daySeconds = 86_400;
+
+/** Sends webhooks, each until it is taken or has had its tries: by any replica, at least once, and also after a restart. */
+@Injectable()
+export class WebhookQueue {
+  private readonly logger = new Logger(WebhookQueue.name);
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'webhooks' | 'builtinTools'>,
+    private readonly jobs: Jobs,
+    @InjectMetric(webhookResults) private readonly results: Counter,
+    @InjectMetric(webhooksWaiting) waiting: Gauge,
+    contributors: Contributors,
+  ) {
+    jobs.add({
+      name: queue,
+      options: {
+        retryLimit: config.webhooks.maxAttempts - 1,
+        ...{ retryDelay: 1, retryBackoff: true, retryDelayMax: 60 },
+        ...{ heartbeatSeconds: 10, retentionSeconds: 3 * daySeconds, deleteAfterSeconds: daySeconds },
+      },
+      concurrency,
+      run: (job) => this.deliver(job),
+    });
+    contributors.addSampler(() => waiting.set(jobs.waitingIn(queue)));
+  }
+
+  /** A message that was sent before is not sent again. @throws the database's error */
+  async send({ id, url, body, by }: Webhook): Promise<void> {
+    // URLs of the configuration may hold secrets, and may be taken out of it.
+    const to = by === 'operator' ? sha256(url) : url;
+    await this.jobs.send(queue, jobIdOf(`${id} ${url}`), { id, to, body, by });
+  }
+
+  /** @throws UpstreamFailure if it was not taken */
+  private async deliver({ data, retryCount, retryLimit }: StoredJob): Promise<object> {
+    const { id, to, body, by } = data as unknown as Omit<Webhook, 'url'> & { readonly to: string };
+    const { webhooks, builtinTools } = this.config;
+    const url = by === 'caller' ? to : webhooks.urls.find((each) => sha256(each) === to);
+    const secret = by === 'caller' ? builtinTools.webhookSecret : webhooks.secret;
+    if (url === undefined || secret === undefined) return { result: 'no longer configured' };
+    const { origin, pathname, search, host, hostname, port, protocol } = new URL(url);
+    const portNumber = Number(port) || (protocol === 'https:' ? 443 : 80);
+    const http = new HttpClient({
+      ...{ origin, connections: 1, timeoutMs: webhooks.timeoutMs, maxResponseBytes: 0 },
+      obstacle:
+        by === 'caller'
+          ? (address) => builtinTools.outbound.obstacle(hostname, portNumber, address)
+          : undefined,
+    });
+    try {
+      const timestamp = Math.floor(Date.now() / 1_000);
+      const headers = signatureHeaders(secretBytes(secret), { id, timestamp, body });
+      await http.tell({ method: 'POST', path: pathname + search, headers, body });
+      this.results.inc({ result: 'delivered' });
+      return { result: 'delivered' };
+    } catch (error) {
+      const isLast = retryCount >= retryLimit;
+      this.results.inc({ result: isLast ? 'given_up' : 'retried' });
+      // A URL may hold a token: the log names its host.
+      const event = { event: isLast ? 'webhook_given_up' : 'webhook_retried', host, why: messageOf(error) };
+      if (isLast) this.logger.warn(event);
+      else this.logger.debug(event);
+      throw error;
+    } finally {
+      await http.close();
+    }
+  }
+}

@@ -1,0 +1,264 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import { unauthorized } from '../auth/access-policy.js';
+import { KnownKeys } from '../auth/known-keys.js';
+import { principalOf } from '../auth/principal.decorator.js';
+import type { Cancellation } from '../common/cancellation.js';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { invalidRequest, Problem, type ProblemCode } from '../common/errors.js';
+import { isUuid, newId } from '../common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { jobIdOf, Jobs, type StoredJob } from '../jobs/jobs.js';
+import { WebhookQueue } from '../jobs/webhook-queue.js';
+import { problemBody } from '../rest/problem.filter.js';
+import { EventRing } from '../streams/event-ring.js';
+import { OpenStreams } from '../streams/open-streams.js';
+import { acceptsEvents, type ServerSentEvent, sseHeaders } from '../streams/sse.js';
+import type { Principal, Scope } from '../tool-contract/principal.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
+import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { finishWith } from './call-stream.js';
+import { Door } from './door.js';
+import type { AsyncExecutionView, WaitQuery } from './async-executions.dto.js';
+import { incomingCall } from './incoming-call.js';
+
+/** The part of a call that its job keeps. */
+type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
+  /** A caller without a key; one with a key is looked up when the call is run. */
+  readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
+};
+
+/** Text where jsonb would not keep a value as it is. */
+interface JobData {
+  readonly tool: string;
+  readonly caller: string;
+  readonly inputHash: string;
+  readonly webhookUrl?: string;
+  readonly call: string;
+}
+
+/** `outcome` or `problem`, as JSON. */
+interface JobOutput {
+  readonly outcome?: string;
+  readonly problem?: string;
+}
+
+const queue = 'executions';
+/** Lost replicas and handovers after which a job is given up. */
+const retryLimit = 5;
+const daySeconds = 86_400;
+/** Refusals that a queued call waits out. */
+const passing: ReadonlySet<ProblemCode> = new Set(['queue_full', 'recorder_full', 'conflict']);
+/** Refusals that another replica need not repeat. */
+const ofThisReplica: ReadonlySet<ProblemCode> = new Set(['shutting_down', 'database_unavailable']);
+const defaultPauseMs = 1_000;
+/** Interval of sending the status to a client that follows an execution. */
+const followMs = 5_000;
+
+/** Calls that are run later, by any replica: queued, polled, followed, cancelled. */
+@Injectable()
+export class AsyncExecutions {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'builtinTools'>,
+    private readonly door: Door,
+    private readonly jobs: Jobs,
+    private readonly webhooks: WebhookQueue,
+    private readonly keys: KnownKeys,
+    private readonly streams: OpenStreams,
+  ) {
+    jobs.add({
+      name: queue,
+      options: {
+        retryLimit,
+        ...{ retryDelay: 1, heartbeatSeconds: 10, expireInSeconds: daySeconds - 1 },
+        ...{ retentionSeconds: daySeconds, deleteAfterSeconds: daySeconds },
+      },
+      concurrency: Math.max(1, Math.floor(config.customTools.maxProcesses / 2)),
+      run: (job, cancellation) => this.run(job, cancellation),
+    });
+  }
+
+  /**
+   * Queues a call. With the same Idempotency-Key it is queued once.
+   * @throws Refusal for a call that would be refused now; Problem `idempotency_key_reused`, `database_unavailable`
+   */
+  async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
+    const call = incomingCall(request, true);
+    const webhookUrl = this.webhookUrlIn(request.body);
+    await this.door.accept(call);
+    const { tool, input, context, timeoutMs, address, principal, idempotencyKey } = call;
+    const caller = callerOf(principal);
+    const { userId, projectId } = context;
+    const id = idempotencyKey
+      ? jobIdOf(JSON.stringify([caller, userId, projectId, tool, idempotencyKey]))
+      : newId();
+    const kept: KeptCall = { tool, input, context, timeoutMs, address, ...withoutKey(principal) };
+    const inputHash = sha256(canonicalJson(input));
+    const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(kept) };
+    await this.jobs.send(queue, id, data);
+    const job = await this.find(id, caller);
+    if (dataOf(job).inputHash !== inputHash)
+      throw new Problem(
+        'idempotency_key_reused',
+        `This Idempotency-Key came before in a call of ${tool}, with another input`,
+      );
+    const location = `/api/v1/executions/${id}`;
+    void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
+    return viewOf(job);
+  }
+
+  /** @throws Problem `not_found` for an execution of another caller, or that is kept no longer */
+  async view(
+    id: string,
+    { waitMs = 0 }: WaitQuery,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<AsyncExecutionView | Readable> {
+    const caller = callerOf(principalOf(request));
+    const job = await this.find(id, caller);
+    if (request.method === 'GET' && acceptsEvents(request.headers))
+      return this.follow(job, caller, request, reply);
+    if (waitMs === 0 || viewOf(job).endedAt !== null) return viewOf(job);
+    await this.jobs.wait(id, waitMs, request.cancellation?.signal);
+    return viewOf(await this.find(id, caller));
+  }
+
+  /** @throws Problem `not_found`; `conflict` if it has ended */
+  async cancel(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
+    const caller = callerOf(principalOf(request));
+    const before = await this.find(id, caller);
+    await this.jobs.cancel(queue, id);
+    const job = await this.find(id, caller);
+    if (job.state !== 'cancelled' || before.state === 'cancelled')
+      throw new Problem('conflict', `The execution has ended: its status is ${viewOf(job).status}`);
+    // One that runs is reported by the replica that runs it.
+    if (before.state !== 'active') await this.report(job, viewOf(job));
+    return viewOf(job);
+  }
+
+  private async find(id: string, caller: string): Promise<StoredJob> {
+    const job = isUuid(id) ? await this.jobs.find(queue, id) : undefined;
+    if (job && dataOf(job).caller === caller) return job;
+    throw new Problem('not_found', `There is no asynchronous execution ${JSON.stringify(id)} of this caller`);
+  }
+
+  private follow(job: StoredJob, caller: string, request: FastifyRequest, reply: FastifyReply): Readable {
+    const ring = new EventRing<AsyncExecutionView>({ maxEntries: 100, maxBytes: 1_000_000 });
+    const eventOf = (data: AsyncExecutionView): ServerSentEvent => ({ event: 'status', data });
+    const stream = this.streams.follow('executions', { ring, place: 0, eventOf });
+    void reply.headers(sseHeaders);
+    const last = async (): Promise<ServerSentEvent> => {
+      let view = viewOf(job);
+      for (let shown = ''; view.endedAt === null && !stream.destroyed;) {
+        if (view.status !== shown) ring.append(view);
+        shown = view.status;
+        await this.jobs.wait(job.id, followMs, request.cancellation?.signal);
+        view = viewOf(await this.find(job.id, caller));
+      }
+      return { event: 'outcome', data: view };
+    };
+    finishWith(stream, last(), request.id);
+    return stream;
+  }
+
+  private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+    const output = await this.outputOf(job, cancellation);
+    const state = cancellation.isCancelled ? 'cancelled' : 'completed';
+    // Before its end is stored: a replica that is lost in between has the next one send it, with the same id.
+    await this.report(job, viewOf({ ...job, state, output, completedOn: new Date() }));
+    return output;
+  }
+
+  /** @throws if another replica is to run it */
+  private async outputOf({ id, data }: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+    const { principal: keyless, ...call } = JSON.parse((data as unknown as JobData).call) as KeptCall;
+    const { caller } = data as unknown as JobData;
+    for (;;) {
+      try {
+        const principal = keyless
+          ? { ...keyless, scopes: new Set(keyless.scopes) }
+          : this.keys.withId(caller);
+        if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
+        const queued = { idempotencyKey: id, cancellation, queued: true };
+        const { outcome } = await this.door.call({ ...call, ...queued, principal });
+        return { outcome: JSON.stringify(outcome) };
+      } catch (error) {
+        if (!(error instanceof Problem) || ofThisReplica.has(error.code)) throw error;
+        if (!passing.has(error.code) || cancellation.isCancelled)
+          return { problem: JSON.stringify(problemBody(error, call.context.requestId)) };
+        const pauseMs = error.details.retryAfterMs ?? defaultPauseMs;
+        await delay(pauseMs, undefined, { signal: cancellation.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Tells the webhook that the call named. @throws the database's error */
+  private async report({ id, data }: StoredJob, view: AsyncExecutionView): Promise<void> {
+    const { webhookUrl } = data as unknown as JobData;
+    if (webhookUrl === undefined) return;
+    const body = JSON.stringify({ type: 'execution.ended', timestamp: view.endedAt, data: view });
+    await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller' });
+  }
+
+  /** @throws Problem `invalid_request` for a URL to which nothing is sent */
+  private webhookUrlIn(body: unknown): string | undefined {
+    const { webhookUrl } = (body ?? {}) as { readonly webhookUrl?: string };
+    if (webhookUrl === undefined) return undefined;
+    const wrong = (detail: string): Problem => invalidRequest({ pointer: '/webhookUrl', detail });
+    const url = URL.parse(webhookUrl);
+    if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '')
+      throw wrong('must be an http or https URL without a password');
+    if (this.config.builtinTools.webhookSecret === undefined)
+      throw wrong(
+        'cannot be used: webhooks to callers are signed with SEND_WEBHOOK_SECRET, which is not set',
+      );
+    return webhookUrl;
+  }
+}
+
+/** Whether the caller wants to be answered before the tool has run (RFC 7240). */
+export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
+  /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
+
+const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
+
+const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>
+  principal.keyId === undefined ? { principal: { ...principal, scopes: [...principal.scopes] } } : {};
+
+const dataOf = ({ data }: StoredJob): JobData => data as unknown as JobData;
+
+const statuses = {
+  created: 'queued',
+  retry: 'queued',
+  active: 'running',
+  completed: 'ended',
+  cancelled: 'cancelled',
+  failed: 'ended',
+} as const;
+
+type Shown = Pick<StoredJob, 'id' | 'data' | 'state' | 'createdOn' | 'completedOn'> & {
+  readonly startedOn: Date | null;
+  readonly output: object | null;
+};
+
+function viewOf(job: Shown): AsyncExecutionView {
+  const { id, data, state, createdOn, startedOn, completedOn } = job;
+  const { tool } = data as unknown as JobData;
+  const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
+  return {
+    ...{ id, tool, status: problem === undefined ? statuses[state] : 'refused' },
+    submittedAt: createdOn.toISOString(),
+    startedAt: startedOn?.toISOString() ?? null,
+    endedAt: completedOn?.toISOString() ?? null,
+    ...(outcome !== undefined && { outcome: JSON.parse(outcome) as ToolOutcome }),
+    ...(state === 'failed' && { outcome: lostOutcome(id, tool) }),
+    ...(problem !== undefined && { problem: JSON.parse(problem) as object }),
+  };
+}
+
+function lostOutcome(executionId: string, tool: string): ToolOutcome {
+  const message = `${retryLimit + 1} replicas that ran the call were lost. The result is unknown: the tool may have done its work`;
+  return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
+}
