@@ -199,20 +199,20 @@ describe('tools that the page answers', () => {
       found.push(...(await violationsOf(page, `the banner at ${width}`)));
     }
     await banner.getByRole('button', { name: 'Allow' }).click();
-    await page.getByText('with your rights, until').waitFor();
+    await page.getByText('with your rights until').waitFor();
     assert.equal((await call('get_current_page')).body.result.url, '/tools');
     assert.equal((await call('navigate_to', { url: '/playbooks' })).body.result.navigated, true);
-    await page.getByText('All 2 acts').click();
+    await page.getByText('1 earlier').click();
     await page.getByText('called get_current_page').waitFor();
     for (const width of [390, 1_280]) {
       await page.setViewportSize({ width, height: 800 });
       found.push(...(await violationsOf(page, `the trail at ${width}`)));
     }
     assert.deepEqual(found, []);
-    await page.getByRole('button', { name: 'Back to /tools' }).first().click();
+    await page.getByRole('button', { name: 'Back to /tools' }).click();
     await page.waitForURL('**/console/tools');
     await page.getByRole('button', { name: 'End' }).click();
-    await page.getByText('with your rights, until').waitFor({ state: 'detached' });
+    await page.getByText('with your rights until').waitFor({ state: 'detached' });
     assert.equal((await call('navigate_to', { url: '/' })).body.code, 'ui_not_granted');
     assert.equal(addressOf(page), '/tools');
     await visitor.context.close();

@@ -29,7 +29,7 @@ export interface UiAct extends UiCall {
 
 export interface PageView {
   readonly route: string;
-  readonly context: Json;
+  readonly context: Record<string, unknown>;
 }
 
 interface LinkState {
@@ -54,11 +54,12 @@ export class PageLink {
   private readonly store = new TabStore();
   private readonly listeners = new Set<() => void>();
   private state: LinkState = { session: undefined, guests: [], acts: [] };
-  private readonly running = new Map<string, AbortController>();
+  private readonly running = new Set<string>();
   /** Answers that the server has not taken yet. */
   private readonly unsent = new Map<string, UiAnswer>();
   private reported: Promise<void> = Promise.resolve();
-  private isDirty = false;
+  /** The page as it was reported last, as JSON. */
+  private known = '';
   private timer: ReturnType<typeof setTimeout> | undefined;
   private life = new AbortController();
   private caller = '';
@@ -88,7 +89,6 @@ export class PageLink {
 
   /** The page shows something else, or answers other tools. */
   changed(): void {
-    this.isDirty = true;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.report(), reportAfterMs);
   }
@@ -100,7 +100,7 @@ export class PageLink {
     this.renewals = 0;
     const message = readExactly(data) as UiCall & { readonly grants: readonly Guest[] };
     if (event === 'ui.call') void this.take(message);
-    if (event === 'ui.cancel') this.running.get(message.callId)?.abort();
+    if (event === 'ui.cancel') this.running.delete(message.callId);
     if (event === 'ui.grants') this.change({ guests: message.grants });
   }
 
@@ -116,13 +116,12 @@ export class PageLink {
     if (this.store.hasBegun(callId)) this.unsent.set(callId, interrupted);
     else {
       this.store.begin(callId);
-      const cancel = new AbortController();
-      this.running.set(callId, cancel);
+      this.running.add(callId);
       const act = { ...call, at: new Date().toISOString(), from: this.view().route };
       this.change({ acts: [...this.state.acts, act].slice(-maxActs) });
       const answer = await this.tools.run(callId, tool, input);
-      this.running.delete(callId);
-      if (cancel.signal.aborted) return;
+      // Cancelled: nobody waits for the answer.
+      if (!this.running.delete(callId)) return;
       this.unsent.set(callId, answer);
       // The next call of the same agent is held against the page as this one left it.
       await this.report();
@@ -148,11 +147,9 @@ export class PageLink {
   private report(): Promise<void> {
     clearTimeout(this.timer);
     this.reported = this.reported.then(async () => {
-      const id = this.state.session;
-      if (!this.isDirty || id === undefined) return;
-      this.isDirty = false;
+      const { session } = this.state;
       try {
-        await ask(reportUiPage({ path: { id }, body: this.page() }));
+        if (session !== undefined) await this.put(session);
       } catch (error) {
         if (isRefusal(error)) this.renew();
         else this.changed();
@@ -161,16 +158,19 @@ export class PageLink {
     return this.reported;
   }
 
-  private page() {
-    const { route, context } = this.view();
-    return { route, context: { ...context }, offers: this.tools.names() };
+  private async put(id: string): Promise<void> {
+    const body = { ...this.view(), offers: this.tools.names() };
+    const text = JSON.stringify(body);
+    if (text === this.known) return;
+    await ask(reportUiPage({ path: { id }, body }));
+    this.known = text;
   }
 
   /** Another tab has taken the session, or it is over. */
   private renew(): void {
     if (this.state.session === undefined) return;
     this.store.forget();
-    this.change({ session: undefined });
+    this.change({ session: undefined, guests: [] });
     this.renewals += 1;
     void this.begin(this.life.signal, retryMs.first * 2 ** this.renewals);
   }
@@ -179,12 +179,12 @@ export class PageLink {
     await pause(waitMs, signal);
     if (signal.aborted) return;
     try {
-      const id = this.store.session(this.caller) ?? (await ask(createUiSession())).id;
-      await ask(reportUiPage({ path: { id }, body: this.page() }));
+      const session = this.store.session(this.caller) ?? (await ask(createUiSession())).id;
+      this.known = '';
+      await this.put(session);
       if (signal.aborted) return;
-      this.store.keep(id, this.caller);
-      this.change({ session: id });
-      this.changed();
+      this.store.keep(session, this.caller);
+      this.change({ session });
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) this.store.forget();
       else if (isRefusal(error)) return;

@@ -1,4 +1,4 @@
-import { emitUiEvent, requestEvents, responseEvents } from './ui-events.js';
+import { emitUiEvent, eventsOf } from './ui-events.js';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -36,7 +36,7 @@ export class PageTools {
   }
 
   async run(callId: string, tool: string, input: Json): Promise<UiAnswer> {
-    const [request, response] = [requestEvents.get(tool), responseEvents.get(tool)];
+    const [request, response] = eventsOf[tool] ?? [];
     if (request) emitUiEvent(request, { ...input, callId });
     const answer = await this.answer(tool, input);
     const result = answer.ok ? answer.result : { success: false, error: answer.error?.message };

@@ -28,33 +28,20 @@ export interface UiEvents {
 }
 type Name = keyof UiEvents;
 
-export const requestEvents: ReadonlyMap<string, Name> = new Map<string, Name>(
-  (
-    [
-      ...([
-        'get_collapsed_spans',
-        'get_experiment_data',
-        'evaluate_experiment_results',
-        'navigate_to',
-      ] as const),
-      ...([
-        'navigate_to_experiment',
-        'apply_experiment_data',
-        'run_experiment',
-        'apply_label_filter',
-      ] as const),
-    ] as const
-  ).map((tool) => [tool, `vllora_${tool}`]),
-);
+/** The events of each tool: of its call, and of its answer. */
+export const eventsOf: Readonly<Record<string, readonly [request: Name, response?: Name]>> = {
+  get_collapsed_spans: ['vllora_get_collapsed_spans', 'vllora_collapsed_spans_response'],
+  get_experiment_data: ['vllora_get_experiment_data', 'vllora_experiment_data_response'],
+  evaluate_experiment_results: [
+    'vllora_evaluate_experiment_results',
+    'vllora_evaluate_experiment_results_response',
+  ],
+  navigate_to: ['vllora_navigate_to'],
+  navigate_to_experiment: ['vllora_navigate_to_experiment'],
+  apply_experiment_data: ['vllora_apply_experiment_data', 'vllora_apply_experiment_data_response'],
+  run_experiment: ['vllora_run_experiment', 'vllora_run_experiment_response'],
+  apply_label_filter: ['vllora_apply_label_filter'],
+};
 
-export const responseEvents: ReadonlyMap<string, Name> = new Map<string, Name>([
-  ['get_collapsed_spans', 'vllora_collapsed_spans_response'],
-  ['get_experiment_data', 'vllora_experiment_data_response'],
-  ['evaluate_experiment_results', 'vllora_evaluate_experiment_results_response'],
-  ['apply_experiment_data', 'vllora_apply_experiment_data_response'],
-  ['run_experiment', 'vllora_run_experiment_response'],
-]);
-
-export function emitUiEvent(name: Name, detail: OfCall & Json): void {
+export const emitUiEvent = (name: Name, detail: OfCall & Json): unknown =>
   window.dispatchEvent(new CustomEvent(name, { detail }));
-}
