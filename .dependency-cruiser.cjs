@@ -137,9 +137,10 @@ const roomsWithin = (room) =>
 const consoleLayers = {
   lib: [],
   ui: ['lib'],
-  app: ['lib', 'ui'],
-  features: ['lib', 'ui', 'app'],
-  routes: ['lib', 'ui', 'app', 'features'],
+  bridge: ['lib', 'ui'],
+  app: ['lib', 'ui', 'bridge'],
+  features: ['lib', 'ui', 'bridge', 'app'],
+  routes: ['lib', 'ui', 'bridge', 'app', 'features'],
 };
 
 module.exports = {

@@ -14,6 +14,7 @@ const suites = [
   'traces',
   'experiments',
   'pages',
+  'bridge',
   'interruptions',
   'attacks',
   'hostile',

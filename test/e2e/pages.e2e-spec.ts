@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { bearer } from '../support/admin-key.js';
+import { agentsPageBlocks, runBlock } from '../support/agents-page.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
+import { startScriptedModel } from '../support/scripted-model.js';
 import { Tab, type UiCall } from '../support/tab.js';
 import { until } from '../support/wait.js';
 
@@ -340,11 +342,15 @@ describe('another key', () => {
 });
 
 describe('over MCP', () => {
-  const mcpCall = async ({ key }: Caller, name: string, uiSession: string): Promise<Json> => {
-    const params = { name, arguments: {}, _meta: { 'toolkeeper/uiSession': uiSession } };
+  /** @param where the page is named */
+  const mcpCall = async (
+    { key }: Caller,
+    { _meta, ...headers }: { _meta?: object; 'x-ui-session'?: string },
+  ): Promise<Json> => {
+    const params = { name: 'get_current_page', arguments: {}, _meta };
     const answer = await fetch(`${other.url}/mcp`, {
       method: 'POST',
-      headers: { ...key, 'content-type': 'application/json', accept: 'application/json' },
+      headers: { ...key, ...headers, 'content-type': 'application/json', accept: 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
     });
     return ((await answer.json()) as Json).result;
@@ -353,12 +359,15 @@ describe('over MCP', () => {
   it("a client drives a page with its user's leave, and is refused without", async () => {
     const tab = await open(ann);
     echo(tab);
-    const refused = await mcpCall(bob, 'get_current_page', tab.id);
+    const byMeta = { _meta: { 'toolkeeper/uiSession': tab.id } };
+    const refused = await mcpCall(bob, byMeta);
     expect(refused.isError).toBe(true);
     expect(refused._meta['toolkeeper/problem'].code).toBe('ui_not_granted');
     expect(await tab.send('PUT', `grants/${bob.id}`)).toBe(204);
-    const { structuredContent, isError } = await mcpCall(bob, 'get_current_page', tab.id);
-    expect([isError ?? false, structuredContent]).toEqual([false, { tab: tab.id, input: {} }]);
+    for (const where of [byMeta, { 'x-ui-session': tab.id }]) {
+      const { structuredContent, isError } = await mcpCall(bob, where);
+      expect([isError ?? false, structuredContent]).toEqual([false, { tab: tab.id, input: {} }]);
+    }
   });
 });
 
@@ -406,5 +415,42 @@ describe('the tools of a page', () => {
     expect(asked.input).toEqual({ labels: ['flight'], action: 'set' });
     await tab.answer(asked.callId, { success: true });
     await ended;
+  });
+});
+
+describe('a page that embeds a chat of Distri', () => {
+  /** A chat with the shape of Distri's: it hands the model's calls to the handlers of its external tools, which answer JSON text. */
+  const chat = (task: string, base: string, uiSession: string): string => `
+    import OpenAI from 'openai';
+    const externalTools = await toolkeeperTools(url, headers, ${JSON.stringify({ uiSession })});
+    const shapes = new Set(externalTools.map((tool) => [...Object.keys(tool), tool.type, tool.parameters.type].sort().join()));
+    const openai = new OpenAI({ apiKey: 'none', baseURL: '${base}/v1' });
+    const messages = [{ role: 'user', content: ${JSON.stringify(task)} }];
+    const tools = externalTools.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } }));
+    const ask = async () => (await openai.chat.completions.create({ model: 'scripted', messages, tools })).choices[0].message;
+    const message = await ask();
+    const [{ id, function: called }] = message.tool_calls;
+    const content = await externalTools.find(({ name }) => name === called.name).handler(JSON.parse(called.arguments));
+    messages.push(message, { role: 'tool', tool_call_id: id, content });
+    console.log(JSON.stringify({ shapes: [...shapes], names: externalTools.map(({ name }) => name), called, content, said: (await ask()).content }));`;
+
+  it('gets the same tools by the documented adapter, and a model moves the page with them', async () => {
+    const model = await startScriptedModel();
+    const tab = await open(ann);
+    echo(tab);
+    const [block = ''] = agentsPageBlocks('pages.md');
+    const run = async (task: string): Promise<Json> =>
+      JSON.parse(await runBlock(block, { url: tk.url, key: ann.key, after: chat(task, model.url, tab.id) }));
+    const { shapes, names, called, content, said } = await run('Open the screen of the console, url /traces');
+    const listed = await tk.http.get('/api/v1/tools?limit=1000').expect(200);
+    expect(names.sort()).toEqual(listed.body.data.map(({ name }: Json) => name).sort());
+    expect(shapes).toEqual(['description,function,handler,name,object,parameters,type']);
+    expect(called.name).toBe('navigate_to');
+    const result = { success: true, tab: tab.id, input: { url: '/traces' } };
+    expect(JSON.parse(content)).toEqual(result);
+    expect(said).toContain(JSON.stringify(result));
+    const failed = await run('Open the screen of the console');
+    expect(JSON.parse(failed.content)).toEqual({ success: false, error: expect.stringContaining('url') });
+    await model.close();
   });
 });

@@ -18,9 +18,9 @@ export const agentsPage = {
   holmes: 'mcp_servers',
 } as const;
 
-/** Every block of code on the page. */
-export function agentsPageBlocks(): string[] {
-  const page = readFileSync(join(projectRoot(), 'docs', 'agents', 'connect.md'), 'utf8');
+/** Every block of code on a page of docs/agents. */
+export function agentsPageBlocks(name = 'connect.md'): string[] {
+  const page = readFileSync(join(projectRoot(), 'docs', 'agents', name), 'utf8');
   return [...page.matchAll(/```(?:ts|yaml)\n([\s\S]*?)```/g)].map(([, block = '']) => block);
 }
 
@@ -43,8 +43,11 @@ export function agentsPageBlock(which: keyof typeof agentsPage, url: string): st
 }
 
 /** Runs a block of the page as it stands there, in a process of its own. @returns what was printed */
-export async function runAgentsPage(
-  which: keyof typeof agentsPage,
+export const runAgentsPage = (which: keyof typeof agentsPage, around: AroundThePage): Promise<string> =>
+  runBlock(agentsPageBlock(which, around.url), around);
+
+export async function runBlock(
+  text: string,
   { url, key, before = '', after, folder = projectRoot() }: AroundThePage,
 ): Promise<string> {
   // As globals: a block may declare one of them itself.
@@ -54,7 +57,6 @@ export async function runAgentsPage(
     requestInit: { headers: key },
     key: key.authorization.slice('Bearer '.length),
   };
-  const text = agentsPageBlock(which, url);
   const code = `Object.assign(globalThis, ${JSON.stringify(granted)});\n${before}\n${text}\n${after}`;
   const args = ['--input-type=module', '--eval', code];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 100_000 });

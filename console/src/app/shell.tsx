@@ -1,6 +1,8 @@
 import { Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { tinykeys } from 'tinykeys';
+import { Bridge } from '../bridge/bridge.js';
+import { Guests } from '../bridge/guests.js';
 import { holdKeys } from '../lib/held-keys.js';
 import { isTyping } from '../lib/key-targets.js';
 import { Live, useConnection } from '../lib/live.js';
@@ -60,20 +62,22 @@ export function Shell(): ReactNode {
       <Toasts>
         <Live>
           <SignInGate>
-            <div className={css.shell}>
-              <a className={css.skip} href="#main">
-                Skip to the content
-              </a>
-              <Rail onHelp={() => setHelping(true)} />
-              <TopBar onFind={() => setFinding(true)} />
-              <WithDock>
-                <Main />
-              </WithDock>
-            </div>
-            <Suspense>
-              {isFinding && <Palette takeTyped={takeTyped} onClose={() => setFinding(false)} />}
-              {isHelping && <KeyboardSheet onClose={() => setHelping(false)} />}
-            </Suspense>
+            <Bridge>
+              <div className={css.shell}>
+                <a className={css.skip} href="#main">
+                  Skip to the content
+                </a>
+                <Rail onHelp={() => setHelping(true)} />
+                <TopBar onFind={() => setFinding(true)} />
+                <WithDock>
+                  <Main />
+                </WithDock>
+              </div>
+              <Suspense>
+                {isFinding && <Palette takeTyped={takeTyped} onClose={() => setFinding(false)} />}
+                {isHelping && <KeyboardSheet onClose={() => setHelping(false)} />}
+              </Suspense>
+            </Bridge>
           </SignInGate>
         </Live>
       </Toasts>
@@ -103,6 +107,7 @@ function Main(): ReactNode {
             </Note>
           </div>
         )}
+        <Guests />
         <Outlet />
       </div>
     </main>

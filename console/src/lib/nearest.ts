@@ -1,9 +1,9 @@
-/** The two candidates that take the fewest changes of letters to become the text, nearest first. */
-export function nearest<T extends string>(text: string, candidates: readonly T[]): T[] {
+/** The candidates, two unless more are wanted, that take the fewest changes of letters to become the text, nearest first. */
+export function nearest<T extends string>(text: string, candidates: readonly T[], limit = 2): T[] {
   const ranked = candidates.map((candidate) => ({ candidate, changes: distance(text, candidate) }));
   return ranked
     .sort((a, b) => a.changes - b.changes)
-    .slice(0, 2)
+    .slice(0, limit)
     .map(({ candidate }) => candidate);
 }
 

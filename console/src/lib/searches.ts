@@ -22,7 +22,7 @@ const start: Reader<string> = (raw) => back(raw) ?? moment(raw);
 
 export const toolsSearch = searchParams({
   q: text,
-  kind: oneOf('builtin', 'custom', 'mcp', 'server'),
+  kind: oneOf('builtin', 'custom', 'mcp', 'ui', 'server'),
   grade: oneOf('healthy', 'degraded', 'unhealthy', 'unknown'),
   circuit: oneOf('open', 'half_open', 'closed'),
   status: oneOf('active', 'inactive', 'error'),

@@ -10,6 +10,7 @@ import { Modes } from '../../ui/modes.js';
 import { Select } from '../../ui/select.js';
 import { Snippet } from '../../ui/snippet.js';
 import css from './connect.module.css';
+import { PageSection } from './page-section.js';
 
 /** How agents and shells reach this server, with its own addresses, paths and tools. */
 export function TeachingCards(): ReactNode {
@@ -55,6 +56,7 @@ export function TeachingCards(): ReactNode {
         </Link>
       </section>
       <Connections origin={origin} />
+      <PageSection />
     </Columns>
   );
 }

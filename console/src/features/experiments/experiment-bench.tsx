@@ -4,6 +4,7 @@ import { Bench, RunButton } from '../../ui/bench.js';
 import { Button, buttonLook } from '../../ui/controls.js';
 import { Muted, Note, Workspace } from '../../ui/layout.js';
 import { Loading } from '../../ui/states.js';
+import { useExperimentTools } from './experiment-tools.js';
 import css from './experiments.module.css';
 import { NoModel } from './no-model.js';
 import { RequestEditor } from './request-editor.js';
@@ -18,6 +19,7 @@ interface ExperimentBenchProps extends ExperimentProps {
 export function ExperimentBench({ actions, ...props }: ExperimentBenchProps): ReactNode {
   const { start, experiment, search } = props;
   const editor = useExperiment(props);
+  useExperimentTools(props, editor);
   const isPending = editor.running;
   // A failure is reported by a toast.
   const run = { isPending, start: () => void editor.run().catch(() => undefined), cancel: editor.cancel };

@@ -107,7 +107,7 @@ const filters: readonly Filter[] = [
     options: ['open', 'half_open', 'closed'],
     names: { half_open: 'half-open' },
   },
-  { key: 'kind', label: 'Kind', options: ['builtin', 'custom', 'mcp', 'server'] },
+  { key: 'kind', label: 'Kind', options: ['builtin', 'custom', 'mcp', 'ui', 'server'] },
   { key: 'status', label: 'Status', options: ['active', 'inactive', 'error'], names: statusNames },
 ];
 

@@ -21,6 +21,7 @@ import { SpanPane } from './span-pane.js';
 import { SpanTree } from './span-tree.js';
 import { flag, type Trace } from './trace.js';
 import type { Place, TraceState, TraceStore } from './trace-store.js';
+import { useTraceTools } from './trace-tools.js';
 import css from './trace-page.module.css';
 
 const route = getRouteApi('/shell/traces/$id');
@@ -70,6 +71,7 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
   const work = useRef<HTMLDivElement>(null);
   useAddress(store);
   useKeys(store, work);
+  useTraceTools(store);
   const waits = useQuery({ ...bottlenecksQuery(run?.run_id ?? ''), enabled: run !== undefined });
   const critical = useMemo(
     () =>

@@ -1,0 +1,88 @@
+import { type AnyRouter, useRouter } from '@tanstack/react-router';
+import { type LabelChange, useLabelFilter } from '../lib/label-filter.js';
+import { nearest } from '../lib/nearest.js';
+import type { PageView } from './page-link.js';
+import type { Json, PageTools } from './page-tools.js';
+import { useUiTool } from './use-page.js';
+
+const settleMs = 3_000;
+const stepMs = 50;
+const shownScreens = 3;
+const maxRoute = 2_048;
+/** The route of unknown addresses. */
+const nowhere = '/$';
+
+/** What the page shows: its address, and for agents its title, screen and parameters. */
+export function pageOf(router: AnyRouter): PageView {
+  const { pathname, searchStr } = router.latestLocation;
+  const title = document.title.replace(/ · Toolkeeper$/, '');
+  const [, params] = router.getMatchedRoutes(pathname);
+  const context = { title, screen: screenOf(router, pathname), params: { ...params } };
+  return { route: `${pathname}${searchStr}`.slice(0, maxRoute), context };
+}
+
+/** The tools that every screen answers. */
+export function useNavigationTools(tools: PageTools): void {
+  const router: AnyRouter = useRouter();
+  const filter = useLabelFilter();
+  const current = (): Json => {
+    const { route, context } = pageOf(router);
+    const search = { ...(router.latestLocation.search as Json) };
+    return { url: route, ...context, search, offers: tools.names() };
+  };
+  const navigate = async (url: string): Promise<Json> => {
+    const target = targetOf(url);
+    if (screenOf(router, target.pathname) === undefined)
+      return {
+        success: false,
+        url,
+        error: `No screen has the address ${url}`,
+        nearest: nearestTo(router, target),
+      };
+    await Promise.race([router.navigate({ href: target.pathname + target.search }), pause(settleMs)]);
+    const navigated = router.latestLocation.pathname === target.pathname;
+    return { success: true, url, navigated, context: current() };
+  };
+  useUiTool('get_current_page', current);
+  useUiTool('navigate_to', ({ url }) => navigate(url as string));
+  useUiTool('navigate_to_experiment', async (input) => {
+    const { spanId: span, traceId: trace } = input as { spanId: string; traceId?: string };
+    const search = new URLSearchParams({ span, ...(trace !== undefined && { trace }) });
+    const answer = await navigate(`/experiments/new?${search}`);
+    const isThere = (): boolean => tools.names().includes('get_experiment_data');
+    for (let waited = 0; waited < settleMs && !isThere(); waited += stepMs) await pause(stepMs);
+    const error = 'No experiment can start from this span: the page says why';
+    return isThere() ? answer : { ...answer, success: false, error };
+  });
+  useUiTool('apply_label_filter', async ({ labels = [], ...change }) => {
+    await filter({
+      ...(change as Pick<LabelChange, 'action' | 'view'>),
+      labels: [labels].flat() as string[],
+    });
+    return { success: true };
+  });
+}
+
+/** The path and query below the console. @throws Error for an address elsewhere */
+function targetOf(url: string): URL {
+  const target = URL.canParse(url, window.location.origin) ? new URL(url, window.location.origin) : undefined;
+  if (!/^\/(?![/\\])/.test(url) || target?.origin !== window.location.origin)
+    throw new Error('url must be a path of the console that begins with a single /, such as /traces');
+  target.pathname = target.pathname.replace(/^\/console(?=\/|$)/, '') || '/';
+  return target;
+}
+
+/** The pattern of the screen that an address opens; undefined if there is none. */
+function screenOf(router: AnyRouter, pathname: string): string | undefined {
+  const [, , route] = router.getMatchedRoutes(pathname);
+  return route === undefined || route.fullPath === nowhere ? undefined : (route.fullPath as string);
+}
+
+const nearestTo = ({ routesByPath }: AnyRouter, { pathname }: URL): string[] =>
+  nearest(
+    pathname,
+    Object.keys(routesByPath).filter((path) => path !== nowhere),
+    shownScreens,
+  );
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

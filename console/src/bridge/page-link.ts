@@ -1,0 +1,209 @@
+import { answerUiCall, ApiError, ask, createUiSession, reportUiPage } from '../lib/api.js';
+import type { StreamEvent } from '../lib/event-stream.js';
+import { readExactly } from '../lib/exact-json.js';
+import { type Json, PageTools, type UiAnswer } from './page-tools.js';
+import { TabStore } from './tab-store.js';
+
+/** Another key that would like to act on the page, or does. */
+export interface Guest {
+  readonly id: string;
+  readonly name: string;
+  readonly status: 'asked' | 'granted' | 'refused';
+  readonly until: string;
+}
+
+/** A call as the server sends it. */
+interface UiCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: Json;
+  /** Null: this caller's own. */
+  readonly by: Pick<Guest, 'id' | 'name'> | null;
+}
+
+export interface UiAct extends UiCall {
+  readonly at: string;
+  /** The address of the page before it. */
+  readonly from: string;
+}
+
+export interface PageView {
+  readonly route: string;
+  readonly context: Record<string, unknown>;
+}
+
+interface LinkState {
+  readonly session: string | undefined;
+  readonly guests: readonly Guest[];
+  readonly acts: readonly UiAct[];
+}
+
+const reportAfterMs = 100;
+const maxActs = 50;
+const maxTries = 4;
+const retryMs = { first: 500, longest: 30_000 };
+
+const interrupted: UiAnswer = {
+  ok: false,
+  error: { type: 'interrupted', message: 'The page was loaded anew before it answered' },
+};
+
+/** The tab as the server knows it: reports what it shows, runs the calls that come and answers each once. */
+export class PageLink {
+  readonly tools = new PageTools(() => this.changed());
+  private readonly store = new TabStore();
+  private readonly listeners = new Set<() => void>();
+  private state: LinkState = { session: undefined, guests: [], acts: [] };
+  private readonly running = new Set<string>();
+  /** Answers that the server has not taken yet. */
+  private readonly unsent = new Map<string, UiAnswer>();
+  private reported: Promise<void> = Promise.resolve();
+  /** The page as it was reported last, as JSON. */
+  private known = '';
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private life = new AbortController();
+  private caller = '';
+  private renewals = 0;
+
+  /** @param view what the page shows now */
+  constructor(private readonly view: () => PageView) {}
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+  readonly read = (): LinkState => this.state;
+
+  /** @returns a function that ends it */
+  start(caller: string): () => void {
+    this.caller = caller;
+    this.life = new AbortController();
+    const { signal } = this.life;
+    void this.begin(signal, 0);
+    return () => {
+      this.life.abort();
+      clearTimeout(this.timer);
+      this.change({ session: undefined, guests: [], acts: [] });
+    };
+  }
+
+  /** The page shows something else, or answers other tools. */
+  changed(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.report(), reportAfterMs);
+  }
+
+  /** An event of the session's topic. */
+  hear({ event, data }: StreamEvent): void {
+    if (event === 'closed' || event === 'refused') this.renew();
+    if (!event.startsWith('ui.')) return;
+    this.renewals = 0;
+    const message = readExactly(data) as UiCall & { readonly grants: readonly Guest[] };
+    if (event === 'ui.call') void this.take(message);
+    if (event === 'ui.cancel') this.running.delete(message.callId);
+    if (event === 'ui.grants') this.change({ guests: message.grants });
+  }
+
+  forgetActs(): void {
+    this.change({ acts: [] });
+  }
+
+  /** Each call runs once in this tab, whatever is loaded anew or sent again. */
+  private async take(call: UiCall): Promise<void> {
+    const { callId, tool, input } = call;
+    if (this.running.has(callId)) return;
+    if (this.unsent.has(callId)) return this.send(callId);
+    if (this.store.hasBegun(callId)) this.unsent.set(callId, interrupted);
+    else {
+      this.store.begin(callId);
+      this.running.add(callId);
+      const act = { ...call, at: new Date().toISOString(), from: this.view().route };
+      this.change({ acts: [...this.state.acts, act].slice(-maxActs) });
+      const answer = await this.tools.run(callId, tool, input);
+      // Cancelled: nobody waits for the answer.
+      if (!this.running.delete(callId)) return;
+      this.unsent.set(callId, answer);
+      // The next call of the same agent is held against the page as this one left it.
+      await this.report();
+    }
+    await this.send(callId);
+  }
+
+  private async send(callId: string): Promise<void> {
+    for (let tries = 0; tries < maxTries; tries += 1) {
+      const [id, body] = [this.state.session, this.unsent.get(callId)];
+      if (id === undefined || body === undefined) return;
+      try {
+        await ask(answerUiCall({ path: { id, callId }, body }));
+        this.unsent.delete(callId);
+      } catch (error) {
+        if (isRefusal(error)) this.unsent.delete(callId);
+        else await pause(retryMs.first * 2 ** tries, this.life.signal);
+      }
+    }
+  }
+
+  /** Reports the page if it has changed. @returns when the server knows the page as it is now */
+  private report(): Promise<void> {
+    clearTimeout(this.timer);
+    this.reported = this.reported.then(async () => {
+      const { session } = this.state;
+      try {
+        if (session !== undefined) await this.put(session);
+      } catch (error) {
+        if (isRefusal(error)) this.renew();
+        else this.changed();
+      }
+    });
+    return this.reported;
+  }
+
+  private async put(id: string): Promise<void> {
+    const body = { ...this.view(), offers: this.tools.names() };
+    const text = JSON.stringify(body);
+    if (text === this.known) return;
+    await ask(reportUiPage({ path: { id }, body }));
+    this.known = text;
+  }
+
+  /** Another tab has taken the session, or it is over. */
+  private renew(): void {
+    if (this.state.session === undefined) return;
+    this.store.forget();
+    this.change({ session: undefined, guests: [] });
+    this.renewals += 1;
+    void this.begin(this.life.signal, retryMs.first * 2 ** this.renewals);
+  }
+
+  private async begin(signal: AbortSignal, waitMs: number): Promise<void> {
+    await pause(waitMs, signal);
+    if (signal.aborted) return;
+    try {
+      const session = this.store.session(this.caller) ?? (await ask(createUiSession())).id;
+      this.known = '';
+      await this.put(session);
+      if (signal.aborted) return;
+      this.store.keep(session, this.caller);
+      this.change({ session });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) this.store.forget();
+      else if (isRefusal(error)) return;
+      return this.begin(signal, Math.min(retryMs.longest, Math.max(retryMs.first, waitMs * 2)));
+    }
+  }
+
+  private change(changes: Partial<LinkState>): void {
+    this.state = { ...this.state, ...changes };
+    for (const listener of this.listeners) listener();
+  }
+}
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
