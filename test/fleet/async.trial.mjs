@@ -5,7 +5,9 @@ import { until } from '../support/wait.ts';
 import { counted, times } from './check.mjs';
 
 const count = 500;
-const isOver = (state) => state !== undefined && !['queued', 'running', 'pending'].includes(state);
+/** How an execution ended; undefined while it waits or runs. */
+const outcomeOf = ({ status, endedAt, outcome, problem }) =>
+  endedAt ? (outcome?.error?.type ?? outcome?.status ?? problem?.code ?? status) : undefined;
 
 /** Asynchronous executions, while two of three replicas are killed. Every second one may be repeated. */
 export async function asynchronous({ fleet, checks }) {
@@ -48,11 +50,9 @@ async function outcomes({ fleet, checks, jobs, ended }) {
   while (open.size > 0 && performance.now() - since < 90_000) {
     await Promise.all(
       [...open].slice(0, 20).map(async (job) => {
-        const { status, body } = await fleet.ask('GET', `${job.location}?waitMs=2000`);
-        const state = body.status;
-        if (status !== 200 || !isOver(state)) return;
-        job.outcome = body.error?.type ?? state;
-        open.delete(job);
+        const { body } = await fleet.ask('GET', `${job.location}?waitMs=2000`);
+        job.outcome = outcomeOf(body);
+        if (job.outcome !== undefined) open.delete(job);
       }),
     );
   }
@@ -82,7 +82,7 @@ async function outcomes({ fleet, checks, jobs, ended }) {
       const said = [];
       for (const { url } of fleet.replicas) {
         const { body } = await fleet.ask('GET', job.location, undefined, { url });
-        said.push(body.error?.type ?? body.status);
+        said.push(outcomeOf(body));
       }
       return said.every((each) => each === job.outcome);
     }),

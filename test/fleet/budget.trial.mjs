@@ -92,9 +92,11 @@ async function cutOff({ fleet, checks, call, admitted }) {
     `readyz at replica 3: ${ready.status}, budgets ${ready.body.details?.budgets?.status} (200, degraded)`,
   );
   fleet.link.heal();
-  await until(async () => (await call(`healed-${Date.now()}`, { url: third.url })).said === 'success', {
-    what: 'replica 3',
-  });
+  const isWhole = async () => {
+    const { body } = await fleet.ask('GET', '/readyz', undefined, { url: third.url });
+    return Object.values(body.details ?? {}).every(({ status }) => status === 'up');
+  };
+  await until(isWhole, { timeoutMs: 30_000, what: 'replica 3 to use the database again' });
 }
 
 async function whileKilled({ fleet, checks, call, admitted }) {

@@ -61,11 +61,9 @@ async function missingFile({ fleet, checks, states }) {
   await registerLost({ fleet }, 'drifting_soon', { thresholds: { errorThreshold: 3 } });
   const third = fleet.replicas[2];
   const refusals = await repeatRefused({ fleet, checks }, 'drifting');
-  const hints = refusals.map(({ said, body, headers }) => [
-    said,
-    body.retryElsewhere,
-    headers.get('retry-after'),
-  ]);
+  const hints = refusals.map(({ said, body, headers }) =>
+    [said, body.retryElsewhere, headers.get('retry-after')].join(),
+  );
   checks.check(
     hints.length > 0 && hints.every((hint) => hint === 'tool_unavailable,true,0'),
     `refused with: ${counted(hints)} (tool_unavailable, retryElsewhere, Retry-After 0)`,

@@ -52,16 +52,18 @@ export class Replica {
   }
 
   async ready() {
-    await until(
-      async () => {
-        if (!this.isRunning) return true;
-        const answer = await fetch(`${this.url}/readyz`);
-        await answer.text();
-        return answer.ok;
-      },
-      { what: `${this.name} to be ready` },
+    let last = 'no answer';
+    const isReady = async () => {
+      if (!this.isRunning) return true;
+      const answer = await fetch(`${this.url}/readyz`);
+      last = await answer.text();
+      return answer.ok;
+    };
+    const isThere = await until(isReady, { timeoutMs: 120_000, what: 'a ready replica' }).catch(() => false);
+    if (isThere && this.isRunning) return;
+    throw new Error(
+      `${this.name} is not ready. /readyz: ${last}\nThe log ends with: ${this.log.slice(-3_000)}`,
     );
-    if (!this.isRunning) throw new Error(`${this.name} has ended:\n${this.log.slice(-3_000)}`);
   }
 
   /** @returns milliseconds until it ended */
