@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
+import { violationsOf } from './axe.mjs';
 import { addFilter, byKeys, byMouse, choose } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
@@ -30,6 +31,7 @@ describe('journeys', () => {
     await page.waitForURL('**/connect');
     await choose(page, 'Tool', 'word_count');
     await page.getByLabel('First call', { exact: true }).getByText('tools/word_count/execute').waitFor();
+    assert.deepEqual(await violationsOf(page, 'connect'), []);
     for (const client of ['Cursor', 'VS Code', 'Claude Desktop']) {
       await page.getByRole('button', { name: client, exact: true }).click();
       await page

@@ -144,6 +144,7 @@ describe.each(['in memory', 'in the database'])('investigations %s', (where) => 
       project: 'default',
       callsPerTool: 10,
       resetsAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      lastCallAt: expect.stringMatching(/^\d{4}-.*Z$/),
       tools: [{ tool: 'search', limit: 10, used: 10, remaining: 0 }],
     });
   });

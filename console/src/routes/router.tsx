@@ -182,7 +182,7 @@ const connect = createRoute({
   path: '/connect',
   staticData: screens.connect,
   loader: ({ context: { client } }) => void client.prefetchQuery(toolsQuery),
-  component: lazyRouteComponent(() => import('../features/connect/connect-page.js'), 'ConnectPage'),
+  component: lazyRouteComponent(() => import('../features/overview/connect-page.js'), 'ConnectPage'),
 });
 const events = createRoute({
   getParentRoute: () => shell,

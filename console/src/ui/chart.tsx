@@ -96,7 +96,7 @@ const Legend = ({
       </>
     )}
     {threshold && <span className={css.limit}>{threshold.text}</span>}
-    {marks.length > 0 && <span>┊ Revision or circuit change</span>}
+    {marks.length > 0 && <span title="Revision or circuit change">┊ Change</span>}
   </figcaption>
 );
 
@@ -123,7 +123,10 @@ function Axes({
       <div className={css.plot}>{children}</div>
       <div className={css.times} aria-hidden="true">
         {ticksOf(start, end).map(({ at, text }) => (
-          <span key={at} style={{ left: `${((at - start) / (end - start)) * 100}%` }}>
+          <span
+            key={at}
+            style={{ left: `clamp(20px, ${((at - start) / (end - start)) * 100}%, 100% - 20px)` }}
+          >
             {text}
           </span>
         ))}

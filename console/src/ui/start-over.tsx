@@ -19,7 +19,7 @@ export function StartOver({ draft: { isChanged, forget } }: StartOverProps): Rea
   return (
     <>
       <Button onClick={() => setAsking(true)}>Start over</Button>
-      <Dialog open={isAsking} onClose={close} title="Discard what you changed?">
+      <Dialog open={isAsking} onClose={close} title="Start over?" about="What you changed is discarded.">
         <Row>
           <Button look="danger" onClick={discard}>
             Discard

@@ -1,16 +1,12 @@
 import type { ReactNode } from 'react';
-import type { CircuitView, CustomToolView, ToolReportView } from '../lib/api.js';
-import { Badge, stateName } from './controls.js';
-import { Muted } from './layout.js';
+import type { CircuitView, CustomToolView } from '../lib/api.js';
+import { Badge } from './controls.js';
 
 export const statusNames = {
   active: 'active',
   inactive: 'disabled',
   error: 'cannot start',
 } as const satisfies Readonly<Record<CustomToolView['status'], string>>;
-
-export const GradeBadge = ({ status }: Pick<ToolReportView, 'status'>): ReactNode =>
-  status === 'unknown' ? <Muted>{stateName(status)}</Muted> : <Badge state={status} />;
 
 interface ToolStateProps {
   readonly status?: CustomToolView['status'] | undefined;

@@ -5,7 +5,7 @@ import { useConnection } from '../../lib/live.js';
 import { eventTypes, type eventsSearch } from '../../lib/searches.js';
 import { isInRange } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
-import { Badge, Button, type Tone } from '../../ui/controls.js';
+import { Badge, Button, type Tone, toneOf } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { LongTable } from '../../ui/long-table.js';
@@ -39,7 +39,6 @@ const typeNames: Readonly<Record<Happening['type'], string>> = {
   'circuit.closed': 'circuit closed',
   gap: 'gap',
 };
-const gradeTones: Readonly<Record<string, Tone>> = { healthy: 'good', degraded: 'warn', unhealthy: 'bad' };
 
 const member = (data: object, name: string): string => {
   const value: unknown = Object.entries(data).find(([key]) => key === name)?.[1];
@@ -53,7 +52,7 @@ const columns: readonly Column<Happening>[] = [
     width: 150,
     cell: ({ type, data }) => (
       <span title={type}>
-        <Badge state={typeNames[type]} tone={tones[type] ?? gradeTones[member(data, 'to')] ?? 'none'} />
+        <Badge state={typeNames[type]} tone={tones[type] ?? toneOf(member(data, 'to'))} />
       </span>
     ),
   },

@@ -20,8 +20,6 @@ export function sumsOf({ tools }: InvestigationBudgetView): BudgetSums {
 
 const shareLeft = ({ limit, remaining }: ToolBudgetView): number => (remaining ?? limit) / limit;
 
-/** "3 of 10 left", "spent: 10 of 10", "no limit". */
-export function leftText({ limit, remaining }: ToolBudgetView): string {
-  if (remaining === null) return 'no limit';
-  return remaining === 0 ? `all ${limit} spent` : `${remaining} of ${limit} left`;
-}
+/** "3 of 10 left", "all 10 spent"; for a tool with a limit. */
+export const leftText = ({ limit, remaining }: ToolBudgetView): string =>
+  remaining === 0 ? `all ${limit} spent` : `${remaining} of ${limit} left`;

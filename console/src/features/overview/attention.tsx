@@ -5,11 +5,11 @@ import type { CircuitStateView, SystemHealthView, ToolReportView } from '../../l
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
 import { Sparkline } from '../../ui/chart.js';
-import { buttonLook } from '../../ui/controls.js';
+import { Badge, buttonLook } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Muted } from '../../ui/layout.js';
 import { Since, Time } from '../../ui/time.js';
-import { GradeBadge, ToolState } from '../../ui/tool-state.js';
+import { ToolState } from '../../ui/tool-state.js';
 import css from './overview.module.css';
 
 const worst = ['unhealthy', 'degraded'];
@@ -88,7 +88,7 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
           <Link to="/tools/$name/health" params={{ name }}>
             {name}
           </Link>
-          {report && report.status !== 'unknown' && <GradeBadge {...report} />}
+          {report && report.status !== 'unknown' && <Badge state={report.status} />}
           <ToolState status={fault === undefined ? undefined : 'error'} circuit={circuit?.state} />
           {report && <GradeLine report={report} />}
         </h3>

@@ -11,7 +11,7 @@ import { Traffic } from '../../ui/traffic.js';
 import { Attention, troubles } from './attention.js';
 import { KeyFigures } from './figures.js';
 import css from './overview.module.css';
-import { TeachingCards } from '../connect/teaching-cards.js';
+import { TeachingCards } from './teaching-cards.js';
 
 const route = getRouteApi('/shell/');
 

@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { GradeChangeView } from '../../lib/api.js';
 import { gradeChangesQuery } from '../../lib/queries.js';
+import { Badge } from '../../ui/controls.js';
 import { Card, Muted } from '../../ui/layout.js';
 import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { GradeBadge } from '../../ui/tool-state.js';
 import css from './grade-history.module.css';
 
 interface GradeHistoryProps {
@@ -54,8 +54,8 @@ const Changes = ({ changes }: { readonly changes: readonly GradeChangeView[] }):
       keyOf={({ at, to }) => `${at} ${to}`}
       columns={[
         { name: 'Time', width: 92, cell: ({ at }) => <Time at={at} /> },
-        { name: 'From', width: 110, cell: ({ from }) => <GradeBadge status={from} /> },
-        { name: 'To', width: 110, cell: ({ to }) => <GradeBadge status={to} /> },
+        { name: 'From', width: 110, cell: ({ from }) => <Badge state={from} /> },
+        { name: 'To', width: 110, cell: ({ to }) => <Badge state={to} /> },
         { name: 'Why', cell: ({ why }) => why },
       ]}
     />

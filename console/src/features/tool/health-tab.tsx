@@ -83,7 +83,11 @@ function ruleRows({ why, status, ...report }: ToolReportView): RuleRow[] {
   };
   if (report.totalCalls === 0) return [tooFew ? { ...calls, isOk: false } : calls];
   return [
-    graded('success_rate', percent(report.successRate), `≥ ${percent(report.minSuccessRate)}`),
+    graded(
+      'success_rate',
+      percent(reasonOf('success_rate')?.figure ?? report.successRate),
+      `≥ ${percent(report.minSuccessRate)}`,
+    ),
     graded('avg_latency', duration(report.avgLatencyMs), `≤ ${duration(report.maxAvgLatencyMs)}`),
     tooFew ? { ...calls, isOk: false } : calls,
     { rule: 'Failed calls', value: number(report.recentErrors), threshold: '' },

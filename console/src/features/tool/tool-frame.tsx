@@ -5,13 +5,13 @@ import type { CircuitView, CustomToolView, ToolView } from '../../lib/api.js';
 import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Clamped } from '../../ui/clamped.js';
-import { buttonLook, Tag } from '../../ui/controls.js';
+import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { DidYouMean } from '../../ui/did-you-mean.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
-import { GradeBadge, ToolState } from '../../ui/tool-state.js';
+import { ToolState } from '../../ui/tool-state.js';
 import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
 import css from './tool-frame.module.css';
 import { useRegistration } from './use-registration.js';
@@ -66,7 +66,7 @@ export function ToolFrame(): ReactNode {
         title={
           <>
             {name}
-            {!isServer && report && <GradeBadge {...report} />}
+            {!isServer && report && <Badge state={report.status} />}
             <ToolState status={custom?.status} circuit={circuit?.state} />
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
             {!isServer && report && <GradeLine report={report} />}

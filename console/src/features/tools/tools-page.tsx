@@ -8,13 +8,13 @@ import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
 import { sinceOf } from '../../ui/grade-line.js';
-import { buttonLook, stateName, Tag } from '../../ui/controls.js';
+import { Badge, buttonLook, stateName, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Since, Time } from '../../ui/time.js';
-import { GradeBadge, statusNames, ToolState } from '../../ui/tool-state.js';
+import { statusNames, ToolState } from '../../ui/tool-state.js';
 import css from './tools.module.css';
 import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
 
@@ -88,7 +88,7 @@ function Health({ report, status, circuit }: ToolRow): ReactNode {
   const since = report && sinceOf(report);
   return (
     <>
-      {report && (report.status !== 'unknown' || status === 'active') && <GradeBadge {...report} />}{' '}
+      {report && (report.status !== 'unknown' || status === 'active') && <Badge state={report.status} />}{' '}
       {since && circuit === 'closed' && (
         <Muted>
           <Since at={since} />

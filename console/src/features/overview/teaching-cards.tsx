@@ -5,7 +5,7 @@ import { toolsQuery } from '../../lib/queries.js';
 import { useSession } from '../../lib/session.js';
 import { asCommand, connections, firstCall, keyCommand } from '../../lib/snippets.js';
 import { buttonLook } from '../../ui/controls.js';
-import { Columns, Row } from '../../ui/layout.js';
+import { Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Select } from '../../ui/select.js';
 import { Snippet } from '../../ui/snippet.js';
@@ -20,7 +20,7 @@ export function TeachingCards(): ReactNode {
   const first = tools.find(({ name }) => name === chosen) ?? tools[0];
   const origin = window.location.origin;
   return (
-    <Columns>
+    <div className={css.cards}>
       <section className={css.teach}>
         <h2>Call a tool</h2>
         <p>
@@ -44,6 +44,7 @@ export function TeachingCards(): ReactNode {
           </>
         )}
       </section>
+      <Connections origin={origin} />
       <section className={css.teach}>
         <h2>Register your own</h2>
         <p>Any program that reads a line of JSON and writes one becomes a tool, without a restart.</p>
@@ -55,9 +56,8 @@ export function TeachingCards(): ReactNode {
           Register a tool
         </Link>
       </section>
-      <Connections origin={origin} />
       <PageSection />
-    </Columns>
+    </div>
   );
 }
 
