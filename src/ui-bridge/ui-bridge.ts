@@ -115,11 +115,11 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Waits for the page's answer. @throws ToolFailure what the page reports, or `interrupted` if it is closed */
   async call(tool: string, input: unknown, run: BuiltinRun): Promise<unknown> {
     const { executionId: id, principal, context, deadline, signal } = run;
-    const { uiSession: session = '' } = context;
-    const [caller, answered] = [callerIdOf(principal), Promise.withResolvers<UiAnswerBody>()];
-    const owner = (await this.repository.find(session, caller))?.caller;
-    const callerName = owner === caller ? null : nameOf(principal);
-    const row = { id, session, caller, callerName, tool, input, remainingMs: deadline.remainingMs() };
+    const answered = Promise.withResolvers<UiAnswerBody>();
+    const row = {
+      ...{ id, session: context.uiSession ?? '', tool, input, remainingMs: deadline.remainingMs() },
+      ...{ caller: callerIdOf(principal), callerName: nameOf(principal) },
+    };
     this.waiting.set(id, answered.resolve);
     try {
       if (!(await this.repository.addCall(row))) answered.resolve(gone);

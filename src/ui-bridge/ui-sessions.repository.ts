@@ -26,8 +26,8 @@ export interface NewUiCall {
   readonly id: string;
   readonly session: string;
   readonly caller: string;
-  /** Name of a caller that is not the tab's own. */
-  readonly callerName: string | null;
+  /** Kept if the caller is not the tab's own. */
+  readonly callerName: string;
   readonly tool: string;
   readonly input: unknown;
   readonly remainingMs: number;
@@ -149,7 +149,8 @@ export class UiSessionsRepository {
     const { id, session, caller, callerName, tool, input, remainingMs } = call;
     const rows = await this.db.query<object[]>(
       `INSERT INTO ui_calls (id, session_id, caller, caller_name, tool, input, deadline)
-       SELECT $1, id, $3, $4, $5, $6, now() + $7 * interval '1 millisecond' FROM ui_sessions WHERE id = $2
+       SELECT $1, id, $3, CASE WHEN caller <> $3 THEN $4 END, $5, $6, now() + $7 * interval '1 millisecond'
+       FROM ui_sessions WHERE id = $2
        RETURNING 1`,
       [id, session, caller, callerName, tool, storableJson(input), remainingMs],
     );

@@ -1,3 +1,4 @@
+import { isDatabaseUnavailable } from '../common/errors.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import { defineTool } from '../tool-contract/define-tool.js';
 import type { Tool, ToolAnnotations } from '../tool-contract/tool.js';
@@ -164,6 +165,11 @@ function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
 }
 
 function notTheToolsFault(error: unknown): never {
+  if (isDatabaseUnavailable(error))
+    throw new ToolFailure(
+      'upstream_unavailable',
+      'The database, over which pages are reached, does not answer',
+    );
   if (!(error instanceof ToolFailure)) throw error;
   const { type, message, code, data } = error;
   throw new ToolFailure(type, message, { code, data, toolFault: false });

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { ask, grantUiPage, revokeUiPage } from '../lib/api.js';
 import { Button } from '../ui/controls.js';
 import { Muted, Note, Row } from '../ui/layout.js';
-import { Time } from '../ui/time.js';
+import { Time, useNow } from '../ui/time.js';
 import { useFailed } from '../ui/toasts.js';
 import css from './guests.module.css';
 import type { Guest, UiAct } from './page-link.js';
@@ -12,8 +12,9 @@ import { usePageLink } from './use-page.js';
 /** Other keys that ask to act on the page or do so, and what agents have done on it. */
 export function Guests(): ReactNode {
   const { session, guests, acts, forgetActs } = usePageLink();
+  const now = useNow();
   if (session === undefined) return null;
-  const current = guests.filter(({ until }) => Date.parse(until) > Date.now());
+  const current = guests.filter(({ until }) => Date.parse(until) > now);
   const shown = acts.filter(({ by, tool }) => by !== null || tool in changes);
   return (
     <div className={css.guests}>

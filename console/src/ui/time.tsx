@@ -3,6 +3,9 @@ import { ago, exactTime, lasting } from '../lib/format.js';
 
 const Now = createContext(Date.now());
 
+/** The time of the last tick of the page's clock. */
+export const useNow = (): number => useContext(Now);
+
 /** One clock for every relative time on the page. */
 export function Clock({ children }: { readonly children: ReactNode }): ReactNode {
   const [now, setNow] = useState(Date.now);
