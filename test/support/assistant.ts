@@ -73,3 +73,12 @@ export const ofType = (chunks: readonly Json[], type: string): Json[] =>
 /** The calls of a chat's last message. */
 export const callsOf = ({ messages }: Json): Json[] =>
   messages.at(-1).parts.filter(({ type }: Json) => type === 'dynamic-tool');
+
+/** The texts that a model was sent, without what its first rule calls data. */
+export function outsideData({ messages, tools }: Json, isData: boolean): string {
+  const boundary = /between <data-(\w+) …>/.exec(messages[0].content)?.[1] ?? '';
+  const data = new RegExp(`<data-${boundary} [^]*?\n</data-${boundary}>`, 'g');
+  const texts = messages.map(({ content }: Json) => String(content).replaceAll(data, isData ? '$&' : ''));
+  const descriptions = isData ? tools.map((tool: Json) => tool.function.description) : [];
+  return [...texts.slice(1), ...descriptions].join('\n');
+}

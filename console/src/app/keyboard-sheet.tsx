@@ -5,6 +5,7 @@ import shell from './shell.module.css';
 
 const keys = [
   { what: 'Search or run a command; in a trace / searches its spans', pressed: ['Ctrl K', '/'] },
+  { what: 'Open or close the assistant', pressed: ['Ctrl I'] },
   { what: 'Next and previous row of a list', pressed: ['J', 'K'] },
   { what: 'Open the row whole', pressed: ['Enter'] },
   { what: 'Close what is open', pressed: ['Esc'] },

@@ -32,8 +32,8 @@ function useHeldKeys(isOpening: boolean, onCancel: () => void): () => string {
   return () => release.current();
 }
 
-/** The frame around every screen. */
-export function Shell(): ReactNode {
+/** The frame around every screen. @param beside what stands in the dock, whatever the screen is */
+export function Shell({ beside }: { readonly beside: ReactNode }): ReactNode {
   const [isFinding, setFinding] = useState(false);
   const [isHelping, setHelping] = useState(false);
   const takeTyped = useHeldKeys(isFinding, () => setFinding(false));
@@ -71,6 +71,7 @@ export function Shell(): ReactNode {
                 <TopBar onFind={() => setFinding(true)} />
                 <WithDock>
                   <Main />
+                  {beside}
                 </WithDock>
               </div>
               <Suspense>

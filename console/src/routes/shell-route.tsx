@@ -7,6 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { Shell } from '../app/shell.js';
+import { Assistant } from '../features/assistant/assistant.js';
 import { ApiError } from '../lib/api.js';
 import type { RouteFacts } from '../lib/screens.js';
 import { searchParams, text } from '../lib/search-params.js';
@@ -39,7 +40,7 @@ export const signIn = createRoute({
 export const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
-  component: Shell,
+  component: () => <Shell beside={<Assistant />} />,
   beforeLoad: async ({ context, location }) => {
     try {
       return { session: await context.client.ensureQueryData(sessionQuery) };

@@ -5,6 +5,7 @@ import type { ExecutionView, PayloadView } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
 import { executionQuery, payloadQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
+import { AskButton } from '../../ui/ask-button.js';
 import { buttonLook } from '../../ui/controls.js';
 import { ExecutionFacts } from '../../ui/execution-facts.js';
 import { JsonText } from '../../ui/json-text.js';
@@ -49,6 +50,7 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
           <Link to="/tools/$name/health" params={{ name: toolName }} className={buttonLook()}>
             Health of the tool
           </Link>
+          <AskButton question={`What happened in the execution \`${metricId}\`?`} />
         </>
       }
     >

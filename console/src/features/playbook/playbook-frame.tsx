@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { PlaybookView } from '../../lib/api.js';
 import { playbookQuery } from '../../lib/playbook-queries.js';
 import { usePermission } from '../../lib/session.js';
+import { AskButton } from '../../ui/ask-button.js';
 import { Clamped } from '../../ui/clamped.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { Page } from '../../ui/layout.js';
@@ -38,11 +39,14 @@ function Frame({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
       }
       about={<Clamped text={description} />}
       actions={
-        mayWrite !== 'no' && (
-          <Link to="/playbooks/$id/edit" params={{ id }} className={buttonLook('primary')}>
-            Edit
-          </Link>
-        )
+        <>
+          <AskButton question={`When does the playbook \`${id}\` help?`} />
+          {mayWrite !== 'no' && (
+            <Link to="/playbooks/$id/edit" params={{ id }} className={buttonLook('primary')}>
+              Edit
+            </Link>
+          )}
+        </>
       }
     >
       <Tabs label={name}>

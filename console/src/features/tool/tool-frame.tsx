@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { CircuitView, CustomToolView, ToolView } from '../../lib/api.js';
 import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
+import { AskButton } from '../../ui/ask-button.js';
 import { Clamped } from '../../ui/clamped.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { DidYouMean } from '../../ui/did-you-mean.js';
@@ -133,6 +134,7 @@ function Actions({ name, custom, kind }: ActionsProps): ReactNode {
           History
         </Link>
       )}
+      <AskButton question={`How is the tool \`${name}\` doing?`} />
       {custom && mayEdit && (
         <Link to="/tools/$name/edit" params={{ name }} className={buttonLook()}>
           Edit

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import type { SpanView } from '../../lib/api.js';
 import { cost, duration, number } from '../../lib/format.js';
 import { executionQuery } from '../../lib/queries.js';
+import { AskButton } from '../../ui/ask-button.js';
 import { Badge } from '../../ui/controls.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Facts, Muted, Note, Stack } from '../../ui/layout.js';
@@ -42,6 +43,9 @@ export function SpanPane({ trace, span }: SpanPaneProps): ReactNode {
           return (
             <Stack tight>
               <SpanHead span={data} />
+              <div>
+                <AskButton question={`What happened in the span \`${data.span_id}\`?`} />
+              </div>
               <Modes label="Parts of the span" names={tabs} value={tab} onChange={setTab} />
               <Part span={data} tab={tab} />
             </Stack>

@@ -6,6 +6,7 @@ import { cost, counted, duration, exactTime, number } from '../../lib/format.js'
 import { isTyping } from '../../lib/key-targets.js';
 import type { traceSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
+import { AskButton } from '../../ui/ask-button.js';
 import { Badge, Button, Tags } from '../../ui/controls.js';
 import { FilterText } from '../../ui/filters.js';
 import { Note, Workspace } from '../../ui/layout.js';
@@ -182,6 +183,7 @@ function Ties({ id, run }: Pick<OpenTraceProps, 'id' | 'run'>): ReactNode {
           Thread
         </Link>
       )}
+      <AskButton question="What happened in this trace?" />
     </>
   );
 }

@@ -1,0 +1,55 @@
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { tinykeys } from 'tinykeys';
+import { askEvent } from '../../lib/ask-assistant.js';
+import { Docked } from '../../ui/dock.js';
+import { Loading } from '../../ui/states.js';
+
+const AgentPanel = lazy(() => import('./agent-panel.js').then(({ AgentPanel: it }) => ({ default: it })));
+
+/** The last chat of the tab survives a reload. */
+const lastChat = 'toolkeeper.assistant';
+
+/** The assistant's panel in the dock, which the key or a question opens. */
+export function Assistant(): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const [question, setQuestion] = useState<string>();
+  const [thread, setThread] = useState(() => window.sessionStorage.getItem(lastChat) ?? undefined);
+  useEffect(() => {
+    const onAsk = (event: Event): void => {
+      setQuestion((event as CustomEvent<string>).detail);
+      setOpen(true);
+    };
+    window.addEventListener(askEvent, onAsk);
+    const ignoreKeys = tinykeys(window, {
+      '$mod+i': (event) => {
+        event.preventDefault();
+        setOpen((was) => !was);
+      },
+    });
+    return () => {
+      window.removeEventListener(askEvent, onAsk);
+      ignoreKeys();
+    };
+  }, []);
+  const keep = (id: string | undefined): void => {
+    if (id === undefined) window.sessionStorage.removeItem(lastChat);
+    else window.sessionStorage.setItem(lastChat, id);
+    setThread(id);
+  };
+  if (!isOpen) return null;
+  return (
+    <Docked>
+      <Suspense fallback={<Loading />}>
+        <AgentPanel
+          thread={thread}
+          onThread={keep}
+          question={question}
+          onClose={() => {
+            setOpen(false);
+            setQuestion(undefined);
+          }}
+        />
+      </Suspense>
+    </Docked>
+  );
+}

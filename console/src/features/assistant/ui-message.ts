@@ -1,0 +1,163 @@
+/** Messages and chunks of the AI SDK's UI message stream, as far as the server writes them. */
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+/** The outcome of a call, as the server's tools answer it. */
+export interface Outcome {
+  readonly executionId?: string;
+  readonly tool?: string;
+  readonly status?: string;
+  readonly executionTimeMs?: number;
+  readonly result?: unknown;
+  readonly error?: { readonly type: string; readonly message: string };
+}
+
+export interface CallPart {
+  readonly type: 'dynamic-tool';
+  readonly toolName: string;
+  readonly toolCallId: string;
+  readonly input: unknown;
+  readonly state: string;
+  readonly approval?: { readonly id: string; readonly approved?: boolean };
+  readonly output?: Outcome;
+  readonly errorText?: string;
+}
+
+export type Part = { readonly type: 'step-start' } | TextPart | CallPart;
+
+export interface UiMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly parts: readonly Part[];
+}
+
+export interface Usage {
+  readonly steps: number;
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cost: number | null;
+}
+
+/** A chat as its stream changes it. */
+export interface Shown {
+  readonly messages: readonly UiMessage[];
+  readonly state: string;
+  readonly error: string | null;
+  readonly usage: Usage | undefined;
+}
+
+export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
+
+/** The chat after a chunk of its stream. A stream begins with its message's id, and tells the message from its beginning. */
+export function withChunk(shown: Shown, chunk: Chunk): Shown {
+  const { type, messageMetadata: more } = chunk as Chunk & {
+    messageMetadata?: { usage?: Usage; state?: string };
+  };
+  if (type === 'start') {
+    const id = String(chunk['messageId']);
+    const others = shown.messages.filter((message) => message.id !== id);
+    return {
+      ...shown,
+      state: 'running',
+      error: null,
+      messages: [...others, { id, role: 'assistant', parts: [] }],
+    };
+  }
+  if (type === 'message-metadata') return { ...shown, usage: more?.usage ?? shown.usage };
+  if (type === 'error') return { ...shown, error: String(chunk['errorText']) };
+  if (type === 'finish') return { ...shown, state: more?.state ?? 'idle' };
+  const last = shown.messages.at(-1);
+  const parts = last && partsAfter(last.parts, chunk);
+  return parts ? { ...shown, messages: [...shown.messages.slice(0, -1), { ...last, parts }] } : shown;
+}
+
+const states: Readonly<Record<string, string>> = {
+  'tool-approval-request': 'approval-requested',
+  'tool-approval-response': 'approval-responded',
+  'tool-output-available': 'output-available',
+  'tool-output-error': 'output-error',
+  'tool-output-denied': 'output-denied',
+};
+
+function partsAfter(parts: readonly Part[], chunk: Chunk): readonly Part[] | undefined {
+  const { type } = chunk;
+  const { delta, toolCallId, toolName, input } = chunk as unknown as CallPart & { delta: string };
+  if (type === 'start-step') return [...parts, { type: 'step-start' }];
+  if (type === 'text-start') return [...parts, { type: 'text', text: '' }];
+  if (type === 'text-delta') {
+    const last = parts.at(-1);
+    return last?.type === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text + delta }] : parts;
+  }
+  if (type === 'tool-input-available')
+    return [...parts, { type: 'dynamic-tool', toolName, toolCallId, input, state: 'input-available' }];
+  const state = states[type];
+  if (state === undefined) return undefined;
+  return parts.map((part) =>
+    part.type === 'dynamic-tool' &&
+    (part.toolCallId === toolCallId || part.approval?.id === chunk['approvalId'])
+      ? { ...part, state, ...changeOf(part, chunk) }
+      : part,
+  );
+}
+
+function changeOf({ approval }: CallPart, { type, ...chunk }: Chunk): Partial<CallPart> {
+  if (type === 'tool-approval-request') return { approval: { id: String(chunk['approvalId']) } };
+  if (type === 'tool-approval-response')
+    return { approval: { id: approval?.id ?? '', approved: chunk['approved'] === true } };
+  if (type === 'tool-output-available') return { output: chunk['output'] as Outcome };
+  return type === 'tool-output-error' ? { errorText: String(chunk['errorText']) } : {};
+}
+
+export const textOf = ({ parts }: UiMessage): string =>
+  parts
+    .map((part) => (part.type === 'text' ? part.text : ''))
+    .join('\n\n')
+    .trim();
+
+/** A chat as Markdown: what was said, and each call with its input and how it ended. */
+export const asMarkdown = (messages: readonly UiMessage[]): string =>
+  messages
+    .map(({ role, parts }) => {
+      const texts = parts.map((part) =>
+        part.type === 'dynamic-tool' ? callAsMarkdown(part) : part.type === 'text' ? part.text : '',
+      );
+      return `## ${role === 'user' ? 'Question' : 'Answer'}\n\n${texts.filter(Boolean).join('\n\n')}\n`;
+    })
+    .join('\n');
+
+function callAsMarkdown({ toolName, input, output, errorText, state }: CallPart): string {
+  const end = output?.error
+    ? `${output.error.type}: ${output.error.message}`
+    : (output?.status ?? errorText ?? state);
+  const about = output?.executionId === undefined ? '' : ` (execution \`${output.executionId}\`)`;
+  return `- Called \`${toolName}\` with \`${JSON.stringify(input)}\`: ${end.replaceAll('\n', ' ')}${about}`;
+}
+
+/** Ids that tools answered with: of spans with their trace, where that is told, and of executions. Others are no links. */
+export function idsIn(messages: readonly UiMessage[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const visit = (value: unknown, depth: number): void => {
+    if (typeof value !== 'object' || value === null || depth > 12) return;
+    const {
+      span_id: span,
+      trace_id: trace,
+      execution_id: execution,
+    } = value as Readonly<Record<string, unknown>>;
+    if (typeof span === 'string' && typeof trace === 'string')
+      found.set(span, `/traces/${encodeURIComponent(trace)}?span=${encodeURIComponent(span)}`);
+    for (const id of [span, execution, trace])
+      if (typeof id === 'string' && !found.has(id)) found.set(id, `/find?id=${encodeURIComponent(id)}`);
+    for (const each of Object.values(value)) visit(each, depth + 1);
+  };
+  for (const { parts } of messages)
+    for (const part of parts)
+      if (part.type === 'dynamic-tool') {
+        visit(part.output?.result, 0);
+        const { executionId: id } = part.output ?? {};
+        if (id !== undefined) found.set(id, `/executions/${encodeURIComponent(id)}`);
+      }
+  return found;
+}
