@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../support/wait.ts';
 import { counted, inTurn, times } from './check.mjs';
@@ -30,6 +30,7 @@ export async function circuit({ fleet, checks }) {
   );
   await probes({ fleet, checks, states });
   await missingFile({ fleet, checks, states });
+  await brokenFile({ fleet, checks, states });
 }
 
 /** When the pause of 30 s ends, one replica lets three calls through; all others are refused until these have succeeded. */
@@ -55,12 +56,10 @@ async function probes({ fleet, checks, states }) {
   );
 }
 
+/** A tool that cannot start at replica 3 is refused there alone, before its circuit; the refusal says to call again. */
 async function missingFile({ fleet, checks, states }) {
-  // As many faults as failed starts make a tool unavailable.
-  await registerLost({ fleet }, 'drifting', {});
-  await registerLost({ fleet }, 'drifting_soon', { thresholds: { errorThreshold: 3 } });
-  const third = fleet.replicas[2];
-  const refusals = await repeatRefused({ fleet, checks }, 'drifting');
+  await registerWith({ fleet }, 'drifting', (file) => rmSync(file));
+  const refusals = await repeatRefused({ fleet, checks }, 'drifting', 'missing');
   const hints = refusals.map(({ said, body, headers }) =>
     [said, body.retryElsewhere, headers.get('retry-after')].join(),
   );
@@ -68,25 +67,38 @@ async function missingFile({ fleet, checks, states }) {
     hints.length > 0 && hints.every((hint) => hint === 'tool_unavailable,true,0'),
     `refused with: ${counted(hints)} (tool_unavailable, retryElsewhere, Retry-After 0)`,
   );
-  await named({ fleet, checks, third });
-  await repeatRefused({ fleet, checks }, 'drifting_soon');
-  const found = await states('drifting_soon');
+  const found = await states('drifting');
+  checks.check(
+    found[0] === 'closed' && found[1] === 'closed',
+    `its circuit: ${found.join(', ')} (closed at 1 and 2)`,
+  );
+  await named({ fleet, checks, third: fleet.replicas[2] });
+}
+
+/** Faults that only replica 3 has open the circuit of replica 3 alone. */
+async function brokenFile({ fleet, checks, states }) {
+  await registerWith({ fleet }, 'broken', (file) => {
+    const source = readFileSync(file, 'utf8');
+    writeFileSync(file, source.replace('answer(id, input)', 'process.exit(3)'));
+  });
+  await repeatRefused({ fleet, checks }, 'broken', 'broken');
+  const found = await states('broken');
   checks.check(
     found.join() === 'closed,closed,open',
     `its circuit: ${found.join(', ')} (closed, closed, open)`,
   );
 }
 
-/** Registers a tool whose file then disappears from the disk of replica 3. */
-async function registerLost({ fleet }, name, more) {
+/** Registers a tool, and then changes its file on the disk of replica 3. */
+async function registerWith({ fleet }, name, change) {
   const script = fleet.copyTool(`${name}.mjs`, '../fixtures/tools/fixture-tool.mjs');
-  await fleet.register(name, { args: [script], keepAlive: false, ...more });
+  await fleet.register(name, { args: [script], keepAlive: false });
   await fleet.warm(name);
-  rmSync(join(fleet.replicas[2].settings.folder, 'tools', `${name}.mjs`));
+  change(join(fleet.replicas[2].settings.folder, 'tools', `${name}.mjs`));
 }
 
 /** Calls through the balancer; what is refused is called again at once. @returns the refusals */
-async function repeatRefused({ fleet, checks }, tool) {
+async function repeatRefused({ fleet, checks }, tool, how) {
   const answers = await inTurn(60, async () => {
     const first = await fleet.call(tool);
     const again = first.status === 200 ? undefined : await fleet.call(tool);
@@ -97,7 +109,7 @@ async function repeatRefused({ fleet, checks }, tool) {
   const repeated = counted(refused.map(({ again }) => again.said));
   checks.check(
     refused.length > 0 && refused.every(({ again }) => again.said === 'success'),
-    `file of ${tool} missing at replica 3: ${said}; refused calls repeated: ${repeated} (all success)`,
+    `file ${how} at replica 3: ${said}; refused calls repeated: ${repeated} (all success)`,
   );
   return refused.map(({ first }) => first);
 }

@@ -1,53 +1,51 @@
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
 
-/** A TCP proxy between a replica and PostgreSQL that can fall silent, as a network does that drops packets. */
+/**
+ * A TCP proxy between a replica and PostgreSQL that can fall silent, as a network does that drops packets. It is a process of its own, so
+ * that what the trials do at the same time does not slow the replica down.
+ */
 export class DatabaseLink {
-  pairs = new Set();
-  isCut = false;
-
-  constructor(target) {
-    this.target = new URL(target);
-    this.server = createServer((client) => this.join(client));
-  }
-
   /** @returns the address of the database through this proxy */
-  async open(port) {
-    this.server.listen(port, '127.0.0.1');
-    await once(this.server, 'listening');
-    const url = new URL(this.target);
+  async open(target, port) {
+    const { hostname, port: targetPort } = new URL(target);
+    this.child = fork(fileURLToPath(import.meta.url), [hostname, targetPort, port]);
+    await once(this.child, 'message');
+    const url = new URL(target);
     url.port = String(port);
     return url.toString();
   }
 
-  /** Nothing passes any more; connections stay, and new ones are accepted. */
+  /** Nothing passes any more; connections stay, and the kernel accepts new ones. */
   cut() {
-    this.isCut = true;
-    for (const pair of this.pairs) for (const socket of pair) socket.pause();
+    this.child.kill('SIGSTOP');
   }
 
   heal() {
-    this.isCut = false;
-    for (const pair of this.pairs) for (const socket of pair) socket.resume();
+    this.child.kill('SIGCONT');
   }
 
   close() {
-    for (const pair of this.pairs) for (const socket of pair) socket.destroy();
-    this.server.close();
-  }
-
-  join(client) {
-    const server = connect(Number(this.target.port), this.target.hostname);
-    const pair = [client, server];
-    this.pairs.add(pair);
-    for (const [from, to] of [pair, [server, client]]) {
-      from.on('data', (chunk) => to.write(chunk));
-      from.on('error', () => undefined);
-      from.on('close', () => {
-        to.destroy();
-        this.pairs.delete(pair);
-      });
-      if (this.isCut) from.pause();
-    }
+    this.child?.kill('SIGKILL');
   }
 }
+
+function serve(hostname, targetPort, port) {
+  const server = createServer((client) => {
+    const upstream = connect(Number(targetPort), hostname);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ]) {
+      from.pipe(to);
+      from.on('error', () => undefined).on('close', () => to.destroy());
+    }
+  });
+  server.listen(Number(port), '127.0.0.1', () => process.send('listening'));
+  // The harness has ended.
+  process.on('disconnect', () => process.exit());
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) serve(...process.argv.slice(2));

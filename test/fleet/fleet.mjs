@@ -17,6 +17,7 @@ export class Fleet {
   folder = makeTestFolder();
   db = new OwnPostgres(this.folder);
   balancer = new Balancer(this.folder);
+  link = new DatabaseLink();
   /** Where each replica sees its own disk. */
   disk = join(this.folder, 'disk');
   url = `http://127.0.0.1:${firstPort}`;
@@ -30,8 +31,7 @@ export class Fleet {
     process.on('exit', this.onExit);
     for (const each of ['disk', 'no-playbooks', 'shared']) mkdirSync(join(this.folder, each));
     await this.db.start();
-    this.link = new DatabaseLink(this.db.url);
-    const cuttable = await this.link.open(firstPort + 5);
+    const cuttable = await this.link.open(this.db.url, firstPort + 5);
     const common = {
       HOST: '127.0.0.1',
       ADMIN_API_KEY: adminKey,
@@ -154,7 +154,7 @@ export class Fleet {
   async close() {
     await this.balancer.end();
     await Promise.all(this.replicas.map((replica) => replica.end('SIGKILL')));
-    this.link?.close();
+    this.link.close();
     await this.db.stop();
     process.off('exit', this.onExit);
     rmSync(this.folder, { recursive: true, force: true });
@@ -162,7 +162,7 @@ export class Fleet {
 
   /** The last resort of a harness that ends early. */
   kill() {
-    for (const { child } of [...this.replicas, this.balancer]) child?.kill('SIGKILL');
+    for (const { child } of [...this.replicas, this.balancer, this.link]) child?.kill('SIGKILL');
   }
 }
 
