@@ -628,6 +628,32 @@ export type TakenSpansView = {
     reason?: string;
 };
 
+export type AskedToolView = {
+    id: string | null;
+    /**
+     * Empty in the span of the tool itself
+     */
+    name: string;
+    input: string;
+    /**
+     * If it is among the messages
+     */
+    result: string | null;
+};
+
+export type MessageView = {
+    role: string;
+    text: string;
+    /**
+     * Tools that it asks for
+     */
+    calls: Array<AskedToolView>;
+    /**
+     * Id of the call whose result it is, if that call is in another span
+     */
+    answers: string | null;
+};
+
 export type SpanView = {
     trace_id: string;
     span_id: string;
@@ -694,6 +720,10 @@ export type SpanView = {
      * A text or JSON; with `texts`
      */
     output?: string;
+    /**
+     * Of a model or a tool, in one form for all dialects; with `messages`
+     */
+    messages?: Array<MessageView>;
 };
 
 export type PaginationView = {
@@ -4674,6 +4704,10 @@ export type ListSpansData = {
          */
         texts?: boolean;
         /**
+         * Adds `messages` of models and tools
+         */
+        messages?: boolean;
+        /**
          * By start
          */
         order?: 'asc' | 'desc';
@@ -5623,6 +5657,10 @@ export type ListTraceWindowData = {
          * Adds `input` and `output` of each span as text
          */
         texts?: boolean;
+        /**
+         * Adds `messages` of models and tools
+         */
+        messages?: boolean;
         limit?: number;
     };
     url: '/api/v1/traces/{id}/window';

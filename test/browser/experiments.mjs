@@ -77,6 +77,10 @@ describe('experiments', () => {
     await question.fill('Which flight to {{city}} is the cheapest?');
     await page.getByLabel('city').fill('Porto');
     await model.fill('gpt-4.1-mini');
+    await page.getByLabel('Headers').fill('x-team');
+    await page.getByText('Write each header as name: value.').waitFor();
+    assert.equal(await run.isDisabled(), true);
+    await page.getByLabel('Headers').fill('x-team: {{city}}');
     await page.reload();
     assert.equal(await page.getByLabel('city').inputValue(), 'Porto');
     await run.click();
@@ -87,6 +91,8 @@ describe('experiments', () => {
     assert.equal(messages[1], 'Which flight to Porto is the cheapest?');
     assert.equal(asked.body.messages[2].tool_calls[0].id, 'c1');
     assert.deepEqual([asked.body.model, asked.body.seed], ['gpt-4.1-mini', 9007199254740991]);
+    assert.equal(asked.headers['x-team'], 'Porto');
+    assert.equal(await page.getByLabel('Headers').inputValue(), 'x-team: {{city}}');
 
     const { comparison } = (await lab.api('GET', `/api/v1/experiments/${idOf(page)}/evaluation`)).body;
     const row = await runs.nth(2).innerText();

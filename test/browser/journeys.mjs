@@ -283,6 +283,50 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  for (const hands of [byMouse, byKeys])
+    it(`D: the silent failure of a trace is found and marked, ${hands.name}`, async () => {
+      const trace = `silent-${hands.name.replaceAll(' ', '-')}`;
+      const { body } = await lab.call('word_count', { text: 'one' }, { runId: trace });
+      const start = Date.now() * 1_000 - 5_000_000;
+      const times = { start_time_us: start, finish_time_us: start + 1_000_000 };
+      const spans = [
+        { span_id: 'run', operation_name: trace, attribute: {} },
+        {
+          ...{ span_id: 'step', parent_span_id: 'run', operation_name: 'tool_call' },
+          attribute: {
+            ...{ tool_name: 'word_count', output: 'Failed to open /var/log' },
+            'toolkeeper.execution_id': body.executionId,
+          },
+        },
+      ];
+      await lab.api(
+        'POST',
+        '/api/v1/spans',
+        spans.map((span) => ({ trace_id: trace, run_id: trace, ...times, ...span })),
+      );
+      const record = `/api/v1/tool-metrics/executions/${body.executionId}`;
+      await until(async () => (await lab.api('GET', record)).status === 200, 'the record');
+      const visitor = await lab.visit();
+      const { page } = visitor;
+      const { press, write, clicks } = hands.on(page);
+      await lab.signIn(visitor);
+      await visitor.open('/traces');
+      await press(page.getByRole('link', { name: trace }));
+      await page
+        .getByRole('treegrid', { name: 'Spans' })
+        .getByRole('row', { name: /word_count/ })
+        .waitFor();
+      await page.keyboard.press('e');
+      await page.locator('mark').filter({ hasText: 'Failed to' }).waitFor();
+      await press(page.getByRole('button', { name: 'Mark as semantic failure' }));
+      await write(page.getByLabel('Reason'), 'it opened nothing');
+      await press(page.getByRole('dialog').getByRole('button', { name: 'Mark', exact: true }));
+      await page.getByText('Marked as semantic failure: it opened nothing').waitFor();
+      assert.ok(clicks() <= 3, `${clicks()} clicks`);
+      assert.equal((await lab.api('GET', record)).body.semanticFailure, 'it opened nothing');
+      await visitor.context.close();
+    });
+
   for (const [hands, id, description, query] of [
     [byMouse, 'stale-peers', 'Peers are stale since their queue restarted.', 'sidecars forget their queue'],
     [

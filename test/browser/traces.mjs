@@ -72,18 +72,23 @@ describe('traces', () => {
       return body.pagination.total === count;
     }, `the spans of ${trace}`);
 
-  before(async () => {
-    lab = await openLab();
-    await lab.register('word_count');
+  /** @returns the id of an execution in a trace */
+  const call = async (trace) => {
     const reply = await fetch(`${lab.url}/api/v1/tools/word_count/execute`, {
       ...{ method: 'POST', body: JSON.stringify({ input: { text: 'one two' } }) },
       headers: {
         authorization: `Bearer ${lab.adminKey}`,
         'content-type': 'application/json',
-        traceparent: `00-${small}-00f067aa0ba902b7-01`,
+        traceparent: `00-${trace}-00f067aa0ba902b7-01`,
       },
     });
-    execution = (await reply.json()).executionId;
+    return (await reply.json()).executionId;
+  };
+
+  before(async () => {
+    lab = await openLab();
+    await lab.register('word_count');
+    execution = await call(small);
     await send(smallTrace(nowUs - 600_000_000, execution));
     await send([...largeTrace(nowUs - 7_200_000_000)]);
     await stored(small, 6);
@@ -110,7 +115,6 @@ describe('traces', () => {
     await page.keyboard.press('e');
     await selected.filter({ hasText: '“failed to”' }).waitFor();
     const pane = page.getByRole('region', { name: 'Span' });
-    await pane.getByRole('button', { name: 'Semantic errors' }).click();
     await pane.locator('mark').filter({ hasText: 'Failed to' }).waitFor();
     await until(() => new URL(page.url()).searchParams.get('span') === 'tool', 'the address');
     await pane.getByRole('button', { name: 'Mark as semantic failure' }).click();
@@ -122,6 +126,68 @@ describe('traces', () => {
     assert.equal(body.semanticFailure, 'it opened nothing');
     await page.keyboard.press('e');
     await selected.filter({ hasText: 'error' }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('a mark is amber in the tree at once, and goes as it came', async () => {
+    const marked = '5cf92f3577b34da6a3ce929d0e0e4736';
+    await call(marked);
+    await stored(marked, 1);
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open(`/traces/${marked}`);
+    const row = page.getByRole('treegrid', { name: 'Spans' }).getByRole('row', { name: /word_count/ });
+    await row.click();
+    await page.getByRole('button', { name: 'Mark as semantic failure' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('it counted too few');
+    await dialog.getByRole('button', { name: 'Mark', exact: true }).click();
+    await row.filter({ hasText: '“it counted too few”' }).waitFor();
+    await page.getByText('1 semantic failure', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Remove mark' }).click();
+    await dialog.getByRole('button', { name: 'Remove mark' }).click();
+    await row.filter({ hasText: '“it counted too few”' }).waitFor({ state: 'detached' });
+    await visitor.context.close();
+  });
+
+  it('an open trace gets new spans, and what is read stays in its place', async () => {
+    const span = (n, parent, name = 'step') => ({
+      ...{ trace_id: 'live', span_id: `s${n}`, operation_name: name },
+      ...(parent && { parent_span_id: parent }),
+      ...{ start_time_us: nowUs - 60_000_000 + n * 1_000, finish_time_us: nowUs - 59_000_000 + n * 1_000 },
+    });
+    const spans = [span(0, undefined, 'run'), span(1, 's0', 'agent')];
+    await send([...spans, ...Array.from({ length: 80 }, (_, n) => span(n + 10, 's0'))]);
+    await stored('live', 82);
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open('/traces/live?span=s60');
+    const tree = page.getByRole('treegrid', { name: 'Spans' });
+    const selected = tree.getByRole('row', { selected: true });
+    await selected.waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await tree.evaluate((element) => element.scrollBy(0, 100));
+    const before = await selected.boundingBox();
+    const more = Array.from({ length: 5 }, (_, n) => span(n + 200, 's1', 'added'));
+    await send([...more, span(300, 's0', 'added')]);
+    await until(async () => (await tree.getAttribute('aria-rowcount')) === '89', 'the new spans');
+    await until(async () => (await selected.boundingBox())?.y === before.y, 'the same place');
+    assert.equal(new URL(page.url()).searchParams.get('span'), 's60');
+    await visitor.context.close();
+  });
+
+  it('labels in the address leave the other spans out', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open(`/traces/${small}?labels=${encodeURIComponent(bad)}`);
+    const tree = page.getByRole('treegrid', { name: 'Spans' });
+    await until(async () => (await tree.getAttribute('aria-rowcount')) === '4', 'the labelled rows');
+    await choose(page, 'Label', 'all');
+    await until(async () => (await tree.getAttribute('aria-rowcount')) === '7', 'all rows');
+    await until(() => !new URL(page.url()).searchParams.has('labels'), 'the address');
+    await page.goBack();
+    await until(async () => (await tree.getAttribute('aria-rowcount')) === '4', 'the labelled rows again');
     await visitor.context.close();
   });
 
@@ -276,7 +342,7 @@ describe('traces', () => {
         assert.deepEqual(await violationsOf(page, `${theme} ${path}`), []);
       }
       await visitor.open(`/traces/${small}?span=hostile`);
-      for (const tab of ['Messages', 'Input/Output', 'Attributes', 'Semantic errors', 'Raw']) {
+      for (const tab of ['Messages', 'Input/Output', 'Attributes', 'Raw']) {
         await page.getByRole('button', { name: tab }).click();
         assert.deepEqual(await violationsOf(page, `${theme} ${tab}`), []);
       }

@@ -25,12 +25,17 @@ export function readExactly(text: string): unknown {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && isRaw?.(value) !== true;
 
+/** @returns the value of a text that is JSON, or the text */
+export function jsonOrText(text: string): unknown {
+  try {
+    return readExactly(text);
+  } catch {
+    return text;
+  }
+}
+
 /** @returns the members of an object, its numbers as they are written; undefined for a text that is none */
 export function jsonObjectOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value = readExactly(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonOrText(text);
+  return isObject(value) ? value : undefined;
 }

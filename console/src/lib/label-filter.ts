@@ -8,6 +8,12 @@ export const labelsIn = (text = ''): string[] =>
 export const textOfLabels = (labels: readonly string[]): string | undefined =>
   labels.map((label) => label.replaceAll(',', '\\,')).join(',') || undefined;
 
+/** A choice among labels, and the labels that are chosen now. */
+export function labelChoice(known: readonly string[], value = '') {
+  const options = [...new Set([value, ...known.map((label) => textOfLabels([label]) ?? '')])].filter(Boolean);
+  return { options, names: Object.fromEntries(options.map((text) => [text, labelsIn(text).join(', ')])) };
+}
+
 export interface LabelChange {
   readonly labels: readonly string[];
   readonly action: 'set' | 'add' | 'clear';
@@ -26,7 +32,7 @@ export function useLabelFilter(): (change: LabelChange) => Promise<void> {
       const after = action === 'add' ? [...new Set([...labelsIn(before.labels), ...labels])] : labels;
       const text = action === 'clear' ? undefined : textOfLabels(after);
       if (view === undefined && pathname.startsWith('/traces'))
-        return navigate({ to: '.', search: (old) => ({ ...old, labels: text }) });
+        return navigate({ to: '.', search: (old: object) => ({ ...old, labels: text }) });
       const group = view === 'threads' ? 'thread' : undefined;
       return navigate({ to: '/traces', search: { labels: text, group } });
     },

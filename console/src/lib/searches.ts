@@ -164,4 +164,5 @@ export const traceSearch = searchParams({
   to: count,
   /** `L2` for a level, and ids of spans. */
   collapsed: text,
+  labels: text,
 });

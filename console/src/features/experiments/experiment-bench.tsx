@@ -11,12 +11,11 @@ import { RequestEditor } from './request-editor.js';
 import { Runs } from './runs.js';
 import { type ExperimentProps, useExperiment } from './use-experiment.js';
 
-interface ExperimentBenchProps extends ExperimentProps {
-  readonly actions?: ReactNode;
-}
-
 /** The request that runs next, beside the runs until now. */
-export function ExperimentBench({ actions, ...props }: ExperimentBenchProps): ReactNode {
+export function ExperimentBench({
+  actions,
+  ...props
+}: ExperimentProps & { readonly actions?: ReactNode }): ReactNode {
   const { start, experiment, search } = props;
   const editor = useExperiment(props);
   useExperimentTools(props, editor);

@@ -43,17 +43,19 @@ export function NewExperimentPage(): ReactNode {
 /** One run of an experiment, beside the others from the same model call. */
 export function ExperimentPage(): ReactNode {
   const { id } = route.useParams();
+  const search = route.useSearch();
   const experiment = useQuery(experimentQuery(id));
   return (
     <Loaded query={experiment} within={(state) => <Page name="Experiment">{state}</Page>}>
-      {(data) => <Experiment key={id} experiment={data} />}
+      {(data) => (
+        <ExperimentBench
+          key={id}
+          {...{ start: data, experiment: data, search }}
+          actions={<Delete id={id} name={data.name} />}
+        />
+      )}
     </Loaded>
   );
-}
-
-function Experiment({ experiment }: { readonly experiment: ExperimentView }): ReactNode {
-  const actions = <Delete id={experiment.id} name={experiment.name} />;
-  return <ExperimentBench start={experiment} {...{ experiment, actions }} search={route.useSearch()} />;
 }
 
 function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {

@@ -11,7 +11,7 @@ const request = {
 };
 const variables = { thing: 'flight', list: [1, 2], no: false, year: '2026' };
 const data = {
-  ...{ ...request, name: 'A cheaper model', description: 'Does it find it?' },
+  ...{ ...request, name: 'A cheaper model' },
   ...{ headers: { 'x-team': 'search: a' }, promptVariables: variables },
 };
 const draft = draftOf(data);

@@ -1,4 +1,4 @@
-import { isObject, jsonObjectOf, readExactly } from '../../lib/exact-json.js';
+import { isObject, jsonObjectOf, jsonOrText } from '../../lib/exact-json.js';
 
 /** A message as it is edited: a text of a role, or JSON for anything else, such as images and calls of tools. */
 export type MessageDraft = { readonly role: string; readonly text: string } | { readonly json: string };
@@ -6,7 +6,6 @@ export type MessageDraft = { readonly role: string; readonly text: string } | { 
 /** An experiment as it is edited. Texts of JSON may be invalid while they are typed. */
 export interface RequestDraft {
   readonly name: string;
-  readonly description: string;
   readonly model: string;
   readonly messages: readonly MessageDraft[];
   /** JSON text: all other members of the request. */
@@ -21,30 +20,26 @@ export type Json = Readonly<Record<string, unknown>>;
 
 const indented = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** @param data the members of a request, and beside them `name`, `description`, `headers` and `promptVariables` */
-export function draftOf({ name, description, headers, promptVariables, ...request }: Json): RequestDraft {
-  const { model, messages, ...rest } = request;
+/** @param data the members of a request, and beside them `name`, `headers` and `promptVariables` */
+export function draftOf({ name, headers, promptVariables, model, messages, ...rest }: Json): RequestDraft {
   return {
     name: textOf(name),
-    description: textOf(description),
     model: textOf(model),
     messages: Array.isArray(messages) ? messages.map(messageDraft) : [],
     parameters: indented(rest),
-    variables: textsOf(promptVariables),
-    headers: Object.entries(textsOf(headers))
+    variables: Object.fromEntries(textsOf(promptVariables)),
+    headers: textsOf(headers)
       .map((header) => header.join(': '))
       .join('\n'),
   };
 }
 
 const textOf = (value: unknown): string => (isText(value) ? value : '');
-const textsOf = (values: unknown): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(isObject(values) ? values : {}).map(([name, value]) => [
-      name,
-      isText(value) ? value : indented(value),
-    ]),
-  );
+const textsOf = (values: unknown): [string, string][] =>
+  Object.entries(isObject(values) ? values : {}).map(([name, value]) => [
+    name,
+    isText(value) ? value : indented(value),
+  ]);
 const isText = (value: unknown): value is string => typeof value === 'string';
 
 function messageDraft(message: unknown): MessageDraft {
@@ -55,7 +50,7 @@ function messageDraft(message: unknown): MessageDraft {
 
 /** @returns what `draftOf` reads; undefined if a JSON text or a header is invalid, or there is no message */
 export function dataOf(draft: RequestDraft): Json | undefined {
-  const { name, description, model, parameters, variables } = draft;
+  const { name, model, parameters, variables } = draft;
   const rest = jsonObjectOf(parameters);
   const headers = headersOf(draft);
   const messages = draft.messages.map((message) =>
@@ -64,7 +59,7 @@ export function dataOf(draft: RequestDraft): Json | undefined {
   if (!rest || !headers || messages.length === 0 || messages.includes(undefined)) return undefined;
   const values = Object.entries(variables).map(([key, text]) => [key, valueOf(text)]);
   return {
-    ...{ name, description, headers, promptVariables: Object.fromEntries(values) },
+    ...{ name, headers, promptVariables: Object.fromEntries(values) },
     ...{ ...(model !== '' && { model }), ...rest, messages },
   };
 }
@@ -78,12 +73,8 @@ export function headersOf({ headers }: Pick<RequestDraft, 'headers'>): Record<st
 }
 
 function valueOf(text: string): unknown {
-  try {
-    const value = readExactly(text);
-    return isText(value) ? text : value;
-  } catch {
-    return text;
-  }
+  const value = jsonOrText(text);
+  return isText(value) ? text : value;
 }
 
 const tag = /\{\{\{?\s*([#^/&!>]?)\s*([^}\s]*)\s*\}?\}\}/g;

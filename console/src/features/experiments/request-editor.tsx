@@ -15,7 +15,7 @@ interface RequestEditorProps {
 
 /** Model, messages, variables, parameters and headers of a request. */
 export function RequestEditor({ draft, nextName, onChange }: RequestEditorProps): ReactNode {
-  const { name, description, model, messages, parameters, headers } = draft;
+  const { name, model, messages, parameters, headers } = draft;
   const set = (index: number, ...message: MessageDraft[]): void =>
     onChange({ messages: messages.toSpliced(index, 1, ...message) });
   const add = (
@@ -31,12 +31,6 @@ export function RequestEditor({ draft, nextName, onChange }: RequestEditorProps)
         placeholder={nextName}
         maxLength={256}
         onText={(text) => onChange({ name: text })}
-      />
-      <TextField
-        label="Description"
-        value={description}
-        maxLength={4_096}
-        onText={(text) => onChange({ description: text })}
       />
       <TextField label="Model" value={model} onText={(text) => onChange({ model: text })} />
       <Card title="Messages" actions={add}>
@@ -92,7 +86,7 @@ function Message({ name, message, onChange }: MessageProps): ReactNode {
       {'json' in message ? (
         <Stack tight>
           <Row>
-            <Muted>{roleIn(message.json)}</Muted>
+            <Muted>JSON</Muted>
             {remove}
           </Row>
           <CodeEditor label={name} value={message.json} onChange={(json) => onChange({ json })} />
@@ -118,11 +112,6 @@ function Message({ name, message, onChange }: MessageProps): ReactNode {
       )}
     </div>
   );
-}
-
-function roleIn(json: string): string {
-  const role = jsonObjectOf(json)?.['role'];
-  return typeof role === 'string' ? role : 'JSON';
 }
 
 /** A field for each variable that the request names, and for those that have a value already. */

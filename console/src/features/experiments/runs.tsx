@@ -2,7 +2,7 @@ import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CallFiguresView, ComparisonView, ListedExperimentView } from '../../lib/api.js';
-import { readExactly } from '../../lib/exact-json.js';
+import { jsonOrText } from '../../lib/exact-json.js';
 import { evaluationQuery } from '../../lib/experiment-queries.js';
 import { cost, duration, number } from '../../lib/format.js';
 import type { experimentSearch } from '../../lib/searches.js';
@@ -153,9 +153,6 @@ function Answers({ calls, shown, search }: AnswersProps): ReactNode {
 /** Calls of tools are JSON in one line. */
 function textOf({ figures }: Call): string {
   const text = figures?.output ?? '';
-  try {
-    return /^\s*[[{]/.test(text) ? JSON.stringify(readExactly(text), null, 2) : text;
-  } catch {
-    return text;
-  }
+  const value = jsonOrText(text);
+  return typeof value === 'object' ? JSON.stringify(value, null, 2) : text;
 }

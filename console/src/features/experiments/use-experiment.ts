@@ -1,24 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useAct } from '../../app/sign-in-gate.js';
-import type { CallFiguresView, EvaluationView, ExperimentView, RunResultView } from '../../lib/api.js';
+import type { CallFiguresView, ExperimentView } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { evaluationQuery, experimentsQuery } from '../../lib/experiment-queries.js';
 import type { experimentSearch } from '../../lib/searches.js';
 import { dataOf, draftOf, type Json, type RequestDraft } from './request-draft.js';
 import { useRun } from './use-run.js';
 
-type Members =
-  | 'headers'
-  | 'modified_request'
-  | 'model_parameters'
-  | 'name'
-  | 'prompt_variables'
-  | `original_${'span_id' | 'trace_id' | 'request'}`;
+type Stored = 'id' | 'description' | 'project_id' | 'status' | 'error' | 'result' | `${string}_at`;
 
 export interface ExperimentProps {
   /** Members of an experiment that may not be stored yet. */
-  readonly start: Pick<ExperimentView, Members>;
+  readonly start: Omit<ExperimentView, Stored>;
   /** Absent: nothing has run yet. */
   readonly experiment?: ExperimentView;
   /** The call that the experiment starts from; absent: the evaluation has it, or there is none. */
@@ -26,48 +20,15 @@ export interface ExperimentProps {
   readonly search: ReturnType<typeof experimentSearch>;
 }
 
-/** The editor of an experiment. */
-export interface ExperimentEditor {
-  /**
-   * The request that runs next: its members in OpenAI's form, and beside them `name`, `description`, `headers` and
-   * `promptVariables`. Undefined while a text in the editor is invalid.
-   */
-  readonly data: Json | undefined;
-  /** The request that the experiment starts from. */
-  readonly original: Json;
-  /** The answer of the last run. */
-  readonly result: RunResultView | null;
-  readonly running: boolean;
-  /** Undefined while it is loaded. */
-  readonly evaluation: EvaluationView | undefined;
-  /** Replaces members of `data`, each as a whole. @throws Error while `data` is invalid */
-  readonly apply: (patch: Json) => void;
-  /** Stores the request as a new experiment, unless it ran without an answer, and runs it to its end. */
-  readonly run: () => Promise<ExperimentView>;
-  /** The reason for which it cannot run now. */
-  readonly obstacle: string | undefined;
-  readonly cancel: () => void;
-  readonly draft: RequestDraft;
-  readonly change: (changes: Partial<RequestDraft>) => void;
-  readonly isChanged: boolean;
-  /** Discards changes. */
-  readonly forget: () => void;
-  /** The runs that start from the same request, the newest first. */
-  readonly runs: ReturnType<typeof useRelated>['runs'];
-  readonly canRun: boolean | undefined;
-  /** The name of the next run unless another is written. */
-  readonly nextName: string;
-}
+/** The editor of an experiment with its last run. Each run of a changed request is stored as a new experiment. */
+export type ExperimentEditor = ReturnType<typeof useExperiment>;
 
-/** The request as it is written, beside its last run. Each run of a changed request is stored as a new experiment. */
-export function useExperiment(props: ExperimentProps): ExperimentEditor {
+export function useExperiment(props: ExperimentProps) {
   const { start: members, experiment } = props;
   const { runs, nextNumber, canRun } = useRelated(props);
   const { draft, data, ...editor } = useRequest(props);
-  const evaluation = useQuery({
-    ...evaluationQuery(experiment ?? { id: '', updated_at: '' }),
-    enabled: experiment !== undefined,
-  });
+  const stored = evaluationQuery(experiment ?? { id: '', updated_at: '' });
+  const evaluation = useQuery({ ...stored, enabled: experiment !== undefined });
   const permitted = useAct('experiments:write');
   const navigate = useNavigate();
   const { start, cancel, isStarting } = useRun((id) => {
@@ -77,20 +38,44 @@ export function useExperiment(props: ExperimentProps): ExperimentEditor {
   });
   const nextName = `Run ${nextNumber}, ${draft.model || 'default model'}`;
   const running = isStarting || experiment?.status === 'running';
-  const obstacle = running ? 'The experiment runs' : obstacleOf(permitted !== undefined, canRun, data);
+  const obstacle = [
+    !permitted && 'Your key lacks the scope experiments:write',
+    canRun === undefined && 'The screen is not loaded yet',
+    canRun === false && 'No language model is configured: LLM_BASE_URL and LLM_MODEL are not set',
+    !data && 'The request in the editor is not valid',
+    running && 'The experiment runs',
+  ].find((each) => each !== false);
   const runsAgain = experiment && !editor.isChanged && experiment.status !== 'completed';
-  const run = (): Promise<ExperimentView> => {
-    if (obstacle !== undefined || !permitted || !data) return Promise.reject(new Error(obstacle));
-    const given = runsAgain ? experiment : bodyOf(members, data, nextName);
-    return new Promise((resolve, reject) => permitted(() => void start(given).then(resolve, reject)));
-  };
   const unevaluated = { hasResults: false, original: props.original ?? null, new: null, comparison: null };
   return {
-    ...{ ...editor, draft, data, runs, canRun, nextName, running, obstacle, run },
+    ...editor,
+    draft,
+    /**
+     * The request that runs next: its members in OpenAI's form, and beside them `name`, `headers` and `promptVariables`.
+     * Undefined while a text in the editor is invalid.
+     */
+    data,
+    /** The request that the experiment starts from. */
     original: members.original_request,
+    /** The answer of the last run. */
     result: experiment?.result ?? null,
+    running,
+    /** Undefined while it is loaded. */
     evaluation: experiment ? evaluation.data : unevaluated,
+    /** Runs the request to its end; it is stored as a new experiment unless it is one without an answer. */
+    run: (): Promise<ExperimentView> => {
+      if (obstacle !== undefined || !permitted || !data) return Promise.reject(new Error(obstacle));
+      const given = runsAgain ? experiment : bodyOf(members, data, nextName);
+      return new Promise((resolve, reject) => permitted(() => void start(given).then(resolve, reject)));
+    },
+    /** The reason for which it cannot run now. */
+    obstacle,
     cancel: () => experiment && cancel(experiment.id),
+    /** The runs that start from the same request, the newest first. */
+    runs,
+    canRun,
+    /** The name of the next run unless another is written. */
+    nextName,
   };
 }
 
@@ -120,6 +105,7 @@ function useRequest({ start, experiment }: ExperimentProps) {
   return {
     ...{ ...rest, draft, data },
     change: (changes: Partial<RequestDraft>) => setText(JSON.stringify({ ...draft, ...changes })),
+    /** Replaces members of `data`, each as a whole. @throws Error while `data` is invalid */
     apply: (patch: Json) => {
       if (!data) throw new Error('The request in the editor is not valid: correct it first');
       setText(JSON.stringify(draftOf({ ...data, ...patch })));
@@ -127,25 +113,13 @@ function useRequest({ start, experiment }: ExperimentProps) {
   };
 }
 
-function obstacleOf(
-  isPermitted: boolean,
-  canRun: boolean | undefined,
-  data: Json | undefined,
-): string | undefined {
-  if (!isPermitted) return 'Your key lacks the scope experiments:write';
-  if (canRun === undefined) return 'The screen is not loaded yet';
-  if (!canRun) return 'No language model is configured: LLM_BASE_URL and LLM_MODEL are not set';
-  return data ? undefined : 'The request in the editor is not valid';
-}
-
 /** JSON text, so that numbers which JavaScript cannot hold stay as they are. */
 function bodyOf(start: ExperimentProps['start'], data: Json, nextName: string): string {
   const { original_span_id: span, original_trace_id: trace, original_request } = start;
-  const { name, description, headers, promptVariables: prompt_variables, ...modified_request } = data;
+  const { name, headers, promptVariables: prompt_variables, ...modified_request } = data;
   return JSON.stringify({
     ...(span !== null && { original_span_id: span, original_trace_id: trace }),
     ...{ original_request, modified_request, headers, prompt_variables },
-    ...(description !== '' && { description }),
     name: String(name).trim() || nextName,
   });
 }

@@ -19,10 +19,7 @@ const minGap = 0.05;
 const foldWidth = 0.015;
 
 /** Times in which no span ran that has none below it: what waits for others does nothing by itself. */
-export function gapsIn(
-  trace: Pick<Trace, 'count' | 'starts' | 'durations' | 'childCounts' | 'durationMs'>,
-): Range[] {
-  const { count, starts, durations, childCounts, durationMs } = trace;
+export function gapsIn({ count, starts, durations, childCounts, durationMs }: Trace): Range[] {
   const leaves: number[] = [];
   for (let span = 0; span < count; span += 1) if (childCounts[span] === 0) leaves.push(span);
   const startOf = (span: number): number => starts[span] ?? 0;
@@ -50,8 +47,7 @@ export function axisOf({ from, to }: Range, gaps: readonly Range[]): Axis {
   // A trace in which nothing but gaps is seen keeps its times as they are.
   const scale = folded < length ? (1 - folds.length * foldWidth) / (length - folded) : 0;
   if (scale <= 0) return axisOf({ from, to }, []);
-  const edges = folds.flatMap((gap) => [gap.from, gap.to]);
-  const times = [from, ...edges, to];
+  const times = [from, ...folds.flatMap((gap) => [gap.from, gap.to]), to];
   const places: number[] = [0];
   for (let n = 1; n < times.length; n += 1) {
     const isFold = n % 2 === 0;

@@ -8,7 +8,7 @@ import { useDone } from '../../ui/toasts.js';
 export function MarkAct({ execution }: { readonly execution: ExecutionView }): ReactNode {
   const { metricId: id, toolName, semanticFailure } = execution;
   const isMarked = typeof semanticFailure === 'string';
-  const done = useDone('executions', 'health');
+  const done = useDone('executions', 'health', 'trace');
   return (
     <ActButton small scope="tools:admin" name={isMarked ? 'Remove mark' : 'Mark as semantic failure'}>
       {(onClose) => (

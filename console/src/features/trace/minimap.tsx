@@ -1,22 +1,15 @@
 import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { counted, duration } from '../../lib/format.js';
-import { axisOf, gapsIn } from './axis.js';
-import { flag, runningSum, type Trace } from './trace.js';
-import type { TraceState, TraceStore } from './trace-store.js';
+import { flag, runningSum } from './trace.js';
+import type { TraceProps, TraceStore } from './trace-store.js';
 import css from './minimap.module.css';
 
-interface MinimapProps {
-  readonly store: TraceStore;
-  readonly state: TraceState;
-}
-
 /** The whole trace on one line: how many spans run, which failed, and the stretch that the bars show. */
-export function Minimap({ store, state }: MinimapProps): ReactNode {
-  const { trace } = store;
+export function Minimap({ store, state }: TraceProps): ReactNode {
+  const { trace, whole } = store;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const [drag, setDrag] = useState<readonly [number, number]>();
-  const [whole] = useState(() => axisOf({ from: 0, to: trace.durationMs }, gapsIn(trace)));
   useEffect(() => {
     const element = canvas.current;
     if (!element) return undefined;
@@ -25,18 +18,19 @@ export function Minimap({ store, state }: MinimapProps): ReactNode {
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (canvas.current && width > 0) draw(canvas.current, trace, whole.placeOf, state.hits);
-  }, [trace, whole, width, state.hits]);
+    if (canvas.current && width > 0) draw(canvas.current, store, state.hits);
+  }, [store, width, state.hits]);
   const placeAt = ({ currentTarget, clientX }: PointerEvent): number => {
     const { left, width: size } = currentTarget.getBoundingClientRect();
     return Math.min(1, Math.max(0, (clientX - left) / size));
   };
   const end = (event: PointerEvent): void => {
-    const [from, to] = [Math.min(drag?.[0] ?? 0, placeAt(event)), Math.max(drag?.[0] ?? 0, placeAt(event))];
+    if (!drag) return;
+    const [from = 0, to = 0] = [drag[0], placeAt(event)].sort((a, b) => a - b);
     setDrag(undefined);
-    if (drag)
-      store.zoom(to - from < minDrag ? undefined : { from: whole.timeAt(from), to: whole.timeAt(to) });
+    store.zoom(to - from < minDrag ? undefined : { from: whole.timeAt(from), to: whole.timeAt(to) });
   };
+  const spans = `${counted(trace.count, 'span')} in ${duration(trace.durationMs)}`;
   const shown =
     drag ?? (state.isZoomed && ([whole.placeOf(state.axis.from), whole.placeOf(state.axis.to)] as const));
   return (
@@ -49,11 +43,7 @@ export function Minimap({ store, state }: MinimapProps): ReactNode {
       onPointerMove={(event) => drag && setDrag([drag[0], placeAt(event)])}
       onPointerUp={end}
     >
-      <canvas
-        ref={canvas}
-        role="img"
-        aria-label={`${counted(trace.count, 'span')} in ${duration(trace.durationMs)}; ${counted(whole.folds.length, 'folded gap')}`}
-      />
+      <canvas ref={canvas} role="img" aria-label={`${spans}; ${counted(whole.folds.length, 'folded gap')}`} />
       {whole.folds.map(({ from, to }) => (
         <span
           key={from}
@@ -71,12 +61,7 @@ const minDrag = 0.003;
 const span = (from: number, to: number) => ({ left: `${from * 100}%`, width: `${(to - from) * 100}%` });
 
 /** Draws by column of pixels, so that many spans cost as much as few. */
-function draw(
-  canvas: HTMLCanvasElement,
-  trace: Trace,
-  placeOf: (ms: number) => number,
-  hits: Int32Array,
-): void {
+function draw(canvas: HTMLCanvasElement, { trace, whole }: TraceStore, hits: Int32Array): void {
   const scale = window.devicePixelRatio;
   const [width, height] = [Math.round(canvas.clientWidth * scale), Math.round(canvas.clientHeight * scale)];
   Object.assign(canvas, { width, height });
@@ -84,7 +69,7 @@ function draw(
   if (!context) return;
   // The colours of the theme, which a canvas does not know by their names.
   const { color, borderTopColor, borderRightColor, borderBottomColor } = getComputedStyle(canvas);
-  const columnOf = (ms: number): number => Math.min(width - 1, Math.floor(placeOf(ms) * width));
+  const columnOf = (ms: number): number => Math.min(width - 1, Math.floor(whole.placeOf(ms) * width));
   const changes = new Int32Array(width + 1);
   const marks = [new Uint8Array(width), new Uint8Array(width), new Uint8Array(width)] as const;
   for (let place = 0; place < trace.count; place += 1) {

@@ -1,32 +1,28 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import {
-  ask,
-  findById,
-  getRunDetails,
-  listBottlenecks,
-  listSpans,
-  listTraceWindow,
-  orNull,
-} from '../../lib/api.js';
+import { ask, findById, getRunDetails, listSpans, listTraceWindow } from '../../lib/api.js';
 import { byOffset } from '../../lib/pages.js';
 import { skeletonQuery } from '../../lib/queries.js';
 import { traceOf } from './trace.js';
 import { TraceStore } from './trace-store.js';
 
-/** A trace with what is seen of it. It is large: it goes soon after the screen. */
+/** A trace with what is seen of it, which stays when spans are added. It is large: it goes soon after the screen. */
 export const traceQuery = (id: string) =>
   queryOptions({
-    queryKey: ['trace', 'open', id],
-    queryFn: async ({ client }) => {
+    queryKey: ['trace', id, 'open'],
+    queryFn: async ({ client, queryKey }) => {
       // The route asks for it while the screen's own code is loaded.
       const view = await client.fetchQuery({ ...skeletonQuery(id), staleTime: 5_000 });
       client.removeQueries({ queryKey: skeletonQuery(id).queryKey });
-      return new TraceStore(traceOf(view));
+      return new TraceStore(traceOf(view), client.getQueryData<TraceStore>(queryKey));
     },
     structuralSharing: false,
     staleTime: Infinity,
     gcTime: 10_000,
   });
+
+/** Spans that the server has of a trace. */
+export const countSpans = async (id: string): Promise<number> =>
+  (await ask(listSpans({ query: { trace_ids: [id], limit: 1 } }))).pagination.total;
 
 /** The run of a trace, with its figures; null if nothing is known of it. */
 export const runOfQuery = (traceId: string) =>
@@ -51,19 +47,12 @@ export const traceOfExecutionQuery = (execution: string) =>
     },
   });
 
-export const bottlenecksQuery = (run: string) =>
-  queryOptions({
-    queryKey: ['trace', 'bottlenecks', run],
-    queryFn: ({ signal }) => orNull(ask(listBottlenecks({ path: { id: run }, signal }))),
-    staleTime: 60_000,
-  });
-
 /** One span with its attributes. */
 export const spanQuery = (trace: string, span: string) =>
   queryOptions({
     queryKey: ['trace', trace, 'span', span],
     queryFn: async ({ signal }) => {
-      const query = { span_id: span, limit: 1, texts: true };
+      const query = { span_id: span, limit: 1, texts: true, messages: true };
       return (await ask(listTraceWindow({ path: { id: trace }, query, signal }))).data[0] ?? null;
     },
     staleTime: 60_000,
@@ -79,7 +68,7 @@ export const logQuery = (trace: string, range: { start_time?: number; end_time?:
     queryFn: ({ signal, pageParam }) =>
       ask(
         listSpans({
-          query: { trace_ids: [trace], ...range, texts: true, limit: spansInLog, offset: pageParam },
+          query: { trace_ids: [trace], ...range, messages: true, limit: spansInLog, offset: pageParam },
           signal,
         }),
       ),

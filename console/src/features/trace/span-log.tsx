@@ -1,24 +1,17 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { SpanView } from '../../lib/api.js';
+import type { AskedToolView, MessageView, SpanView } from '../../lib/api.js';
 import { duration, number } from '../../lib/format.js';
 import { Button } from '../../ui/controls.js';
 import { Muted } from '../../ui/layout.js';
 import { Empty, Loaded, More } from '../../ui/states.js';
-import { Conversation, ToolUse } from './conversation.js';
-import { keyOf, messagesOf, paired } from './messages.js';
+import { Conversation } from './conversation.js';
 import { logQuery } from './queries.js';
-import type { TraceState, TraceStore } from './trace-store.js';
+import type { TraceProps } from './trace-store.js';
 import css from './span-log.module.css';
 
-interface SpanLogProps {
-  readonly id: string;
-  readonly store: TraceStore;
-  readonly state: TraceState;
-}
-
 /** Messages of models and tools, in order. Each is shown once, although later requests repeat it. */
-export function SpanLog({ id, store, state }: SpanLogProps): ReactNode {
+export function SpanLog({ id, store, state }: TraceProps & { readonly id: string }): ReactNode {
   const { axis, isZoomed } = state;
   const at = (ms: number): number => Math.round(store.trace.startUs + ms * 1_000);
   const range = isZoomed ? { start_time: at(axis.from), end_time: at(axis.to) } : {};
@@ -34,7 +27,7 @@ export function SpanLog({ id, store, state }: SpanLogProps): ReactNode {
             <>
               {entries.length === 0 && <Empty title="No messages in these spans" />}
               {entries.map((entry) => (
-                <Entry key={entry.span.span_id} store={store} state={state} {...entry} />
+                <Entry key={entry.span.span_id} {...{ store, state, ...entry }} />
               ))}
               <More list={log} name={`Load more: ${number(spans.length)} of ${number(total)} spans`} />
             </>
@@ -47,28 +40,36 @@ export function SpanLog({ id, store, state }: SpanLogProps): ReactNode {
 
 interface LogEntry {
   readonly span: SpanView;
-  readonly messages: ReturnType<typeof messagesOf>;
+  readonly messages: readonly MessageView[];
 }
 
-/** Calls of models with the messages that are new in them, and calls of tools. */
+/** Spans with the messages that are new in them. A result stands at its call, in whichever span. */
 function entriesOf(spans: readonly SpanView[]): LogEntry[] {
-  const known = new Set<string>();
-  const entries = spans.flatMap((span) => {
-    if (span.kind === 'tool') return [{ span, messages: [] }];
-    if (span.kind !== 'llm') return [];
-    const messages = messagesOf(span).filter((message) => !known.has(keyOf(message)));
-    for (const message of messages) known.add(keyOf(message));
-    return messages.length > 0 ? [{ span, messages }] : [];
+  const all = spans.flatMap(({ messages = [] }) => messages);
+  const calls = all.flatMap((message) => message.calls);
+  const results = new Map([
+    ...all.map(({ answers, text }) => [answers, text] as const),
+    ...calls.flatMap(({ id, result }) => (result === null ? [] : [[id, result] as const])),
+  ]);
+  const known = new Set<string | null>(calls.map(({ id }) => id));
+  const isNew = ({ role, text, calls: asked, answers }: MessageView): boolean => {
+    const key = JSON.stringify([role, text, asked.map(({ name, input }) => [name, input])]);
+    return !(answers !== null && known.has(answers)) && !known.has(key) && known.add(key).has(key);
+  };
+  return spans.flatMap((span) => {
+    const messages = span.kind === 'tool' ? span.messages : span.messages?.filter(isNew);
+    if (!messages?.length) return [];
+    const withResult = (call: AskedToolView) => ({
+      ...call,
+      result: call.result ?? results.get(call.id) ?? null,
+    });
+    return [{ span, messages: messages.map((each) => ({ ...each, calls: each.calls.map(withResult) })) }];
   });
-  const all = entries.flatMap(({ messages }) => messages);
-  return entries
-    .map(({ span, messages }) => ({ span, messages: paired(messages, all) }))
-    .filter(({ span, messages }) => span.kind === 'tool' || messages.length > 0);
 }
 
-function Entry({ span, messages, store, state }: LogEntry & Omit<SpanLogProps, 'id'>): ReactNode {
+function Entry({ span, messages, store, state }: LogEntry & TraceProps): ReactNode {
   const place = store.trace.placeOf(span.span_id);
-  const { input = '', output = '' } = span;
+  const { semantic_pattern: pattern } = span;
   const name = (span.kind === 'tool' ? span.tool_name : span.model) ?? span.operation_name;
   return (
     <article className={css.entry} data-selected={place === state.selected ? '' : undefined}>
@@ -78,15 +79,9 @@ function Entry({ span, messages, store, state }: LogEntry & Omit<SpanLogProps, '
         </Button>
         <Muted>{duration(span.duration_ms)}</Muted>
         {span.error_message !== null && <span className={css.error}>{span.error_message}</span>}
-        {span.semantic_pattern !== null && (
-          <span className={css.semantic}>semantic failure: “{span.semantic_pattern}”</span>
-        )}
+        {pattern !== null && <span className={css.semantic}>semantic failure: “{pattern}”</span>}
       </header>
-      {span.kind === 'tool' ? (
-        <ToolUse call={{ id: undefined, name: '', input, result: output || undefined }} />
-      ) : (
-        <Conversation messages={messages} />
-      )}
+      <Conversation messages={messages} />
     </article>
   );
 }

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { SpanView } from '../../lib/api.js';
 import { cost, duration, number } from '../../lib/format.js';
+import { jsonOrText } from '../../lib/exact-json.js';
 import { executionQuery } from '../../lib/queries.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Badge } from '../../ui/controls.js';
@@ -12,7 +13,6 @@ import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Conversation } from './conversation.js';
 import { MarkAct } from './mark-act.js';
-import { messagesOf, paired } from './messages.js';
 import { spanQuery } from './queries.js';
 import css from './span-pane.module.css';
 
@@ -20,18 +20,12 @@ const tabs = {
   messages: 'Messages',
   texts: 'Input/Output',
   attributes: 'Attributes',
-  semantic: 'Semantic errors',
   raw: 'Raw',
 } as const;
 type Tab = keyof typeof tabs;
 
-interface SpanPaneProps {
-  readonly trace: string;
-  readonly span: string;
-}
-
 /** One span: its figures, what it carried, and the execution that it tells of. */
-export function SpanPane({ trace, span }: SpanPaneProps): ReactNode {
+export function SpanPane({ trace, span }: Readonly<Record<'trace' | 'span', string>>): ReactNode {
   const query = useQuery(spanQuery(trace, span));
   const [chosen, setTab] = useState<Tab>();
   return (
@@ -58,6 +52,7 @@ export function SpanPane({ trace, span }: SpanPaneProps): ReactNode {
 
 function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
   const { input_tokens: asked, output_tokens: answered, cached_tokens: cached, ttft_ms: ttft } = span;
+  const tokens = `${number(asked ?? 0)} in, ${number(answered ?? 0)} out`;
   return (
     <>
       <h2>
@@ -65,6 +60,7 @@ function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
         {span.status === 'error' && <Badge state="error" />}
       </h2>
       {span.error_message !== null && <Note tone="bad">{span.error_message}</Note>}
+      <Finding span={span} />
       {span.execution_id !== null && <ExecutionOf id={span.execution_id} />}
       {span.kind === 'llm' && (
         <div className={css.links}>
@@ -79,14 +75,11 @@ function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
           ['Kind', span.kind],
           ['Duration', duration(span.duration_ms)],
           ['First token', ttft !== null && duration(ttft)],
-          [
-            'Tokens',
-            (asked ?? answered) !== null && `${number(asked ?? 0)} in, ${number(answered ?? 0)} out`,
-          ],
+          ['Tokens', (asked ?? answered) !== null && tokens],
           ['Cached tokens', cached !== null && number(cached)],
           [
             'Cost',
-            span.cost !== null && `${cost(span.cost)}${span.cost_source === 'computed' ? ' (computed)' : ''}`,
+            span.cost !== null && cost(span.cost) + (span.cost_source === 'computed' ? ' (computed)' : ''),
           ],
           ['Label', span.label],
           ['Id', <code key="id">{span.span_id}</code>],
@@ -124,94 +117,35 @@ function ExecutionOf({ id }: { readonly id: string }): ReactNode {
   );
 }
 
-interface PartProps {
-  readonly span: SpanView;
-  readonly tab: Tab;
-}
-
-function Part({ span, tab }: PartProps): ReactNode {
-  const { input = '', output = '', attribute = {} } = span;
+function Part({ span, tab }: { readonly span: SpanView; readonly tab: Tab }): ReactNode {
+  const { input = '', output = '', attribute = {}, messages = [] } = span;
   if (tab === 'raw') return <JsonText label="Span" value={span} />;
-  if (tab === 'attributes') return <Attributes attributes={attribute} />;
-  if (tab === 'semantic') return <SemanticError span={span} />;
-  if (tab === 'messages') {
-    const messages = span.kind === 'tool' ? [] : paired(messagesOf(span));
-    if (messages.length === 0) return <Empty title="No messages in this span" />;
-    return <Conversation messages={messages} />;
-  }
+  if (tab === 'attributes') return <JsonText label="Attributes" value={attribute} />;
+  if (tab === 'messages' && messages.length === 0) return <Empty title="No messages in this span" />;
+  if (tab === 'messages') return <Conversation messages={messages} />;
   if (input === '' && output === '') return <Empty title="No input or output in this span" />;
+  return Object.entries({ Input: input, Output: output }).map(([label, text]) => (
+    <section key={label}>
+      <h3>{label}</h3>
+      {text === '' ? <Muted>none</Muted> : <JsonText label={label} value={jsonOrText(text)} />}
+    </section>
+  ));
+}
+
+/** The failure that a text of the span reports, and the place in it; a `*` in the pattern stands for anything short. */
+function Finding({ span }: { readonly span: SpanView }): ReactNode {
+  const { semantic_pattern: pattern, semantic_snippet: text } = span;
+  if (pattern === null || text === null) return null;
+  const words = pattern.split('*').map((part) => part.replaceAll(/[^\w\s]/g, '\\$&'));
+  const { 0: found = '', index = 0 } = new RegExp(words.join('.*?'), 'is').exec(text) ?? {};
   return (
-    <>
-      <h3>Input</h3>
-      {input === '' ? <Muted>none</Muted> : <JsonText label="Input" value={indented(input)} />}
-      <h3>Output</h3>
-      {output === '' ? <Muted>none</Muted> : <JsonText label="Output" value={indented(output)} />}
-    </>
-  );
-}
-
-/** Numbers are not read: one that JavaScript would round stays as it came. */
-function indented(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return JSON.stringify(value) === text ? value : text;
-  } catch {
-    return text;
-  }
-}
-
-const maxAttributes = 200;
-
-function Attributes({ attributes }: { readonly attributes: Record<string, unknown> }): ReactNode {
-  const all = Object.entries(attributes);
-  if (all.length === 0) return <Empty title="No attributes in this span" />;
-  return (
-    <>
-      <Facts facts={all.slice(0, maxAttributes).map(([name, value]) => [name, shown(value)] as const)} />
-      {all.length > maxAttributes && <Muted>{`${number(all.length - maxAttributes)} more under Raw`}</Muted>}
-    </>
-  );
-}
-
-const maxShown = 2_000;
-
-function shown(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return text.length > maxShown ? `${text.slice(0, maxShown)} … (whole under Raw)` : text;
-}
-
-function SemanticError({ span }: { readonly span: SpanView }): ReactNode {
-  const { semantic_pattern: pattern, semantic_snippet: snippet } = span;
-  if (pattern === null) return <Empty title="No semantic error was found in this span" />;
-  return (
-    <Stack tight>
-      <Facts
-        facts={[
-          ['Found', pattern],
-          ['Severity', span.semantic_severity],
-          ['In', span.semantic_source],
-        ]}
-      />
+    <Note tone="warn">
+      Semantic failure in the {span.semantic_source}, severity {span.semantic_severity}
       <blockquote className={css.snippet}>
-        <Marked text={snippet ?? ''} pattern={pattern} />
+        {text.slice(0, index)}
+        <mark>{found}</mark>
+        {text.slice(index + found.length)}
       </blockquote>
-    </Stack>
-  );
-}
-
-/** A text with the first place that holds the pattern; a `*` in it stands for anything short. */
-function Marked({ text, pattern }: { readonly text: string; readonly pattern: string }): ReactNode {
-  const [start = '', ...rest] = pattern.toLowerCase().split('*');
-  const from = text.toLowerCase().indexOf(start);
-  const last = rest.at(-1) ?? '';
-  const end = from < 0 ? -1 : text.toLowerCase().indexOf(last, from + start.length);
-  if (from < 0 || end < 0) return text;
-  const to = end + last.length;
-  return (
-    <>
-      {text.slice(0, from)}
-      <mark>{text.slice(from, to)}</mark>
-      {text.slice(to)}
-    </>
+    </Note>
   );
 }

@@ -1,25 +1,29 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
+import {
+  type KeyboardEvent,
+  memo,
+  type ReactNode,
+  useEffect,
+  useEffectEvent,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+} from 'react';
 import { cost, duration, number } from '../../lib/format.js';
 import type { Axis } from './axis.js';
-import { flag } from './trace.js';
-import type { TraceState, TraceStore } from './trace-store.js';
+import { flag, type Trace } from './trace.js';
+import type { TraceProps, TraceStore } from './trace-store.js';
 import css from './span-tree.module.css';
 
-interface SpanTreeProps {
-  readonly store: TraceStore;
-  readonly state: TraceState;
-  /** Spans that the run waited for. */
-  readonly critical: ReadonlySet<string>;
-}
-
-export const rowHeight = 28;
+const rowHeight = 28;
+/** Spans for which the trace waits less are not underlined. */
+const minWait = 0.01;
 const overscan = 4;
 
 const rowId = (span: number): string => `span-${span}`;
 
 /** The spans as a tree, each with its bar in time; only the rows in sight are drawn. */
-export function SpanTree({ store, state, critical }: SpanTreeProps): ReactNode {
+export function SpanTree({ store, state }: TraceProps): ReactNode {
   const { visible, rows, selected, axis } = state;
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -30,9 +34,9 @@ export function SpanTree({ store, state, critical }: SpanTreeProps): ReactNode {
     scrollPaddingStart: rowHeight,
   });
   const row = selected < 0 ? -1 : (rows[selected] ?? -1);
-  useEffect(() => {
-    if (row >= 0) virtual.scrollToIndex(row, { align: 'auto' });
-  }, [row, selected, virtual]);
+  const show = useEffectEvent(() => row >= 0 && virtual.scrollToIndex(row, { align: 'auto' }));
+  useEffect(() => void show(), [state.moves]);
+  useAnchor(store, scroller);
   const hits = useMemo(() => new Set(state.hits), [state.hits]);
   return (
     <div
@@ -49,24 +53,37 @@ export function SpanTree({ store, state, critical }: SpanTreeProps): ReactNode {
     >
       <Head axis={axis} />
       <div role="rowgroup" className={css.rows} style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ index, start }) => {
+        {virtual.getVirtualItems().map(({ index, start: top }) => {
           const span = visible[index] ?? -1;
-          if (span < 0) return null;
+          const marks = [hits.has(span) && css.hit, state.highlighted.has(span) && css.highlighted];
           return (
             <SpanRow
               key={span}
-              {...{ store, span, top: start, index, axis }}
+              {...{ store, span, top, index, axis }}
               isSelected={span === selected}
               isOpen={(store.trace.childCounts[span] ?? 0) > 0 && !store.isCollapsed(span)}
-              isHit={hits.has(span)}
-              isHighlighted={state.highlighted.has(span)}
-              isCritical={critical.has(store.trace.idOf(span))}
+              className={[css.row, css.span, ...marks].filter(Boolean).join(' ')}
             />
           );
         })}
       </div>
     </div>
   );
+}
+
+/** Keeps the first row in its place when spans come above it. */
+function useAnchor(store: TraceStore, scroller: { readonly current: HTMLElement | null }): void {
+  const first = useRef({ id: '', row: 0 });
+  useLayoutEffect(() => {
+    const { current: element } = scroller;
+    const { id, row } = first.current;
+    const now = id === '' ? -1 : (store.read().rows[store.trace.placeOf(id)] ?? -1);
+    if (element && now > row) element.scrollTop += (now - row) * rowHeight;
+    return () => {
+      const at = Math.floor((element?.scrollTop ?? 0) / rowHeight);
+      first.current = { id: store.trace.idOf(store.read().visible[at] ?? 0), row: at };
+    };
+  }, [store, scroller]);
 }
 
 /** Keys of a tree grid: https://www.w3.org/WAI/ARIA/apg/patterns/treegrid/ */
@@ -95,21 +112,22 @@ function onKey(event: KeyboardEvent, store: TraceStore, page: number): void {
   act();
 }
 
+const figures: Readonly<Record<string, (trace: Trace, span: number) => ReactNode>> = {
+  Duration: ({ durations }, span) => duration(durations[span] ?? 0),
+  Tokens: ({ tokens }, span) => tokens[span] !== 0 && number(tokens[span] ?? 0),
+  Cost: ({ costs }, span) => costs[span] !== 0 && cost(costs[span] ?? 0),
+};
 const ticks = [0, 1 / 3, 2 / 3] as const;
 
 const Head = ({ axis }: { readonly axis: Axis }): ReactNode => (
   <div role="rowgroup" className={css.head}>
     <div role="row" className={css.row}>
       <div role="columnheader">Span</div>
-      <div role="columnheader" className={css.number}>
-        Duration
-      </div>
-      <div role="columnheader" className={`${css.number} ${css.optional}`}>
-        Tokens
-      </div>
-      <div role="columnheader" className={`${css.number} ${css.optional}`}>
-        Cost
-      </div>
+      {Object.keys(figures).map((name) => (
+        <div key={name} role="columnheader" className={css.number}>
+          {name}
+        </div>
+      ))}
       <div role="columnheader" aria-label="Time" className={css.bars}>
         {ticks.map((place) => (
           <span key={place} className={css.tick} style={{ left: `${place * 100}%` }}>
@@ -129,16 +147,14 @@ interface SpanRowProps {
   readonly axis: Axis;
   readonly isSelected: boolean;
   readonly isOpen: boolean;
-  readonly isHit: boolean;
-  readonly isHighlighted: boolean;
-  readonly isCritical: boolean;
+  readonly className: string;
 }
 
 const indent = 14;
 /** Deeper ones are not indented further, so that a name stays in sight. */
 const maxIndents = 14;
 
-const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, ...is }: SpanRowProps) => {
+const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, className }: SpanRowProps) => {
   const { trace } = store;
   const parent = trace.parents[span] ?? -1;
   const depth = trace.depths[span] ?? 0;
@@ -155,7 +171,7 @@ const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, ...is
       aria-rowindex={index + 2}
       aria-selected={isSelected}
       aria-expanded={isParent ? isOpen : undefined}
-      className={`${css.row} ${css.span} ${is.isHit ? css.hit : ''} ${is.isHighlighted ? css.highlighted : ''}`}
+      className={className}
       style={{ transform: `translateY(${top}px)` }}
       onClick={() => store.select(span)}
     >
@@ -177,17 +193,13 @@ const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, ...is
         <Wrong store={store} span={span} />
         {operation !== name && <span className={css.operation}>{operation}</span>}
       </div>
-      <div role="gridcell" className={css.number}>
-        {duration(trace.durations[span] ?? 0)}
-      </div>
-      <div role="gridcell" className={`${css.number} ${css.optional}`}>
-        {trace.tokens[span] ? number(trace.tokens[span]) : ''}
-      </div>
-      <div role="gridcell" className={`${css.number} ${css.optional}`}>
-        {trace.costs[span] ? cost(trace.costs[span]) : ''}
-      </div>
+      {Object.entries(figures).map(([figure, write]) => (
+        <div key={figure} role="gridcell" className={css.number}>
+          {write(trace, span)}
+        </div>
+      ))}
       <div role="gridcell" className={css.bars} aria-label={`from ${duration(trace.starts[span] ?? 0)}`}>
-        <Bar {...{ store, span, axis, kind }} isCritical={is.isCritical} />
+        <Bar {...{ store, span, axis, kind }} />
       </div>
     </div>
   );
@@ -209,11 +221,11 @@ function Wrong({ store: { trace }, span }: Pick<SpanRowProps, 'store' | 'span'>)
   );
 }
 
-interface BarProps extends Pick<SpanRowProps, 'store' | 'span' | 'axis' | 'isCritical'> {
+interface BarProps extends Pick<SpanRowProps, 'store' | 'span' | 'axis'> {
   readonly kind: string;
 }
 
-function Bar({ store: { trace }, span, axis, kind, isCritical }: BarProps): ReactNode {
+function Bar({ store: { trace, waits }, span, axis, kind }: BarProps): ReactNode {
   const start = trace.starts[span] ?? 0;
   const finish = start + (trace.durations[span] ?? 0);
   if (finish < axis.from || start > axis.to) return null;
@@ -225,7 +237,7 @@ function Bar({ store: { trace }, span, axis, kind, isCritical }: BarProps): Reac
       className={css.bar}
       data-kind={kind}
       data-state={state}
-      data-critical={isCritical ? '' : undefined}
+      data-critical={(waits[span] ?? 0) >= trace.durationMs * minWait ? '' : undefined}
       style={{ left: `${from * 100}%`, width: `max(2px, ${(to - from) * 100}%)` }}
     />
   );

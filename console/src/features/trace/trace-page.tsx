@@ -1,9 +1,12 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useEffectEvent, useMemo, useRef, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
 import type { RunView } from '../../lib/api.js';
 import { cost, counted, duration, exactTime, number } from '../../lib/format.js';
+import { gathered } from '../../lib/gathered.js';
 import { isTyping } from '../../lib/key-targets.js';
+import { labelChoice } from '../../lib/label-filter.js';
+import { useTopic } from '../../lib/live.js';
 import type { traceSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { AskButton } from '../../ui/ask-button.js';
@@ -16,12 +19,12 @@ import { Select } from '../../ui/select.js';
 import { Loaded } from '../../ui/states.js';
 import { Bottlenecks } from './bottlenecks.js';
 import { Minimap } from './minimap.js';
-import { bottlenecksQuery, runOfQuery, traceOfExecutionQuery, traceQuery } from './queries.js';
+import { countSpans, runOfQuery, traceOfExecutionQuery, traceQuery } from './queries.js';
 import { SpanLog } from './span-log.js';
 import { SpanPane } from './span-pane.js';
 import { SpanTree } from './span-tree.js';
 import { flag, type Trace } from './trace.js';
-import type { Place, TraceState, TraceStore } from './trace-store.js';
+import type { Place, TraceProps, TraceStore } from './trace-store.js';
 import { useTraceTools } from './trace-tools.js';
 import css from './trace-page.module.css';
 
@@ -35,20 +38,16 @@ export function TracePage(): ReactNode {
   const trace = useQuery(traceQuery(id));
   const run = useQuery(runOfQuery(id));
   useElsewhere(trace.isError);
-  const framed = (state: ReactNode): ReactNode => (
-    <Workspace name="Trace" about={<code>{id}</code>}>
-      {state}
-    </Workspace>
-  );
   return (
-    <Loaded query={trace} lines={14} within={framed}>
+    <Loaded
+      query={trace}
+      lines={14}
+      within={(state) => <Workspace name="Trace" about={id} children={state} />}
+    >
       {(store) => <OpenTrace key={id} id={id} store={store} run={run.data ?? undefined} />}
     </Loaded>
   );
 }
-
-/** Spans that took less of the run are not marked. */
-const minPercent = 1;
 
 /** Goes on to the trace that holds the execution that the address names, if it is not in this one. */
 function useElsewhere(isAbsent: boolean): void {
@@ -69,51 +68,38 @@ interface OpenTraceProps {
 function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
   const { view } = route.useSearch();
   const state = useSyncExternalStore(store.subscribe, store.read);
+  const shown = { store, state };
+  const selected = state.selected < 0 ? undefined : store.trace.idOf(state.selected);
   const work = useRef<HTMLDivElement>(null);
   useAddress(store);
   useKeys(store, work);
   useTraceTools(store);
-  const waits = useQuery({ ...bottlenecksQuery(run?.run_id ?? ''), enabled: run !== undefined });
-  const critical = useMemo(
-    () =>
-      new Set(
-        waits.data?.data
-          .filter(({ percent_of_total: percent }) => percent >= minPercent)
-          .map(({ span_id: span }) => span),
-      ),
-    [waits.data],
-  );
-  const name = run?.root_operation ?? store.trace.nameOf(0);
+  useNews(id, store.trace.count);
+  const { count, total, nameOf } = store.trace;
+  const name = run?.root_operation ?? nameOf(0);
   return (
     <Workspace
       name={`Trace of ${name}`}
-      title={<Title name={name} run={run} />}
+      title={
+        <>
+          {name} {run?.status === 'error' && <Badge state="error" />}{' '}
+          <Tags words={run?.labels.slice(0, 3) ?? []} />
+        </>
+      }
       about={<Figures trace={store.trace} />}
-      actions={<Ties id={id} run={run} />}
+      actions={<Ties run={run} />}
     >
       <div ref={work} className={css.work}>
-        <Toolbar store={store} state={state} />
-        {store.trace.count < store.trace.total && (
-          <Note tone="warn">{`The first ${number(store.trace.count)} of ${number(store.trace.total)} spans`}</Note>
-        )}
-        <Highlight store={store} state={state} />
-        <Minimap store={store} state={state} />
+        <Toolbar {...shown} />
+        {count < total && <Note tone="warn">{`The first ${number(count)} of ${number(total)} spans`}</Note>}
+        <Highlight {...shown} />
+        <Minimap {...shown} />
         <Panes
           name="trace"
           share={62}
-          first={
-            view === 'log' ? (
-              <SpanLog id={id} store={store} state={state} />
-            ) : (
-              <SpanTree store={store} state={state} critical={critical} />
-            )
-          }
+          first={view === 'log' ? <SpanLog id={id} {...shown} /> : <SpanTree {...shown} />}
           second={
-            state.selected < 0 ? (
-              <Bottlenecks waits={waits.data ?? undefined} store={store} />
-            ) : (
-              <SpanPane trace={id} span={store.trace.idOf(state.selected)} />
-            )
+            selected === undefined ? <Bottlenecks store={store} /> : <SpanPane trace={id} span={selected} />
           }
         />
       </div>
@@ -121,14 +107,8 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
   );
 }
 
-const Title = ({ name, run }: { readonly name: string; readonly run: RunView | undefined }): ReactNode => (
-  <>
-    {name} {run?.status === 'error' && <Badge state="error" />} <Tags words={run?.labels.slice(0, 3) ?? []} />
-  </>
-);
-
 /** The number of highlighted spans with the reason, until the user removes the marks. */
-function Highlight({ store, state: { highlighted, note } }: ToolbarProps): ReactNode {
+function Highlight({ store, state: { highlighted, note } }: TraceProps): ReactNode {
   if (highlighted.size === 0) return null;
   return (
     <Note>
@@ -143,6 +123,7 @@ function Highlight({ store, state: { highlighted, note } }: ToolbarProps): React
 
 /** The sums of the roots: each takes in what is below it. */
 function Figures({ trace }: { readonly trace: Trace }): ReactNode {
+  const start = new Date(trace.startUs / 1_000).toISOString();
   let [money, tokens, errors, semantic] = [0, 0, 0, 0];
   for (let span = 0; span < trace.count; span = trace.ends[span] ?? trace.count) {
     money += trace.costs[span] ?? 0;
@@ -154,7 +135,7 @@ function Figures({ trace }: { readonly trace: Trace }): ReactNode {
   }
   return (
     <span className={css.figures}>
-      <time dateTime={startOf(trace)}>{exactTime(startOf(trace))}</time>
+      <time dateTime={start}>{exactTime(start)}</time>
       <span>{duration(trace.durationMs)}</span>
       <span>{cost(money)}</span>
       <span>{counted(tokens, 'token')}</span>
@@ -165,24 +146,17 @@ function Figures({ trace }: { readonly trace: Trace }): ReactNode {
   );
 }
 
-const startOf = ({ startUs }: Trace): string => new Date(startUs / 1_000).toISOString();
-
 /** Links to the other traces of the run, and to its thread. */
-function Ties({ id, run }: Pick<OpenTraceProps, 'id' | 'run'>): ReactNode {
-  const others = run?.trace_ids.filter((each) => each !== id) ?? [];
-  const thread = run?.thread_ids[0];
+function Ties({ run }: Pick<OpenTraceProps, 'run'>): ReactNode {
+  const {
+    trace_ids: traces,
+    thread_ids: [thread],
+  } = run ?? { trace_ids: [], thread_ids: [] };
+  const more = `${counted(traces.length - 1, 'more trace')} in this run`;
   return (
     <>
-      {others.length > 0 && run && (
-        <Link to="/traces" search={{ trace: run.trace_ids.join(',') }}>
-          {counted(others.length, 'more trace')} in this run
-        </Link>
-      )}
-      {thread !== undefined && (
-        <Link to="/traces" search={{ thread }}>
-          Thread
-        </Link>
-      )}
+      {traces.length > 1 && <Link to="/traces" search={{ trace: traces.join(',') }} children={more} />}
+      {thread !== undefined && <Link to="/traces" search={{ thread }} children="Thread" />}
       <AskButton question="What happened in this trace?" />
     </>
   );
@@ -190,15 +164,11 @@ function Ties({ id, run }: Pick<OpenTraceProps, 'id' | 'run'>): ReactNode {
 
 const levels = ['1', '2', '3', '4', '5'] as const;
 
-interface ToolbarProps {
-  readonly store: TraceStore;
-  readonly state: TraceState;
-}
-
-function Toolbar({ store, state }: ToolbarProps): ReactNode {
+function Toolbar({ store, state }: TraceProps): ReactNode {
   const { view } = route.useSearch();
   const change = useChange<Search>();
-  const { hits, q, selected, level, isZoomed } = state;
+  const { hits, q, selected, level, isZoomed, labels } = state;
+  const hit = hits.indexOf(selected) + 1;
   return (
     <div className={css.toolbar} role="group" aria-label="View of the trace">
       <Modes
@@ -216,15 +186,21 @@ function Toolbar({ store, state }: ToolbarProps): ReactNode {
       >
         <FilterText label="Search" wide value={q} onChange={(text = '') => store.search(text)} />
         <span className={css.hits} role="status">
-          {q !== '' &&
-            (hits.includes(selected)
-              ? `${number(hits.indexOf(selected) + 1)} of ${number(hits.length)}`
-              : counted(hits.length, 'hit'))}
+          {q !== '' && (hit > 0 ? `${number(hit)} of ${number(hits.length)}` : counted(hits.length, 'hit'))}
         </span>
         <Button type="submit" small disabled={hits.length === 0}>
           Next hit
         </Button>
       </form>
+      {store.trace.labels.length > 0 && (
+        <Select
+          label="Label"
+          none="all"
+          value={labels || undefined}
+          {...labelChoice(store.trace.labels, labels)}
+          onChange={(chosen = '') => store.filter(chosen)}
+        />
+      )}
       <Select
         label="Levels"
         none="all"
@@ -237,15 +213,10 @@ function Toolbar({ store, state }: ToolbarProps): ReactNode {
       </Button>
       <Button
         small
-        disabled={selected < 0}
-        onClick={() => store.zoomToSelected()}
-        aria-keyshortcuts="z"
-        title="Z"
+        disabled={!isZoomed && selected < 0}
+        onClick={() => (isZoomed ? store.zoom() : store.zoomToSelected())}
       >
-        Zoom to span
-      </Button>
-      <Button small disabled={!isZoomed} onClick={() => store.zoom()}>
-        Whole trace
+        {isZoomed ? 'Whole trace' : 'Zoom to span'}
       </Button>
     </div>
   );
@@ -267,20 +238,40 @@ function useKeys(store: TraceStore, work: { readonly current: HTMLElement | null
   }, [store, work]);
 }
 
+const newsMs = 2_000;
+
+/** Asks for the trace after spans came to it. A large one is asked for less often. */
+function useNews(id: string, spans: number): void {
+  const client = useQueryClient();
+  const known = useRef(spans);
+  useEffect(() => {
+    known.current = spans;
+  }, [spans]);
+  const [onSpans] = useState(() =>
+    gathered(
+      async () => {
+        if ((await countSpans(id)) > known.current)
+          await client.invalidateQueries({ queryKey: ['trace', id] });
+      },
+      newsMs + spans / 10,
+    ),
+  );
+  useTopic('spans', ({ event }) => event === 'spans' && onSpans());
+}
+
 const writeMs = 250;
 
 /** Keeps the address and the store alike. The address follows after a pause: browsers refuse many changes in a row. */
 function useAddress(store: TraceStore): void {
-  const { span, q, from, to, collapsed } = route.useSearch();
+  const { view: _, ...place } = route.useSearch();
   const change = useChange<Search>();
   const written = useRef<string>(undefined);
-  const now = textOf({ span, q, from, to, collapsed });
+  const now = textOf(place);
   const write = useEffectEvent(() => {
-    const { place } = store;
-    written.current = textOf(place);
-    if (written.current !== now) change(place);
+    written.current = textOf(store.place);
+    if (written.current !== now) change(store.place);
   });
-  const read = useEffectEvent(() => store.goTo({ span, q, from, to, collapsed }));
+  const read = useEffectEvent(() => store.goTo(place));
   useEffect(() => {
     if (now !== written.current) read();
     written.current = now;
@@ -298,5 +289,5 @@ function useAddress(store: TraceStore): void {
   }, [store]);
 }
 
-const textOf = ({ span, q, from, to, collapsed }: Place): string =>
-  JSON.stringify([span, q, from, to, collapsed]);
+const textOf = ({ span, q, from, to, collapsed, labels }: Place): string =>
+  JSON.stringify([span, q, from, to, collapsed, labels]);

@@ -1,5 +1,6 @@
+import { labelsIn } from '../../lib/label-filter.js';
 import { type Axis, axisOf, gapsIn, type Range } from './axis.js';
-import { flag, type Trace, visibleSpans } from './trace.js';
+import { flag, labelledIn, type Trace, visibleSpans, waitsOf } from './trace.js';
 
 /** The part of the view that the address keeps. */
 export interface Place {
@@ -11,43 +12,75 @@ export interface Place {
   readonly to?: number | undefined;
   /** `L2` collapses a level; ids of spans after it are the exceptions. */
   readonly collapsed?: string | undefined;
+  /** The tree has spans with one of these, and those above and below. */
+  readonly labels?: string | undefined;
 }
 
-export interface TraceState {
+/** What leaves spans out of the tree. */
+interface Cuts {
+  /** The level below which all is collapsed. */
+  readonly level: number | undefined;
+  readonly exceptions: ReadonlySet<number>;
+  readonly labels: string;
+}
+
+export interface TraceState extends Cuts {
   /** The rows of the tree. */
   readonly visible: Int32Array;
-  /** The row of each span; -1: it is below a collapsed one. */
+  /** The row of each span; -1: it is below a collapsed one, or left out. */
   readonly rows: Int32Array;
+  /** 0 for spans without the wanted labels; undefined: all are wanted. */
+  readonly kept: Uint8Array | undefined;
   /** -1: none. */
   readonly selected: number;
+  /** Counts changes after which the selected row is scrolled into sight. */
+  readonly moves: number;
   readonly q: string;
   readonly hits: Int32Array;
   readonly axis: Axis;
   readonly isZoomed: boolean;
-  /** The level below which all is collapsed. */
-  readonly level: number | undefined;
-  readonly exceptions: ReadonlySet<number>;
   readonly highlighted: ReadonlySet<number>;
   /** The reason for the highlight. */
   readonly note: string;
 }
 
+/** What parts of the screen draw. */
+export interface TraceProps {
+  readonly store: TraceStore;
+  readonly state: TraceState;
+}
+
 /** An address with more of them would be too long to share; further ones are not kept. */
 const maxExceptions = 100;
-const none = new Int32Array(0);
 
 /** State of the trace screen. It is kept outside React, so that a step through 50,000 spans draws only the rows that it changes. */
 export class TraceStore {
   private readonly listeners = new Set<() => void>();
   private readonly gaps: readonly Range[];
+  /** The whole trace. */
+  readonly whole: Axis;
+  readonly waits: Float64Array;
   private state: TraceState;
 
-  constructor(readonly trace: Trace) {
+  /** @param before the same trace with fewer spans: what is seen of it stays */
+  constructor(
+    readonly trace: Trace,
+    before?: TraceStore,
+  ) {
     this.gaps = gapsIn(trace);
+    this.whole = axisOf({ from: 0, to: trace.durationMs }, this.gaps);
+    this.waits = waitsOf(trace);
+    const moved = (spans: Iterable<number> = []): Set<number> => {
+      const ids = [...spans].filter((span) => span >= 0).map((span) => before?.trace.idOf(span) ?? '');
+      return new Set(ids.map((id) => trace.placeOf(id)).filter((place) => place >= 0));
+    };
+    const old: Partial<TraceState> = before?.state ?? {};
+    const { level, labels = '', q = '', axis, isZoomed = false, moves = 0, note = '' } = old;
+    const cut = this.cut({ level, exceptions: moved(old.exceptions), labels });
     this.state = {
-      ...this.projected(undefined, new Set()),
-      ...{ selected: -1, q: '', hits: none, axis: this.axis(), isZoomed: false },
-      ...{ highlighted: new Set(), note: '' },
+      ...{ ...cut, q, isZoomed, moves, note, selected: [...moved([old.selected ?? -1]), -1][0] ?? -1 },
+      ...{ hits: this.found(q, cut.kept), axis: this.axis(isZoomed ? axis : undefined) },
+      highlighted: moved(old.highlighted),
     };
   }
 
@@ -58,7 +91,7 @@ export class TraceStore {
   readonly read = (): TraceState => this.state;
 
   get place(): Place {
-    const { selected, q, axis, isZoomed, level, exceptions } = this.state;
+    const { selected, q, axis, isZoomed, level, exceptions, labels } = this.state;
     const ids = [...exceptions].slice(0, maxExceptions).map((span) => this.trace.idOf(span));
     const collapsed = [...(level === undefined ? [] : [`L${level}`]), ...ids].join(',');
     return {
@@ -67,22 +100,22 @@ export class TraceStore {
       from: isZoomed ? Math.floor(axis.from) : undefined,
       to: isZoomed ? Math.ceil(axis.to) : undefined,
       collapsed: collapsed || undefined,
+      labels: labels || undefined,
     };
   }
 
   /** Shows what an address names. */
-  goTo({ span = '', q = '', from, to, collapsed = '' }: Place): void {
+  goTo({ span = '', q = '', from, to, collapsed = '', labels = '' }: Place): void {
     const [first = '', ...rest] = collapsed.split(',');
     const level = /^L(\d+)$/.exec(first)?.[1];
     const exceptions = (level === undefined ? [first, ...rest] : rest)
       .map((id) => this.trace.placeOf(id))
       .filter((place) => place >= 0);
     const isZoomed = from !== undefined && to !== undefined && from < to;
+    const cut = this.cut({ level: Number(level) || undefined, exceptions: new Set(exceptions), labels });
     this.change({
-      ...this.projected(level === undefined ? undefined : Number(level), new Set(exceptions)),
-      ...{ q, hits: q === '' ? none : this.trace.search(q), isZoomed },
-      axis: this.axis(isZoomed ? { from, to } : undefined),
-      selected: -1,
+      ...{ ...cut, q, hits: this.found(q, cut.kept), isZoomed },
+      ...{ axis: this.axis(isZoomed ? { from, to } : undefined), selected: -1 },
     });
     if (span !== '') this.select(this.trace.placeOf(span));
   }
@@ -90,6 +123,7 @@ export class TraceStore {
   /** Selects a span, and opens what it stands below. */
   select(span: number): void {
     if (span < 0 || span >= this.trace.count) return;
+    if (this.state.kept?.[span] === 0) this.filter('');
     const hidden = ancestorsOf(this.trace, span).filter((each) => this.isCollapsed(each));
     this.change({ selected: span, ...(hidden.length > 0 && this.toggled(hidden)) });
   }
@@ -124,20 +158,21 @@ export class TraceStore {
     if ((this.trace.childCounts[span] ?? 0) === 0) return;
     this.change(this.toggled([span]));
     const { rows, selected } = this.state;
-    if (selected >= 0 && (rows[selected] ?? -1) < 0) this.change({ selected: span });
+    if ((rows[selected] ?? 0) < 0) this.change({ selected: span });
   }
 
   /** @param level the spans that stay; undefined: all */
   collapseTo(level: number | undefined): void {
-    this.change(this.projected(level, new Set()));
-    const { rows, selected } = this.state;
-    if (selected < 0 || (rows[selected] ?? -1) >= 0) return;
-    const shown = ancestorsOf(this.trace, selected).find((span) => (rows[span] ?? -1) >= 0);
-    this.change({ selected: shown ?? -1 });
+    this.cutTo({ ...this.state, level, exceptions: new Set() });
+  }
+
+  /** @param labels as the address has them; empty: all spans */
+  filter(labels: string): void {
+    this.cutTo({ ...this.state, labels });
   }
 
   search(q: string): void {
-    this.change({ q, hits: q === '' ? none : this.trace.search(q) });
+    this.change({ q, hits: this.found(q, this.state.kept) });
   }
 
   /** Selects the next one of some spans, which are in order, and after the last the first. */
@@ -147,11 +182,12 @@ export class TraceStore {
   }
 
   nextWrong(): void {
-    const { flags, count } = this.trace;
-    for (let n = 1; n <= count; n += 1) {
-      const span = (this.state.selected + n + count) % count;
-      if ((flags[span] ?? 0) & (flag.error | flag.semantic)) return this.select(span);
-    }
+    const isWrong = (flags: number, span: number): boolean =>
+      (flags & (flag.error | flag.semantic)) !== 0 && this.state.kept?.[span] !== 0;
+    const { selected } = this.state;
+    const { flags } = this.trace;
+    const next = flags.findIndex((each, span) => span > selected && isWrong(each, span));
+    this.select(next < 0 ? flags.findIndex(isWrong) : next);
   }
 
   zoom(range?: Range): void {
@@ -165,34 +201,48 @@ export class TraceStore {
     this.zoom({ from, to: from + Math.max(1, this.trace.durations[selected] ?? 0) });
   }
 
-  private axis(range: Range = { from: 0, to: this.trace.durationMs }): Axis {
-    return axisOf(range, this.gaps);
+  private axis(range?: Range): Axis {
+    return range ? axisOf(range, this.gaps) : this.whole;
+  }
+
+  private found(q: string, kept: Uint8Array | undefined): Int32Array {
+    return q === '' ? new Int32Array(0) : this.trace.search(q).filter((span) => kept?.[span] !== 0);
   }
 
   private toggled(spans: readonly number[]) {
     const exceptions = new Set(this.state.exceptions);
     for (const span of spans) if (!exceptions.delete(span)) exceptions.add(span);
-    return this.projected(this.state.level, exceptions);
+    return this.cut({ ...this.state, exceptions });
   }
 
-  private projected(level: number | undefined, exceptions: ReadonlySet<number>) {
-    const visible = visibleSpans(this.trace, (span) =>
-      isCollapsedIn(this.trace, { level, exceptions }, span),
-    );
+  private cut({ level, exceptions, labels }: Cuts) {
+    const kept = labels === '' ? undefined : labelledIn(this.trace, labelsIn(labels));
+    const isCollapsed = (span: number): boolean => isCollapsedIn(this.trace, { level, exceptions }, span);
+    const visible = visibleSpans(this.trace, isCollapsed, kept);
     const rows = new Int32Array(this.trace.count).fill(-1);
     visible.forEach((span, row) => (rows[span] = row));
-    return { visible, rows, level, exceptions };
+    return { visible, rows, kept, level, exceptions, labels };
+  }
+
+  /** Selects what stands above the selected span if that is left out. */
+  private cutTo(cuts: Cuts): void {
+    const cut = this.cut(cuts);
+    const { q, selected } = this.state;
+    const near = selected < 0 ? [] : [selected, ...ancestorsOf(this.trace, selected)];
+    const shown = near.find((span) => (cut.rows[span] ?? -1) >= 0) ?? -1;
+    this.change({ ...cut, hits: this.found(q, cut.kept), selected: shown });
   }
 
   private change(changes: Partial<TraceState>): void {
-    this.state = { ...this.state, ...changes };
+    const moves = this.state.moves + Number('visible' in changes || 'selected' in changes);
+    this.state = { ...this.state, ...changes, moves };
     for (const listener of this.listeners) listener();
   }
 }
 
 const isCollapsedIn = (
   { depths, childCounts }: Trace,
-  { level, exceptions }: Pick<TraceState, 'level' | 'exceptions'>,
+  { level, exceptions }: Pick<Cuts, 'level' | 'exceptions'>,
   span: number,
 ): boolean =>
   (childCounts[span] ?? 0) > 0 &&

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SkeletonView } from '../../lib/api-types.js';
 import { axisOf, gapsIn } from './axis.js';
-import { traceOf } from './trace.js';
+import { traceOf, waitsOf } from './trace.js';
 import { TraceStore } from './trace-store.js';
 
 /** By start: a root with a model call and a tool below it, which has a step; and a second root. */
@@ -19,6 +19,8 @@ const view: SkeletonView = {
   type: [0, 1, 2, 0, 2],
   names: ['gpt', 'run', 'search'],
   name: [1, 0, 2, 1, 2],
+  labels: ['support'],
+  label: [-1, -1, 0, -1, -1],
   costs: [0.5, 0.25, 0.125, 0, 0.125],
   tokens: [0, 100, 0, 7, 20],
   flags: [0, 2, 1, 0, 5],
@@ -60,6 +62,10 @@ describe('a trace from columns', () => {
     expect([...trace.search('2nd')]).toEqual([4]);
   });
 
+  it('waits for one span at a time, the one that ends last', () => {
+    expect([...waitsOf(trace)]).toEqual([50 + 5, 5, 40, 0, 0]);
+  });
+
   it('holds a span that is below itself, as a root', () => {
     const { count, rootCount } = traceOf({ ...view, parents: [-1, 2, 1, -1, 0] });
     expect([count, rootCount]).toEqual([5, 3]);
@@ -81,6 +87,31 @@ describe('the view of a trace', () => {
     const other = new TraceStore(trace);
     other.goTo(place);
     expect([idsOf(other), other.place]).toEqual([idsOf(store), place]);
+  });
+
+  it('leaves out spans without a label, but for those above and below, until one of them is selected', () => {
+    const store = new TraceStore(trace);
+    store.goTo({ labels: 'support,other', span: 'step', collapsed: 'tool' });
+    expect([idsOf(store), store.place.labels]).toEqual([['root', 'tool', 'step'], 'support,other']);
+    store.select(1);
+    expect([idsOf(store).length, store.place.labels]).toEqual([5, undefined]);
+  });
+
+  it('stays as it is when spans are added, and names highlighted ones that are absent', () => {
+    const store = new TraceStore(trace);
+    store.goTo({ span: 'step', q: 'search', from: 10, to: 50, collapsed: 'llm', labels: 'support' });
+    expect(store.highlight(['2nd', 'step', 'gone'], 'look here')).toEqual(['gone']);
+    const ids = view.span_ids.replace('rootllm', 'rootnew llm');
+    const later = traceOf({
+      ...{ ...view, spans: 6, total_spans: 6, span_ids: ids, parents: [-1, 0, 0, 5, -1, 0] },
+      ...{ starts_after_ms: [0, 5, 5, 10, 10, 10], durations_ms: [200, 3, 5, 5, 5, 40] },
+      ...{ type: [0, 0, 1, 2, 0, 2], name: [1, 1, 0, 2, 1, 2], costs: [0, 0, 0, 0, 0, 0] },
+      ...{ tokens: [0, 0, 0, 0, 0, 0], flags: [0, 0, 2, 1, 0, 5], label: [-1, -1, -1, 0, -1, -1] },
+    });
+    const after = new TraceStore(later, store);
+    expect(after.place).toEqual(store.place);
+    expect([...after.read().highlighted].map(later.idOf)).toEqual(['2nd', 'step']);
+    expect([after.read().note, after.read().moves]).toEqual(['look here', store.read().moves]);
   });
 
   it('goes to the next span that is wrong, round about', () => {

@@ -9,42 +9,12 @@ const idOfExecution = 36;
  * The spans of a trace in typed arrays, so that 50,000 of them take a few megabytes. A span is its place in them: its
  * parent stands before its children, and a span before what is below it (pre-order).
  */
-export interface Trace {
-  readonly count: number;
-  /** Spans that the trace has on the server. */
-  readonly total: number;
-  readonly startUs: number;
-  /** From the start of the first span to the end of the last one. */
-  readonly durationMs: number;
-  readonly parents: Int32Array;
-  /** The place after the last span below. */
-  readonly ends: Int32Array;
-  readonly depths: Uint16Array;
-  readonly childCounts: Int32Array;
-  /** Position among the children of the same parent, from 1. */
-  readonly positions: Int32Array;
-  readonly starts: Float64Array;
-  readonly durations: Float64Array;
-  /** Totals of the span and all spans below it. */
-  readonly costs: Float64Array;
-  readonly tokens: Float64Array;
-  readonly flags: Uint8Array;
-  readonly rootCount: number;
-  readonly idOf: (span: number) => string;
-  /** @param id of the span, or of its execution @returns -1 if there is none */
-  readonly placeOf: (id: string) => number;
-  readonly nameOf: (span: number) => string;
-  readonly typeOf: (span: number) => SkeletonView['types'][number];
-  /** The pattern of a semantic failure. */
-  readonly patternOf: (span: number) => string | undefined;
-  /** @returns spans whose name, operation or id contains a text, in order */
-  readonly search: (text: string) => Int32Array;
-}
+export type Trace = ReturnType<typeof traceOf>;
 
 /** Reads the columns of the server, which are by start, into pre-order. */
-export function traceOf(view: SkeletonView): Trace {
+export function traceOf(view: SkeletonView) {
   const count = view.spans;
-  const { order, parents } = preOrder(view.parents);
+  const { order, parents, placeByRow } = preOrder(view.parents);
   const ints = (): Int32Array => new Int32Array(count);
   const floats = (): Float64Array => new Float64Array(count);
   const [ends, childCounts, positions] = [ints(), ints(), ints()];
@@ -69,22 +39,33 @@ export function traceOf(view: SkeletonView): Trace {
     }
   }
   sumUp({ parents, ends, costs, tokens });
-  const of = columnsOf(view, order);
   return {
-    ...{ count, total: view.total_spans, startUs: view.start_time_us, durationMs, rootCount },
-    ...{ parents, ends, depths, childCounts, positions, starts, durations, costs, tokens, flags },
-    ...of,
+    count,
+    /** Spans that the trace has on the server. */
+    total: view.total_spans,
+    startUs: view.start_time_us,
+    /** From the start of the first span to the end of the last one. */
+    durationMs,
+    rootCount,
+    parents,
+    /** The place after the last span below. */
+    ends,
+    /** Position among the children of the same parent, from 1. */
+    positions,
+    ...{ depths, childCounts, starts, durations, flags },
+    /** Totals of the span and all spans below it. */
+    ...{ costs, tokens },
+    ...columnsOf(view, order, placeByRow),
   };
 }
 
 const at = (column: { readonly [place: number]: number }, place: number): number => column[place] ?? 0;
 
 /** The order of a walk through the tree, and parents by their place in it. Spans below themselves become roots. */
-function preOrder(parentsByTime: readonly number[]): { order: Int32Array; parents: Int32Array } {
+function preOrder(parentsByTime: readonly number[]) {
   const count = parentsByTime.length;
-  const [first, next] = [new Int32Array(count).fill(-1), new Int32Array(count).fill(-1)];
-  const [order, parents] = [new Int32Array(count), new Int32Array(count).fill(-1)];
-  const isPlaced = new Uint8Array(count);
+  const none = (): Int32Array => new Int32Array(count).fill(-1);
+  const [first, next, parents, placeByRow, order] = [none(), none(), none(), none(), none()];
   for (let row = count - 1; row >= 0; row -= 1) {
     const parent = parentsByTime[row] ?? -1;
     if (parent < 0) continue;
@@ -94,25 +75,18 @@ function preOrder(parentsByTime: readonly number[]): { order: Int32Array; parent
   let placed = 0;
   const walk = (root: number): void => {
     const rows = [root];
-    const parentPlaces = [-1];
     for (let row = rows.pop(); row !== undefined; row = rows.pop()) {
-      const parent = parentPlaces.pop() ?? -1;
-      if (isPlaced[row] === 1) continue;
-      isPlaced[row] = 1;
+      if (placeByRow[row] !== -1) continue;
+      parents[placed] = placeByRow[parentsByTime[row] ?? -1] ?? -1;
       order[placed] = row;
-      parents[placed] = parent;
-      const children: number[] = [];
-      for (let child = at(first, row); child >= 0; child = at(next, child)) children.push(child);
-      for (const child of children.reverse()) {
-        rows.push(child);
-        parentPlaces.push(placed);
-      }
-      placed += 1;
+      placeByRow[row] = placed++;
+      if (row !== root) rows.push(at(next, row));
+      rows.push(at(first, row));
     }
   };
   for (let row = 0; row < count; row += 1) if ((parentsByTime[row] ?? -1) < 0) walk(row);
-  for (let row = 0; row < count; row += 1) if (isPlaced[row] === 0) walk(row);
-  return { order, parents };
+  for (let row = 0; row < count; row += 1) walk(row);
+  return { order, parents, placeByRow };
 }
 
 export function runningSum(steps: readonly number[] | Int32Array): Float64Array {
@@ -123,9 +97,11 @@ export function runningSum(steps: readonly number[] | Int32Array): Float64Array 
 }
 
 /** A span that sums up what is below it reports the same cost again: the larger of the two counts. */
-function sumUp(columns: Pick<Trace, 'parents' | 'ends' | 'costs' | 'tokens'>): void {
-  const { parents, ends } = columns;
-  const sums = [columns.costs, columns.tokens].map((own) => ({ own, below: new Float64Array(own.length) }));
+function sumUp(
+  columns: Readonly<Record<'parents' | 'ends' | 'costs' | 'tokens', Int32Array | Float64Array>>,
+): void {
+  const { parents, ends, costs, tokens } = columns;
+  const sums = [costs, tokens].map((own) => ({ own, below: new Float64Array(own.length) }));
   for (let span = parents.length - 1; span >= 0; span -= 1) {
     const parent = at(parents, span);
     for (const { own, below } of sums) {
@@ -136,14 +112,12 @@ function sumUp(columns: Pick<Trace, 'parents' | 'ends' | 'costs' | 'tokens'>): v
   }
 }
 
-function columnsOf(view: SkeletonView, order: Int32Array) {
+function columnsOf(view: SkeletonView, order: Int32Array, placeByRow: Int32Array) {
   const count = order.length;
   const ids = new Map<string, number>();
   const patterns = new Map<number, string>();
   const [names, types] = [Uint32Array.from(view.name), Uint16Array.from(view.type)];
   const inOrder = (bit: number): number[] => view.flags.flatMap((flags, row) => (flags & bit ? [row] : []));
-  const placeByRow = new Int32Array(count);
-  order.forEach((row, span) => (placeByRow[row] = span));
   inOrder(flag.semantic).forEach((row, n) => patterns.set(at(placeByRow, row), view.patterns[n] ?? ''));
   // Code points, as the server counts; nearly all ids are plain ASCII.
   const isPlain = view.span_ids.length === count * view.id_length;
@@ -152,6 +126,7 @@ function columnsOf(view: SkeletonView, order: Int32Array) {
     const [from, to] = [row * view.id_length, (row + 1) * view.id_length];
     return (characters?.slice(from, to).join('') ?? view.span_ids.slice(from, to)).trimEnd();
   };
+  /** @param id of the span, or of its execution @returns -1 if there is none */
   const placeOf = (id: string): number => {
     if (ids.size === 0) {
       inOrder(flag.execution).forEach((row, n) =>
@@ -161,31 +136,92 @@ function columnsOf(view: SkeletonView, order: Int32Array) {
     }
     return ids.get(id) ?? -1;
   };
-  const idOf = (span: number): string => idAt(at(order, span));
-  const nameOf = (span: number): string => view.names[at(names, at(order, span))] ?? '';
-  const unknown = { operation: '', kind: 'other', status: 'success' } as const;
-  const typeOf = (span: number) => view.types[at(types, at(order, span))] ?? unknown;
+  /** @returns spans whose name, operation or id contains a text, in order */
   const search = (text: string): Int32Array => {
     const wanted = text.toLowerCase();
     const has = (word: string): boolean => word.toLowerCase().includes(wanted);
     const [isName, isType] = [view.names.map(has), view.types.map(({ operation }) => has(operation))];
-    const found = new Int32Array(count);
-    let hits = 0;
-    for (let span = 0; span < count; span += 1) {
-      const row = at(order, span);
-      if (isName[at(names, row)] || isType[at(types, row)] || patterns.get(span)?.includes(wanted))
-        found[hits++] = span;
-    }
-    const byId = hits === 0 ? placeOf(text) : -1;
-    return byId >= 0 ? Int32Array.of(byId) : found.slice(0, hits);
+    const found = order.map((row, span) =>
+      isName[at(names, row)] || isType[at(types, row)] || patterns.get(span)?.includes(wanted) ? span : -1,
+    );
+    const hits = found.filter((span) => span >= 0);
+    const byId = hits.length === 0 ? placeOf(text) : -1;
+    return byId >= 0 ? Int32Array.of(byId) : hits;
   };
-  return { idOf, placeOf, nameOf, typeOf, search, patternOf: (span: number) => patterns.get(span) };
+  const unknown = { operation: '', kind: 'other', status: 'success' } as const;
+  return {
+    idOf: (span: number): string => idAt(at(order, span)),
+    placeOf,
+    nameOf: (span: number): string => view.names[at(names, at(order, span))] ?? '',
+    typeOf: (span: number): SkeletonView['types'][number] =>
+      view.types[at(types, at(order, span))] ?? unknown,
+    /** The pattern of a semantic failure, or the reason of its mark. */
+    patternOf: (span: number): string | undefined => patterns.get(span),
+    /** Labels that occur. */
+    labels: view.labels,
+    labelOf: (span: number): string => view.labels[at(view.label, at(order, span))] ?? '',
+    search,
+  };
 }
 
-/** The spans that are shown: those not below a collapsed one, in order. */
-export function visibleSpans({ count, ends }: Trace, isCollapsed: (span: number) => boolean): Int32Array {
+/** @returns 1 for each span that has one of some labels, and for those above and below it */
+export function labelledIn({ ends, parents, labelOf }: Trace, labels: readonly string[]): Uint8Array {
+  const labelled = new Uint8Array(ends.length);
+  for (let span = 0; span < ends.length; span += 1) {
+    if (!labels.includes(labelOf(span))) continue;
+    labelled.fill(1, span, ends[span]);
+    for (let above = at(parents, span); above >= 0; above = at(parents, above)) labelled[above] = 1;
+    span = at(ends, span) - 1;
+  }
+  return labelled;
+}
+
+/**
+ * Milliseconds for which the trace waits for each span. It waits for one at a time: of those that run, the one that ends
+ * last, and of its children again the one that ends last.
+ */
+export function waitsOf({ count, ends, starts, durations, durationMs }: Trace): Float64Array {
+  const waits = new Float64Array(count);
+  const finish = (span: number): number => at(starts, span) + at(durations, span);
+  // Backwards in time: a stretch is the span's own as far as no child of it reaches.
+  const stretches = [{ span: -1, from: 0, to: durationMs }];
+  for (let next = stretches.pop(); next; next = stretches.pop()) {
+    const { span, from } = next;
+    let { to } = next;
+    const wait = (until: number): void => {
+      if (span >= 0) waits[span] = at(waits, span) + to - until;
+    };
+    const children: number[] = [];
+    const end = span < 0 ? count : at(ends, span);
+    for (let child = span + 1; child < end; child = at(ends, child)) children.push(child);
+    for (const child of children.sort((a, b) => finish(b) - finish(a))) {
+      const stretch = {
+        span: child,
+        from: Math.max(at(starts, child), from),
+        to: Math.min(finish(child), to),
+      };
+      if (stretch.from >= stretch.to) continue;
+      wait(stretch.to);
+      stretches.push(stretch);
+      to = stretch.from;
+    }
+    wait(from);
+  }
+  return waits;
+}
+
+/** Spans that are not below a collapsed one and not left out, in order. @param kept 0 for those that are left out */
+export function visibleSpans(
+  { count, ends }: Trace,
+  isCollapsed: (span: number) => boolean,
+  kept?: Uint8Array,
+): Int32Array {
   const shown = new Int32Array(count);
   let rows = 0;
-  for (let span = 0; span < count; span = isCollapsed(span) ? at(ends, span) : span + 1) shown[rows++] = span;
+  for (let span = 0; span < count;) {
+    const isKept = kept?.[span] !== 0;
+    if (isKept) shown[rows++] = span;
+    span = isKept && !isCollapsed(span) ? span + 1 : at(ends, span);
+  }
   return shown.slice(0, rows);
 }

@@ -17,22 +17,13 @@ interface TraceNewsProps {
 /** After spans came it asks for the first page, and shows it once somebody wants it. */
 export function TraceNews({ query, shown }: TraceNewsProps): ReactNode {
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
   const newest = useQuery({
     queryKey: ['traces', 'news', query],
     queryFn: ({ signal }) => ask(listGroups({ query, signal })),
-    enabled: isAsked,
-    staleTime: Infinity,
+    enabled: false,
   });
-  const [onSpans] = useState(() =>
-    gathered(() => {
-      setAsked(true);
-      return client.invalidateQueries({ queryKey: ['traces', 'news'] });
-    }, newsMs),
-  );
-  useTopic('spans', ({ event }) => {
-    if (event === 'spans') onSpans();
-  });
+  const [onSpans] = useState(() => gathered(() => newest.refetch(), newsMs));
+  useTopic('spans', ({ event }) => event === 'spans' && onSpans());
   const known = new Set(shown.map(keyOf));
   const count = newest.data?.data.filter((row) => !known.has(keyOf(row))).length ?? 0;
   return (

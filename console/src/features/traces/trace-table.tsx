@@ -2,6 +2,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
+import { Tags } from '../../ui/controls.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import css from './trace-table.module.css';
@@ -36,27 +37,25 @@ const columns: readonly Column<GroupView>[] = [
   {
     ...{ name: 'Name', cut: true, card: 'title' },
     cell: (row) => (
-      <Link {...placeOf(row)} title={nameOf(row)}>
-        {nameOf(row)}
-      </Link>
+      <>
+        <Link {...placeOf(row)} title={nameOf(row)}>
+          {nameOf(row)}
+        </Link>{' '}
+        <Tags words={row.labels.slice(0, 2)} />
+      </>
     ),
   },
   { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
+  {
+    ...{ name: 'Activity', width: 136, isOptional: true },
+    cell: ({ activity }) => <Activity letters={activity} />,
+  },
   { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
   {
     ...{ name: 'Tokens', isNumber: true },
     cell: ({ input_tokens: asked, output_tokens: said }) => number((asked ?? 0) + (said ?? 0)),
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
-  { name: 'Spans', isNumber: true, isOptional: true, cell: ({ total_spans: spans }) => number(spans) },
-  {
-    ...{ name: 'Label', cut: true, width: 120, isOptional: true },
-    cell: ({ labels }) => labels.slice(0, 2).join(', '),
-  },
-  {
-    ...{ name: 'Model', cut: true, width: 150, isOptional: true },
-    cell: ({ used_models: models }) => models.slice(0, 2).join(', '),
-  },
   { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
   {
     ...{ name: 'Thread', cut: true, isMono: true, width: 150, isOptional: true },
@@ -64,6 +63,27 @@ const columns: readonly Column<GroupView>[] = [
       threads.length > 1 ? counted(threads.length, 'thread') : (threads[0] ?? ''),
   },
 ];
+
+/** Heights of bars in a small waterfall: models above tools, failures over both. */
+const bars = { m: '0h1v4', t: '6h1v4', e: '0h1v10' } as const;
+
+const Activity = ({ letters }: { readonly letters: string }): ReactNode => (
+  <svg
+    className={css.activity}
+    viewBox={`0 0 ${letters.length} 10`}
+    preserveAspectRatio="none"
+    role="img"
+    aria-label="Models above, tools below and failures in time"
+  >
+    {Object.entries(bars).map(([letter, bar]) => (
+      <path
+        key={letter}
+        data-letter={letter}
+        d={[...letters].map((each, at) => (each === letter ? `M${at} ${bar}h-1z` : '')).join('')}
+      />
+    ))}
+  </svg>
+);
 
 const Wrong = ({ row }: { readonly row: GroupView }): ReactNode => (
   <>

@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
 import { ask, listGroups, type ListGroupsData, listLabels } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
-import { labelsIn, textOfLabels } from '../../lib/label-filter.js';
+import { labelChoice, labelsIn } from '../../lib/label-filter.js';
 import { byOffset } from '../../lib/pages.js';
 import type { tracesSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
@@ -107,21 +107,17 @@ const filters: readonly Filter[] = [
 function TraceFilters({ search }: { readonly search: Search }): ReactNode {
   const labels = useQuery({
     queryKey: ['traces', 'labels'],
-    queryFn: async ({ signal }) => (await ask(listLabels({ query: { limit: 200 }, signal }))).labels,
+    queryFn: async ({ signal }) =>
+      (await ask(listLabels({ query: { limit: 200 }, signal }))).labels.map(({ name }) => name),
     staleTime: 60_000,
   });
-  const { labels: chosen = '' } = search;
-  const known = labels.data?.map(({ name }) => name) ?? [];
-  const options = [...new Set([chosen, ...known.flatMap((name) => textOfLabels([name]) ?? [])])].filter(
-    Boolean,
-  );
-  const names = Object.fromEntries(options.map((text) => [text, labelsIn(text).join(', ')]));
+  const choice = labelChoice(labels.data ?? [], search.labels);
   return (
     <FilterBar
       label="Traces"
       text={{ key: 'q', label: 'Search', wide: true }}
       search={search}
-      filters={[{ key: 'labels', label: 'Label', options, names }, ...filters]}
+      filters={[{ key: 'labels', label: 'Label', ...choice }, ...filters]}
       range={search}
     />
   );

@@ -40,6 +40,8 @@ const Dollars = (description: string): PropertyDecorator =>
 const Offset = (): PropertyDecorator => OptionalInt(0, 10_000_000, { default: 0, example: 0 });
 const Texts = (): PropertyDecorator =>
   OptionalFlag({ example: true, description: 'Adds `input` and `output` of each span as text' });
+const Messages = (): PropertyDecorator =>
+  OptionalFlag({ example: true, description: 'Adds `messages` of models and tools' });
 const Labels = (): PropertyDecorator => Ids('support', 'Labels of spans');
 
 export class PeriodQuery {
@@ -67,6 +69,7 @@ export class ListSpansQuery extends PeriodQuery {
   @OptionalText(256, { example: 'search', description: 'In operation, error, model, tool or label' })
   readonly q?: string;
   @Texts() readonly texts?: boolean;
+  @Messages() readonly messages?: boolean;
   @OptionalOneOf(['asc', 'desc'], { default: 'asc', example: 'asc', description: 'By start' })
   readonly order!: 'asc' | 'desc';
   @Limit(100) readonly limit!: number;
@@ -190,6 +193,7 @@ export class WindowQuery {
   @Moment('spans that end before it are left out') readonly start_time?: number;
   @Moment('spans that start after it are left out') readonly end_time?: number;
   @Texts() readonly texts?: boolean;
+  @Messages() readonly messages?: boolean;
   @OptionalInt(1, 500, { default: 100, example: 100 }) readonly limit!: number;
 }
 

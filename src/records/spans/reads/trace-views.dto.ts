@@ -34,6 +34,23 @@ export function ListOf<T>(item: Type<T>): Type<Listed<T>> {
   return ListView;
 }
 
+export class AskedToolView {
+  @Nullable(String, 'call-1') readonly id!: string | null;
+  @ApiProperty({ example: 'search', description: 'Empty in the span of the tool itself' })
+  readonly name!: string;
+  @ApiProperty({ example: '{"q":"weather"}' }) readonly input!: string;
+  @Nullable(String, 'It is sunny.', 'If it is among the messages') readonly result!: string | null;
+}
+
+export class MessageView {
+  @ApiProperty({ example: 'assistant' }) readonly role!: string;
+  @ApiProperty({ example: 'I look.' }) readonly text!: string;
+  @ApiProperty({ type: [AskedToolView], description: 'Tools that it asks for' })
+  readonly calls!: AskedToolView[];
+  @Nullable(String, 'call-1', 'Id of the call whose result it is, if that call is in another span')
+  readonly answers!: string | null;
+}
+
 /** Times in microseconds since the epoch, costs in US dollars. */
 export class SpanView {
   @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
@@ -86,6 +103,11 @@ export class SpanView {
   readonly input?: string;
   @ApiPropertyOptional({ example: 'It is sunny.', description: 'A text or JSON; with `texts`' })
   readonly output?: string;
+  @ApiPropertyOptional({
+    type: [MessageView],
+    description: 'Of a model or a tool, in one form for all dialects; with `messages`',
+  })
+  readonly messages?: MessageView[];
 }
 
 export class SpanListView extends ListOf(SpanView) {}

@@ -8,6 +8,7 @@ import { CurrentProject } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
 import { Problem } from '../../../common/errors.js';
 import { spanTextsOf } from '../ingest/span-texts.js';
+import { messagesOf } from './messages.js';
 import { Answers, ReadsTraces } from './answers.decorator.js';
 import { SkeletonView } from './skeleton.dto.js';
 import { comparisonOf } from './summary.js';
@@ -34,9 +35,9 @@ export class TracesController {
   @AuditedRead()
   @Answers(views.SpanListView, 'Spans that every filter lets through, by start', 'With what they carried.')
   async listSpans(@CurrentProject() project: string, @Query() query: queries.ListSpansQuery) {
-    const { limit, offset, order, texts } = query;
+    const { limit, offset, order } = query;
     const page = { limit, offset, newestFirst: order === 'desc' };
-    return withTexts(await this.reads.spans(spansOf(project, query), page), texts);
+    return withTexts(await this.reads.spans(spansOf(project, query), page), query);
   }
 
   @Get('runs')
@@ -232,12 +233,12 @@ export class TracesController {
     @Param() { id }: queries.TraceParams,
     @Query() query: queries.WindowQuery,
   ) {
-    const { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit, texts } = query;
+    const { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit } = query;
     const trace = { project, traceIds: [id] };
     if (spanId === undefined)
       return withTexts(
         await this.reads.spans(given({ ...trace, finishFromUs, endUs }), { limit, offset: 0 }),
-        texts,
+        query,
       );
     const place = await this.reads.place(trace, spanId);
     if (place === undefined)
@@ -246,15 +247,25 @@ export class TracesController {
         `There is no span ${JSON.stringify(spanId)} in the trace ${JSON.stringify(id)}`,
       );
     const offset = Math.max(0, place - Math.floor(limit / 2));
-    return withTexts(await this.reads.spans(trace, { limit, offset }), texts);
+    return withTexts(await this.reads.spans(trace, { limit, offset }), query);
   }
 }
 
 const withTexts = (
   { data, pagination }: views.Listed<views.SpanView>,
-  texts = false,
+  { texts = false, messages = false }: Pick<queries.WindowQuery, 'texts' | 'messages'>,
 ): views.Listed<views.SpanView> => ({
-  data: texts ? data.map((span) => ({ ...span, ...spanTextsOf(span) })) : data,
+  data:
+    texts || messages
+      ? data.map((span) => {
+          const carried = spanTextsOf(span);
+          return {
+            ...span,
+            ...(texts && carried),
+            ...(messages && { messages: messagesOf(span.kind, carried) }),
+          };
+        })
+      : data,
   pagination,
 });
 

@@ -1,24 +1,20 @@
-import { isObject } from '../../lib/exact-json.js';
-import type { SpanView } from '../../lib/api-types.js';
+import { isObject } from '../../../common/json.js';
+import type { AskedToolView, MessageView, SpanView } from './trace-views.dto.js';
 
-/** A tool that a model asked for, with its result where that is known. */
-export interface AskedTool {
-  readonly id: string | undefined;
-  readonly name: string;
-  readonly input: string;
-  readonly result?: string | undefined;
-}
+type Texts = Pick<SpanView, 'input' | 'output'>;
 
-export interface Message {
-  readonly role: string;
-  readonly text: string;
-  readonly calls: readonly AskedTool[];
-  /** The call of which this is the result. */
-  readonly answers?: string | undefined;
-}
-
-/** The messages of a model call, in whichever dialect. */
-export function messagesOf({ input = '', output = '' }: Pick<SpanView, 'input' | 'output'>): Message[] {
+/** The messages of a model call in one form for all dialects, results at the calls that asked for them; the call of a tool. */
+export function messagesOf(kind: string, { input = '', output = '' }: Texts): MessageView[] {
+  if (kind === 'tool')
+    return [
+      {
+        role: 'tool',
+        text: '',
+        calls: [{ id: null, name: '', input, result: output || null }],
+        answers: null,
+      },
+    ];
+  if (kind !== 'llm') return [];
   const asked = listIn(valueOf(input), ['messages', 'input', 'contents']).map((each) =>
     messageOf(each, 'user'),
   );
@@ -27,31 +23,26 @@ export function messagesOf({ input = '', output = '' }: Pick<SpanView, 'input' |
   const said = answers
     .flatMap((answer) => listIn(answer, ['choices', 'output', 'content', 'candidates']))
     .map((each) => messageOf(each, 'assistant'));
-  return [...asked, ...said].filter(
-    ({ text, calls, answers }) => text !== '' || calls.length > 0 || answers !== undefined,
+  const all = [...asked, ...said];
+  return paired(
+    all.filter(({ text, calls, answers: call }) => text !== '' || calls.length > 0 || call !== null),
   );
 }
 
-/**
- * Puts each result at the call that asked for it, and takes it out of the list.
- * @param all messages among which results and calls are looked for
- */
-export function paired(messages: readonly Message[], all = messages): Message[] {
-  const results = new Map(
-    all.flatMap(({ answers, text }) => (answers === undefined ? [] : [[answers, text]])),
-  );
-  const asked = new Set(all.flatMap(({ calls }) => calls.map(({ id }) => id)));
+/** Puts each result at the call that asked for it, and takes it out of the list. */
+function paired(messages: readonly MessageView[]): MessageView[] {
+  const results = new Map(messages.map(({ answers, text }) => [answers, text]));
+  const asked = new Set(messages.flatMap(({ calls }) => calls.map(({ id }) => id)));
   return messages
-    .filter(({ answers }) => answers === undefined || !asked.has(answers))
+    .filter(({ answers }) => answers === null || !asked.has(answers))
     .map((message) => ({
       ...message,
-      calls: message.calls.map((call) => ({ ...call, result: results.get(call.id ?? '') })),
+      calls: message.calls.map((call) => ({
+        ...call,
+        result: (call.id !== null && results.get(call.id)) || null,
+      })),
     }));
 }
-
-/** Tells whether two messages are the same one, so that a conversation that grows is shown once. */
-export const keyOf = ({ role, text, calls }: Message): string =>
-  JSON.stringify([role, text, calls.map(({ name, input }) => [name, input])]);
 
 function valueOf(text: string): unknown {
   if (!/^\s*[[{]/.test(text)) return text;
@@ -69,13 +60,12 @@ function listIn(value: unknown, members: readonly string[]): readonly unknown[] 
   return list ?? [value];
 }
 
-const member = (value: unknown, name: string): unknown =>
-  isObject(value) ? value[name as never] : undefined;
+const member = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textMember = (value: unknown, ...names: readonly string[]): string | undefined =>
   names.map((name) => member(value, name)).find((each) => typeof each === 'string');
 
-function messageOf(raw: unknown, role: string): Message {
+function messageOf(raw: unknown, role: string): MessageView {
   const value = member(raw, 'message') ?? raw;
   const parts = ['content', 'parts', 'tool_calls'].flatMap((name) => listOf(member(value, name)));
   const own = textMember(value, 'role') ?? role;
@@ -86,14 +76,14 @@ function messageOf(raw: unknown, role: string): Message {
     role: result === undefined ? own : 'tool',
     text: result === undefined ? wordsOf(value) : resultOf(result),
     calls: [value, ...parts].flatMap(callIn),
-    answers: result === undefined ? undefined : (idOf(result) ?? idOf(value)),
+    answers: result === undefined ? null : (idOf(result) ?? idOf(value) ?? ''),
   };
 }
 
 const idOf = (value: unknown): string | undefined =>
   textMember(value, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
 
-function callIn(part: unknown): AskedTool[] {
+function callIn(part: unknown): AskedToolView[] {
   const call = member(part, 'tool_call') ?? part;
   const inner = member(call, 'function') ?? call;
   const isCall =
@@ -103,7 +93,7 @@ function callIn(part: unknown): AskedTool[] {
   const given = ['arguments', 'args', 'input']
     .map((each) => member(inner, each))
     .find((each) => each !== undefined);
-  return [{ id: idOf(call), name, input: asText(given) }];
+  return [{ id: idOf(call) ?? null, name, input: asText(given), result: null }];
 }
 
 function wordsOf(value: unknown): string {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { keyOf, messagesOf, paired } from './messages.js';
+import { messagesOf } from './messages.js';
 
 const call = { id: 'call-1', type: 'function', function: { name: 'search', arguments: '{"q":"a"}' } };
 
@@ -38,7 +38,7 @@ it.each([
     [{ role: 'assistant', parts: [{ type: 'text', content: 'Here is a.' }] }],
   ],
 ])('reads a conversation of %s, with results at their calls', (_, input, output) => {
-  const messages = paired(messagesOf({ input: JSON.stringify(input), output: JSON.stringify(output) }));
+  const messages = messagesOf('llm', { input: JSON.stringify(input), output: JSON.stringify(output) });
   expect(messages.map(({ role, text }) => [role, text])).toEqual([
     ['user', 'Find a.'],
     ['assistant', ''],
@@ -48,19 +48,23 @@ it.each([
 });
 
 it('takes a plain text for one message', () => {
-  expect(messagesOf({ input: 'Hello', output: '{"broken' }).map(({ role, text }) => [role, text])).toEqual([
+  const messages = messagesOf('llm', { input: 'Hello', output: '{"broken' });
+  expect(messages.map(({ role, text }) => [role, text])).toEqual([
     ['user', 'Hello'],
     ['assistant', '{"broken'],
   ]);
-  expect(messagesOf({})).toEqual([]);
+  expect(messagesOf('llm', {})).toEqual([]);
 });
 
-it('knows a message again', () => {
-  const [first, again] = messagesOf({
-    input: JSON.stringify([
-      { role: 'user', content: 'a' },
-      { role: 'user', content: 'a' },
-    ]),
-  });
-  expect(first && again && keyOf(first) === keyOf(again)).toBe(true);
+it('names the call that a result answers if the messages do not have it', () => {
+  const input = JSON.stringify([{ role: 'tool', tool_call_id: 'call-9', content: 'found' }]);
+  expect(messagesOf('llm', { input })).toEqual([
+    { role: 'tool', text: 'found', calls: [], answers: 'call-9' },
+  ]);
+});
+
+it('shows the call of a tool with its result, and nothing for other spans', () => {
+  const calls = [{ id: null, name: '', input: '{}', result: 'found' }];
+  expect(messagesOf('tool', { input: '{}', output: 'found' })).toMatchObject([{ role: 'tool', calls }]);
+  expect(messagesOf('chain', { input: 'Hello' })).toEqual([]);
 });
