@@ -2,7 +2,8 @@ import { type AnyRouter, useRouter } from '@tanstack/react-router';
 import { type LabelChange, useLabelFilter } from '../lib/label-filter.js';
 import { nearest } from '../lib/nearest.js';
 import type { PageView } from './page-link.js';
-import type { Json, PageTools } from './page-tools.js';
+import type { PageTools } from './page-tools.js';
+import type { Json } from './ui-events.js';
 import { useUiTool } from './use-page.js';
 
 const settleMs = 3_000;

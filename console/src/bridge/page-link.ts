@@ -1,7 +1,8 @@
 import { answerUiCall, ApiError, ask, createUiSession, reportUiPage } from '../lib/api.js';
 import type { StreamEvent } from '../lib/event-stream.js';
 import { readExactly } from '../lib/exact-json.js';
-import { type Json, PageTools, type UiAnswer } from './page-tools.js';
+import { PageTools, type UiAnswer } from './page-tools.js';
+import type { Json } from './ui-events.js';
 import { TabStore } from './tab-store.js';
 
 /** Another key that would like to act on the page, or does. */

@@ -1,6 +1,4 @@
-import { emitUiEvent, eventsOf } from './ui-events.js';
-
-export type Json = Readonly<Record<string, unknown>>;
+import { emitUiEvent, eventsOf, type Json } from './ui-events.js';
 
 /** Answers a call of a tool with a JSON object. @throws Error with a message for the agent */
 export type UiHandler = (input: Json) => Json | Promise<Json>;

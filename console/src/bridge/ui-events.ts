@@ -1,4 +1,4 @@
-import type { Json } from './page-tools.js';
+export type Json = Readonly<Record<string, unknown>>;
 
 interface OfCall {
   /** Id of the call, which is the id of its execution. */
