@@ -16,6 +16,7 @@ import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
 import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js';
+import { ToolConditions1764000320000 } from './0032-tool-conditions.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   HealthOfRows1764000210000,
   Replicas1764000300000,
   CircuitsOfTheFleet1764000310000,
+  ToolConditions1764000320000,
 ];
