@@ -43,6 +43,7 @@ const allowed = {
   platforms: ['common', 'schemas', 'tool-contract'],
   tools: [
     ...rest,
+    'database',
     'streams',
     'schemas',
     'platforms',
@@ -99,7 +100,7 @@ const allowed = {
     'playbooks',
   ],
   events: [...rest, 'streams', 'outbound', 'circuits/breaker', 'circuits', 'tool-health'],
-  health: [...base, 'auth'],
+  health: [...rest, 'database'],
   http: [...base, 'rest', 'auth', 'app.module.ts'],
   console: [...base, 'auth'],
   cli: ['common', 'process-pool'],

@@ -291,6 +291,52 @@ export type AuditPageView = {
     nextCursor: string | null;
 };
 
+export type JournalLagView = {
+    /**
+     * Records that wait for the database
+     */
+    depth: number;
+    /**
+     * Milliseconds that the oldest of them waits
+     */
+    oldestMs: number;
+};
+
+export type TroubledPartView = {
+    part: string;
+    status: 'degraded' | 'down';
+    message: string | null;
+};
+
+export type ReplicaView = {
+    id: string;
+    host: string;
+    version: string;
+    /**
+     * Where other replicas reach it
+     */
+    address: string | null;
+    /**
+     * Tier of its sandbox
+     */
+    tier: number | null;
+    /**
+     * Whether it is the one that answers
+     */
+    self: boolean;
+    startedAt: string;
+    seenAt: string;
+    journal: JournalLagView;
+    troubles: Array<TroubledPartView>;
+};
+
+export type ReplicaListView = {
+    /**
+     * Oldest first
+     */
+    data: Array<ReplicaView>;
+};
+
 export type AnnotationsView = {
     readOnly: boolean;
     idempotent: boolean;
@@ -1975,6 +2021,23 @@ export type ServerToolsView = {
     why: Array<string>;
 };
 
+export type ReplicaTroubleView = {
+    replica: string;
+    host: string;
+    status: 'active' | 'inactive' | 'error';
+    healthStatus: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
+    errorMessage: string | null;
+};
+
+export type ToolReplicasView = {
+    /**
+     * Replicas that are alive
+     */
+    total: number;
+    working: number;
+    troubles: Array<ReplicaTroubleView>;
+};
+
 export type CustomToolView = {
     id: string;
     name: string;
@@ -2059,6 +2122,10 @@ export type CustomToolView = {
      * How many tools an MCP server that runs has; absent in lists
      */
     tools?: ServerToolsView;
+    /**
+     * Where it works, if there are several replicas
+     */
+    replicas?: ToolReplicasView;
     createdAt: string;
     updatedAt: string;
 };
@@ -4229,6 +4296,36 @@ export type StartupzResponses = {
 };
 
 export type StartupzResponse = StartupzResponses[keyof StartupzResponses];
+
+export type ListReplicasData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/replicas';
+};
+
+export type ListReplicasErrors = {
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListReplicasError = ListReplicasErrors[keyof ListReplicasErrors];
+
+export type ListReplicasResponses = {
+    200: ReplicaListView;
+};
+
+export type ListReplicasResponse = ListReplicasResponses[keyof ListReplicasResponses];
 
 export type ListToolsData = {
     body?: never;

@@ -63,6 +63,7 @@ export interface ProblemDetails {
   readonly errors?: readonly FieldProblem[];
   /** Milliseconds after which a repetition makes sense; becomes Retry-After in whole seconds. */
   readonly retryAfterMs?: number;
+  readonly retryElsewhere?: boolean; // Another replica may do it at once.
   /** The text or value for an LLM to read instead of the tool's result. */
   readonly fallback?: unknown;
   /** Further response headers, such as RateLimit-Remaining. */

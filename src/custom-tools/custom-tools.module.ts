@@ -12,6 +12,7 @@ import { ToolTrialsController } from './http/tool-trials.controller.js';
 import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
+import { ToolConditions } from './entity/tool-conditions.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
 import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
@@ -63,6 +64,7 @@ export class CustomToolsModule {
       ],
       providers: [
         CustomToolsRepository,
+        ToolConditions,
         ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,

@@ -1,9 +1,9 @@
 import {
+  type BeforeApplicationShutdown,
   Inject,
   Injectable,
   Logger,
   type OnApplicationBootstrap,
-  type OnApplicationShutdown,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { InjectDataSource } from '@nestjs/typeorm';
@@ -36,11 +36,13 @@ export interface Replica {
 }
 
 const beat = `
-  WITH gone AS (DELETE FROM replicas WHERE seen_at < now() - interval '1 hour')
+  WITH gone AS (DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'),
+       unknown AS (DELETE FROM tool_conditions WHERE replica NOT IN (SELECT id FROM replicas UNION SELECT $1))
   INSERT INTO replicas (id, host, version, address, tier, started_at, seen_at, parts)
   VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
   ON CONFLICT (id) DO UPDATE
-    SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts`;
+    SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts
+  RETURNING (SELECT count(*)::int FROM replicas WHERE seen_at > now() - ${goneAfter} AND id <> $1) AS others`;
 
 const alive = `
   SELECT id, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt", parts
@@ -49,10 +51,11 @@ const alive = `
 
 /** The replicas of the fleet: this one reports itself in the table, and reads the others there. */
 @Injectable()
-export class Replicas implements OnApplicationBootstrap, OnApplicationShutdown {
+export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(Replicas.name);
   private readonly startedAt = new Date();
   private readonly loop: IntervalLoop;
+  private others = 0;
   /** This replica's. */
   readonly id = `${hostname()}:${process.pid}:${this.startedAt.getTime().toString(36)}`;
 
@@ -80,13 +83,18 @@ export class Replicas implements OnApplicationBootstrap, OnApplicationShutdown {
     this.server()?.once('listening', () => this.loop.hasten(0));
   }
 
+  /** How many are alive, as of the last heartbeat. */
+  get count(): number {
+    return this.others + 1;
+  }
+
   /** Those that are alive, oldest first. @throws the database's error */
   alive(): Promise<Replica[]> {
     return this.db.query(alive);
   }
 
   /** A replica that stops is gone at once. */
-  async onApplicationShutdown(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     await this.database.query('DELETE FROM replicas WHERE id = $1', [this.id]).catch(() => undefined);
   }
@@ -97,7 +105,8 @@ export class Replicas implements OnApplicationBootstrap, OnApplicationShutdown {
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    await this.database.query(beat, row);
+    const [answer] = await this.database.query<{ others: number }>(beat, row);
+    this.others = answer?.others ?? 0;
   }
 
   private address(): string | null {

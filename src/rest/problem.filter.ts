@@ -54,7 +54,7 @@ export class ProblemFilter implements ExceptionFilter {
       status: httpStatusOf(problem),
       headers: {
         ...(retryAfterMs !== undefined && {
-          'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))),
+          'retry-after': String(retryAfterMs === 0 ? 0 : Math.max(1, Math.ceil(retryAfterMs / 1000))),
         }),
         ...headers,
         ...securityHeaders,
@@ -73,7 +73,7 @@ const httpStatusOf = ({ code, details }: Problem): number => details.status ?? e
 /** The body of the answer. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
   const { title } = errorTable[problem.code];
-  const { errors, fallback } = problem.details;
+  const { errors, fallback, retryElsewhere } = problem.details;
   return {
     type: problemType(problem.code),
     title,
@@ -82,6 +82,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
     code: problem.code,
     requestId,
     ...(errors && { errors }),
+    ...(retryElsewhere && { retryElsewhere }),
     ...(fallback !== undefined && { fallback }),
   };
 }

@@ -2,6 +2,8 @@ import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import type { Json } from '../support/json.js';
+import { until } from '../support/wait.js';
 
 const examples = join(__dirname, '..', '..', 'tools', 'installed');
 const fixture = join(fixtures, 'fixture-tool.mjs');
@@ -197,7 +199,7 @@ describe('a registered tool', () => {
     await tk.call('switched').expect(200);
   });
 
-  it('whose executable vanished shows it after a restart, and is mended by a change', async () => {
+  it('whose executable vanished at one replica says where, and is mended by a change', async () => {
     const dir = makeTestFolder();
     copyFileSync(fixture, join(dir, 'tool.mjs'));
     await post({ name: 'vanishing', command: 'node', args: ['tool.mjs'], workingDir: dir }).expect(201);
@@ -206,10 +208,14 @@ describe('a registered tool', () => {
     try {
       const { body } = await second.http.get('/api/v1/custom-tools/vanishing').expect(200);
       expect(body).toMatchObject({
-        status: 'error',
-        errorMessage: expect.stringContaining('is not a directory'),
+        status: 'active',
+        healthStatus: 'degraded',
+        errorMessage: expect.stringMatching(/^1 of 2 replicas work; .*is not a directory/),
+        replicas: { total: 2, working: 1, troubles: [{ status: 'error', replica: expect.any(String) }] },
       });
-      await second.call('vanishing').expect(503, /"code":"tool_unavailable"/);
+      const refused = await second.call('vanishing').expect(503, /"code":"tool_unavailable"/);
+      expect(refused.body.retryElsewhere).toBe(true);
+      expect(refused.headers['retry-after']).toBe('0');
       await second.http
         .patch('/api/v1/custom-tools/vanishing')
         .send({ workingDir: fixtures, args: ['fixture-tool.mjs'] })
@@ -292,11 +298,15 @@ describe('installed tools', () => {
     try {
       await restart(async (app) => {
         await app.call('from_file', { a: 1 }).expect(200, /"status":"success"/);
-        const { body } = await app.http.get('/api/v1/custom-tools/lacking').expect(200);
-        expect(body).toMatchObject({
-          status: 'error',
-          errorMessage: expect.stringContaining('no-such-interpreter'),
-        });
+        // It is lacking at both replicas on this database.
+        const body = await until(
+          async () => {
+            const lacking = (await app.http.get('/api/v1/custom-tools/lacking').expect(200)).body as Json;
+            return lacking.status === 'error' && lacking;
+          },
+          { what: 'both replicas to say so' },
+        );
+        expect(body.errorMessage).toContain('no-such-interpreter');
         await app.call('lacking').expect(503, /"code":"tool_unavailable"/);
         await app.http.get('/readyz').expect(200);
         await app.http.get('/api/v1/custom-tools/bad').expect(404);

@@ -36,6 +36,13 @@ describe('a fleet', () => {
       `SELECT address FROM replicas WHERE seen_at > now() - interval '15 s' AND parts->'server' IS NULL`,
     );
     expect(found.map(({ address }) => address).sort()).toEqual(fleet.replicas.map(({ url }) => url).sort());
+    const { body } = await two!.http.get('/api/v1/replicas').expect(200);
+    expect(body.data.map(({ self }: Json) => self).filter(Boolean)).toHaveLength(1);
+    expect(body.data[0]).toMatchObject({
+      version: expect.any(String),
+      tier: expect.any(Number),
+      journal: { depth: expect.any(Number) },
+    });
     const listeners = await rows(
       `SELECT 1 FROM pg_stat_activity 
          WHERE datname = current_database() AND application_name = 'toolkeeper-listener'`,

@@ -1,18 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Not, Repository } from 'typeorm';
+import { Repository } from 'typeorm';
 import { Problem } from '../../common/errors.js';
 import { sanitisedText } from '../../common/pg-text.js';
-import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
+import { CustomTool, CustomToolImport, type ToolStatus } from './custom-tool.entity.js';
+import { type ToolCondition, ToolConditions } from './tool-conditions.js';
 import type { Reply } from '../../process-pool/pool.types.js';
-
-/** Columns that health checks write. */
-export interface ToolCondition {
-  readonly status?: ToolStatus;
-  readonly healthStatus?: HealthStatus;
-  readonly lastHealthCheck?: Date;
-  readonly errorMessage?: string | null;
-}
 
 /** Columns that the reconciler needs. */
 export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
@@ -26,17 +19,19 @@ export class CustomToolsRepository {
   constructor(
     @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
     @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
+    private readonly conditions: ToolConditions,
   ) {}
 
   /** Sorted by name. */
-  list(status?: ToolStatus): Promise<CustomTool[]> {
-    return this.tools.find({ where: status ? { status } : {}, order: { name: 'ASC' } });
+  async list(status?: ToolStatus): Promise<CustomTool[]> {
+    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.conditions.over(row));
+    return status ? tools.filter((tool) => tool.status === status) : tools;
   }
 
   /** All of them, in no order. */
-  states(): Promise<ToolState[]> {
+  async states(): Promise<ToolState[]> {
     const select = { id: true, name: true, revision: true, status: true, healthStatus: true } as const;
-    return this.tools.find({ select });
+    return (await this.tools.find({ select })).map((row) => this.conditions.over(row));
   }
 
   /** @throws Problem `not_found` */
@@ -48,7 +43,8 @@ export class CustomToolsRepository {
 
   async find(name: string): Promise<CustomTool | null> {
     // The database refuses to look for what it cannot hold.
-    return sanitisedText(name) === name ? this.tools.findOneBy({ name }) : null;
+    const tool = sanitisedText(name) === name ? await this.tools.findOneBy({ name }) : null;
+    return tool && this.conditions.over(tool);
   }
 
   /** A number for the user of a new tool: none comes twice before all have come. */
@@ -76,17 +72,18 @@ export class CustomToolsRepository {
 
   /**
    * A disabled tool stays disabled, even if its last processes report something else.
-   * @returns the condition as it was written; undefined if nothing was
+   * @param revision that runs
+   * @returns the condition as it is kept; undefined if it is not
    */
-  async setCondition(name: string, condition: ToolCondition): Promise<ToolCondition | undefined> {
+  async setCondition(
+    name: string,
+    revision: number | undefined,
+    condition: ToolCondition,
+  ): Promise<ToolCondition | undefined> {
     const { errorMessage } = condition;
     const clean = typeof errorMessage === 'string' && { errorMessage: storableMessage(errorMessage) };
     const changes = { ...condition, ...clean };
-    const { affected } = await this.tools.update(
-      { name, status: Not('inactive') },
-      { ...changes, ...unchanged },
-    );
-    return affected ? changes : undefined;
+    return (await this.conditions.set(name, revision, changes)) ? changes : undefined;
   }
 
   /** @throws Problem `not_found` */

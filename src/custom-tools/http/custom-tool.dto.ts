@@ -5,12 +5,15 @@ import {
   type CaptureSetting,
   captureSettings,
   type CustomTool,
+  type HealthStatus,
   healthStatuses,
   type Isolation,
   isolations,
   toolProtocols,
   toolStatuses,
+  type ToolStatus,
 } from '../entity/custom-tool.entity.js';
+import type { ReplicaTrouble, ToolConditions } from '../entity/tool-conditions.js';
 import type { RunningTools } from '../running/running-tools.js';
 import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
@@ -54,6 +57,20 @@ export class ServerToolsView {
     description: `Why, and what is wrong with callable ones; at most ${maxReasons}`,
   })
   readonly why!: string[];
+}
+
+class ReplicaTroubleView implements ReplicaTrouble {
+  @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly replica!: string;
+  @ApiProperty({ example: 'gateway-2' }) readonly host!: string;
+  @ApiProperty({ enum: toolStatuses, example: 'error' }) readonly status!: ToolStatus;
+  @ApiProperty({ enum: healthStatuses, example: 'unhealthy' }) readonly healthStatus!: HealthStatus;
+  @NullableText('No such file') readonly errorMessage!: string | null;
+}
+
+export class ToolReplicasView {
+  @ApiProperty({ example: 3, description: 'Replicas that are alive' }) readonly total!: number;
+  @ApiProperty({ example: 2 }) readonly working!: number;
+  @ApiProperty({ type: [ReplicaTroubleView] }) readonly troubles!: ReplicaTroubleView[];
 }
 
 /** A custom tool as its operator sees it. */
@@ -140,10 +157,36 @@ export class CustomToolView {
     description: 'How many tools an MCP server that runs has; absent in lists',
   })
   readonly tools?: ServerToolsView;
+  @ApiPropertyOptional({
+    type: ToolReplicasView,
+    description: 'Where it works, if there are several replicas',
+  })
+  readonly replicas?: ToolReplicasView;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly createdAt!: Date;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly updatedAt!: Date;
+}
+
+/**
+ * The same as all replicas see it: the reason names the first replica at which it is not well.
+ * @param troubles undefined: there is one replica
+ */
+export function acrossReplicas(
+  view: CustomToolView,
+  found: Awaited<ReturnType<ToolConditions['troubles']>>,
+): CustomToolView {
+  if (!found || view.status === 'inactive') return view;
+  const { total } = found;
+  const troubles = found.byTool.get(view.name) ?? [];
+  const working = total - troubles.length;
+  const replicas = { total, working, troubles };
+  const [first] = troubles;
+  if (!first) return { ...view, replicas };
+  const errorMessage = `${working} of ${total} replicas work; ${first.host}: ${first.errorMessage ?? first.healthStatus}`;
+  const status = troubles.filter((each) => each.status === 'error').length === total ? 'error' : 'active';
+  const healthStatus = working > 0 ? 'degraded' : first.healthStatus;
+  return { ...view, status, healthStatus, errorMessage, replicas };
 }
 
 export function customToolView(tool: CustomTool, running: RunningTools): CustomToolView {

@@ -11,7 +11,7 @@ import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/tools.dto.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
-import { CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
+import { acrossReplicas, CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
 import { Reconciler } from '../manager/reconciler.js';
 import {
   CustomToolHealthView,
@@ -20,6 +20,7 @@ import {
   ListCustomToolsQuery,
 } from '../manager/custom-tools.dto.js';
 import { ToolsService } from '../../tools/tools.service.js';
+import { ToolConditions } from '../entity/tool-conditions.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ValidationView } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
@@ -33,6 +34,7 @@ export class CustomToolsController {
     private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
     private readonly running: RunningTools,
+    private readonly conditions: ToolConditions,
   ) {}
 
   @Get()
@@ -48,7 +50,8 @@ export class CustomToolsController {
       const { metadata: _large, tools: _many, ...view } = this.view(tool);
       return view;
     };
-    return { data: data.map(listed), nextCursor };
+    const troubles = await this.conditions.troubles();
+    return { data: data.map((tool) => acrossReplicas(listed(tool), troubles)), nextCursor };
   }
 
   @Post()
@@ -75,7 +78,8 @@ export class CustomToolsController {
     'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
   )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.view(await this.manager.get(name));
+    const view = this.view(await this.manager.get(name));
+    return acrossReplicas(view, await this.conditions.troubles(name));
   }
 
   @Patch(':name')

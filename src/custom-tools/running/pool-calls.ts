@@ -44,7 +44,7 @@ export class PoolCalls {
       const why = 'unavailable' in backend ? backend.unavailable : pool?.whyUnavailable();
       if (!pool || why !== undefined) {
         const detail = `${name} cannot be started: ${this.clean(why ?? '')}`;
-        throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000 });
+        throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
       }
       return pool.takeSlot();
     } catch (error) {

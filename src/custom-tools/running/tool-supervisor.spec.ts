@@ -1,5 +1,5 @@
 import type { ToolEvent } from '../../streams/tool-events.js';
-import { ConditionEvents } from './tool-supervisor.js';
+import { ConditionEvents } from './condition-events.js';
 
 function setUp() {
   const said: Omit<ToolEvent, 'timestamp'>[] = [];

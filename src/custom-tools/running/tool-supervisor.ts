@@ -5,81 +5,27 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
-import { type ToolEvent, ToolEvents } from '../../streams/tool-events.js';
+import { ToolEvents } from '../../streams/tool-events.js';
 import { type CallEvent, CallEvents } from '../../tool-contract/call-events.js';
 import {
   brokenBy,
   CustomToolsRepository,
   healthOf,
   type StatedHealth,
-  type ToolCondition,
 } from '../entity/custom-tools.repository.js';
+import { type ToolCondition, ToolConditions } from '../entity/tool-conditions.js';
 import { ToolLogs } from '../logs/tool-logs.js';
+import { ConditionEvents, crashMessage, type NamedCondition } from './condition-events.js';
 import { ProcessMetrics } from './process.metrics.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { sumOfStats } from './tool-backend.js';
 
-/** Conditions of a tool that is not well, the mildest first. */
-const ailments = ['degraded', 'crashed', 'failed'] as const;
-type Ailment = (typeof ailments)[number];
-type Report = Omit<ToolEvent, 'timestamp'>;
 type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
-type NamedCondition = { readonly name: string } & Omit<ToolCondition, 'lastHealthCheck'>;
 
 const wellAgain = { status: 'active', healthStatus: 'healthy', errorMessage: null } as const;
 
 /**
- * Tells changes of a tool's condition from repetitions: a tool that crashes with every call has crashed once, until it
- * has recovered.
- */
-export class ConditionEvents {
-  private readonly known = new Map<string, Ailment>();
-
-  constructor(private readonly report: (event: Report) => void) {}
-
-  /** A process of the tool ended by itself. */
-  crashed(tool: string, { exitCode, signal }: Pick<Terminated, 'exitCode' | 'signal'>): void {
-    const end = { exitCode, signal };
-    this.fell(tool, 'crashed', crashMessage(end), end);
-  }
-
-  /** It does not start any more. */
-  failed(tool: string, message: string): void {
-    this.fell(tool, 'failed', message, { status: 'error' });
-  }
-
-  /** Its processes start again. */
-  recovered(tool: string): void {
-    const from = this.known.get(tool);
-    if (!this.known.delete(tool)) return;
-    this.report({ type: 'tool.recovered', tool, message: 'It works again', data: { from } });
-  }
-
-  /** A condition was written into its row, which may be the same as before. */
-  written({ name, status, healthStatus, errorMessage }: NamedCondition): void {
-    if (status === 'inactive') this.forget(name);
-    else if (status === 'error') this.failed(name, errorMessage ?? 'It cannot be started');
-    else if (healthStatus === 'healthy') this.recovered(name);
-    else if (healthStatus === 'degraded' || healthStatus === 'unhealthy') {
-      const message = errorMessage ?? `It says of itself that it is ${healthStatus}`;
-      this.fell(name, 'degraded', message, { healthStatus });
-    }
-  }
-
-  forget(tool: string): void {
-    this.known.delete(tool);
-  }
-
-  private fell(tool: string, to: Ailment, message: string, data: Report['data']): void {
-    const from = this.known.get(tool);
-    if (from !== undefined && ailments.indexOf(from) >= ailments.indexOf(to)) return;
-    this.known.set(tool, to);
-    this.report({ type: `tool.${to}`, tool, message, data });
-  }
-}
-
-/**
- * Turns what happens to the processes of tools into counters, log lines, the condition in the tool's row, and events for
+ * Turns what happens to the processes of tools into counters, log lines, conditions of tools, and events for
  * the whole server. Nothing that it does makes a pool emit.
  */
 @Injectable()
@@ -101,6 +47,7 @@ export class ToolSupervisor {
   constructor(
     @Inject(APP_CONFIG) { customTools }: AppConfig,
     private readonly repository: CustomToolsRepository,
+    private readonly current: ToolConditions,
     private readonly running: RunningTools,
     private readonly log: ToolLog,
     private readonly logs: ToolLogs,
@@ -165,16 +112,22 @@ export class ToolSupervisor {
     return this.write(name, brokenBy(reason));
   }
 
-  /** Writes a tool's condition into its row; a tool that is inactive stays as it is. */
+  /** Takes a tool's condition at this replica; a tool that is inactive stays as it is. */
   write(name: string, condition: ToolCondition): Promise<void> {
     return this.writes.run(name, async () => {
-      const written = await this.repository.setCondition(name, condition);
-      if (written) this.stored({ name, ...written });
+      const revision = this.running.get(name)?.tool.revision;
+      const written = await this.repository.setCondition(name, revision, condition);
+      if (written) this.report({ name, ...written });
     });
   }
 
-  /** Emits the condition stored in a tool's row. */
+  /** A tool's row was written, and what was known of its condition is over. */
   stored(row: NamedCondition): void {
+    this.current.reset(row.name).catch((error: unknown) => this.logger.error(error));
+    this.report(row);
+  }
+
+  private report(row: NamedCondition): void {
     const { name, status, healthStatus, errorMessage } = row;
     if (healthStatus === 'healthy') this.ailing.delete(name);
     if (status) this.logs.status(name, status, errorMessage);
@@ -184,6 +137,7 @@ export class ToolSupervisor {
   private forget(tool: string): void {
     this.ailing.delete(tool);
     this.conditions.forget(tool);
+    this.current.reset(tool).catch((error: unknown) => this.logger.error(error));
     void this.metrics.forget(tool);
   }
 
@@ -236,7 +190,7 @@ export class ToolSupervisor {
     this.note(tool, { healthStatus: 'unhealthy', errorMessage: crashMessage(end) });
   }
 
-  /** Writes the row in the background. */
+  /** Takes a condition in the background. */
   private note(name: string, condition: ToolCondition): void {
     const written = this.write(name, { ...condition, lastHealthCheck: new Date() });
     written.catch((error: unknown) => this.logger.error(error));
@@ -295,6 +249,3 @@ export class ToolSupervisor {
     this.logs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
   }
 }
-
-const crashMessage = ({ exitCode, signal }: Pick<Terminated, 'exitCode' | 'signal'>): string =>
-  `A process of it ended ${signal === null ? `with exit code ${exitCode}` : `by ${signal}`}`;
