@@ -98,7 +98,7 @@ const allowed = {
     'tools',
     'playbooks',
   ],
-  events: [...rest, 'streams', 'outbound', 'circuits/breaker', 'circuits', 'tool-health'],
+  events: [...rest, 'database', 'streams', 'jobs', 'circuits/breaker', 'circuits', 'tool-health'],
   health: [...base, 'auth'],
   http: [...base, 'rest', 'auth', 'app.module.ts'],
   console: [...base, 'auth'],

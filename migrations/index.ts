@@ -20,6 +20,7 @@ import { Assistant1764000270000 } from './0027-assistant.js';
 import { MarkedExecutions1764000290000 } from './0029-marked-executions.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
 import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js';
+import { FleetEvents1764000360000 } from './0036-fleet-events.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -45,4 +46,5 @@ export const migrations = [
   MarkedExecutions1764000290000,
   Replicas1764000300000,
   CircuitsOfTheFleet1764000310000,
+  FleetEvents1764000360000,
 ];
