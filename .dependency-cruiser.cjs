@@ -99,7 +99,7 @@ const allowed = {
     'tools',
     'playbooks',
   ],
-  events: [...rest, 'streams', 'outbound', 'circuits/breaker', 'circuits', 'tool-health'],
+  events: [...rest, 'database', 'streams', 'jobs', 'circuits/breaker', 'circuits', 'tool-health'],
   health: [...rest, 'database'],
   http: [...base, 'rest', 'auth', 'app.module.ts'],
   console: [...base, 'auth'],

@@ -7033,7 +7033,7 @@ export type FollowTopicsData = {
     path?: never;
     query: {
         /**
-         * Comma-separated: `events`, `executions` that ended, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers
+         * Comma-separated: `events`, `executions` that ended on this server, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers
          */
         topics: Array<string>;
     };

@@ -21,6 +21,7 @@ import { MarkedExecutions1764000290000 } from './0029-marked-executions.js';
 import { Replicas1764000300000 } from './0030-replicas.js';
 import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js';
 import { ToolConditions1764000320000 } from './0032-tool-conditions.js';
+import { FleetEvents1764000360000 } from './0036-fleet-events.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -47,4 +48,5 @@ export const migrations = [
   Replicas1764000300000,
   CircuitsOfTheFleet1764000310000,
   ToolConditions1764000320000,
+  FleetEvents1764000360000,
 ];

@@ -136,8 +136,6 @@ const webhooks = {
     types: setting('WEBHOOK_EVENTS', someOf(...toolEventTypes)).means('Event types to send; unset: all.'),
     timeoutMs: 5_000,
     maxAttempts: 8,
-    /** Beyond them the oldest is dropped. */
-    maxQueue: 1_000,
   },
 };
 

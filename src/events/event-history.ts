@@ -1,54 +1,118 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { randomBytes } from 'node:crypto';
 import { InjectDataSource } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
 import { TypedEvents } from '../common/typed-events.js';
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { TableFollower } from '../database/table-follower.js';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { type ToolEvent, ToolEvents } from '../streams/tool-events.js';
+import { Webhooks } from './webhooks.js';
 
-/** An event that is there already stays as it is: a batch may be written again. */
+/** An event that waits for the database. */
+interface Waiting {
+  readonly key: string;
+  readonly event: ToolEvent;
+}
+
+interface EventRow {
+  readonly seq: string;
+  readonly event: ToolEvent;
+}
+
+/**
+ * An event that is there already is not inserted again: a batch may come twice. One replica inserts after another, so
+ * that no event becomes visible after a later one.
+ */
 const insert = `
+  WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('tool_events')))
   INSERT INTO tool_events (id, at, event)
-  SELECT event ->> 'id', (event ->> 'timestamp')::timestamptz, event FROM json_array_elements($1::json) AS event
-  ON CONFLICT (id) DO NOTHING`;
-
-/** An event with its id. */
-export type PlacedEvent = Placed<ToolEvent>;
+  SELECT waiting ->> 'key', (waiting #>> '{event,timestamp}')::timestamptz, waiting -> 'event'
+  FROM turn, json_array_elements($1::json) AS waiting
+  ON CONFLICT (id) DO NOTHING
+  RETURNING seq, event`;
+const newest = 'SELECT seq, event FROM tool_events ORDER BY seq DESC LIMIT $1';
+const later = 'SELECT seq, event FROM tool_events WHERE seq > $1 ORDER BY seq LIMIT $2';
 
 const maxBytes = 4_194_304;
+/** Events within this time share a statement, and so a notification: 20 a second at most. */
+const delayMs = 50;
 
-/** Events of tools: the newest in memory, all of them in the database, so that a restart begins with the newest. */
+/**
+ * Events of tools, of all replicas: all of them in the database, the newest in the memory of each replica, with the same
+ * ids everywhere. Events of this replica come by way of the database, too; while that is away they wait.
+ */
 @Injectable()
-export class EventHistory extends WriteBehind<PlacedEvent> {
-  readonly ring: EventRing<ToolEvent>;
-  /** Emits each event once it has its id; listeners must not throw. */
-  readonly placed: TypedEvents<PlacedEvent>;
+export class EventHistory extends WriteBehind<Waiting> {
+  private current: EventRing<ToolEvent>;
+  private last = 0;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @InjectDataSource() private readonly db: DataSource,
+    private readonly follower: TableFollower,
+    private readonly webhooks: Webhooks,
     source: ToolEvents,
   ) {
-    const placed = new TypedEvents<PlacedEvent>(() => undefined);
+    const waiting = new TypedEvents<Waiting>(() => undefined);
     const keeping = {
-      insert: (events: readonly PlacedEvent[]) => db.query(insert, [storableJson(events)]),
+      insert: (events: readonly Waiting[]) => this.insert(events),
       deleteOlder: (before: Date) => db.query('DELETE FROM tool_events WHERE at < $1', [before]),
     };
-    super('event history', placed, keeping, config.recorder.retentionDays);
-    this.placed = placed;
-    // No two servers give the same ids: webhooks of replicas may go to one receiver.
-    const epoch = `${Date.now().toString(36)}${randomBytes(4).toString('hex')}`;
-    this.ring = new EventRing<ToolEvent>({ maxEntries: config.events.kept, maxBytes }, epoch);
-    source.subscribe((event) => placed.emit(this.ring.append(event)));
+    super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
+    source.subscribe((event) => waiting.emit({ key: newId(), event }));
+    this.current = this.ringOf('');
+  }
+
+  get ring(): EventRing<ToolEvent> {
+    return this.current;
   }
 
   override async onModuleInit(): Promise<void> {
-    const newest = 'SELECT event FROM tool_events ORDER BY seq DESC LIMIT $1';
-    const rows = await this.db.query<{ event: PlacedEvent }[]>(newest, [this.config.events.kept]);
-    for (const { event } of rows.reverse()) this.ring.append(event);
+    const [row] = await this.db.query<{ epoch: string }[]>('SELECT epoch FROM tool_events_epoch');
+    this.current = this.ringOf(row?.epoch ?? '');
+    const rows = await this.db.query<EventRow[]>(newest, [this.config.events.kept]);
+    this.append(rows.reverse());
+    this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.look());
     void super.onModuleInit();
+  }
+
+  private ringOf(epoch: string): EventRing<ToolEvent> {
+    return new EventRing<ToolEvent>({ maxEntries: this.config.events.kept, maxBytes }, epoch);
+  }
+
+  /** Events, and a webhook for each of them and each receiver, or neither. */
+  private async insert(events: readonly Waiting[]): Promise<void> {
+    await this.webhooks.prepare();
+    await this.db.transaction(async (manager: EntityManager) => {
+      const rows = await manager.query<EventRow[]>(insert, [storableJson(events)]);
+      await this.webhooks.sendIn(
+        manager,
+        rows.map((row) => this.placed(row)),
+      );
+    });
+    this.webhooks.hasten();
+  }
+
+  private async look(): Promise<void> {
+    for (let found = Infinity; found > 0;) {
+      const rows = await this.db.query<EventRow[]>(later, [this.last, this.config.events.kept]);
+      this.append(rows);
+      found = rows.length;
+    }
+  }
+
+  private append(rows: readonly EventRow[]): void {
+    for (const row of rows) {
+      this.last = Number(row.seq);
+      this.current.append(this.placed(row), this.last);
+    }
+  }
+
+  /** An event that an earlier version has stored brings its id along. */
+  private placed({ seq, event }: EventRow): Placed<ToolEvent> {
+    return { id: this.current.idBefore(Number(seq)), ...event };
   }
 }

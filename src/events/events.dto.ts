@@ -31,7 +31,7 @@ export class TopicsQuery {
     uniqueItems: true,
     example: ['events', 'logs:log_summary'],
     description:
-      'Comma-separated: `events`, `executions` that ended, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers',
+      'Comma-separated: `events`, `executions` that ended on this server, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers',
   })
   readonly topics!: string[];
 }

@@ -1,16 +1,17 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
 import type { CircuitKind } from '../circuits/breaker/circuit-state.js';
 import { StreamTopics } from '../streams/stream-topics.js';
-import { ToolEvents, type ToolEventType } from '../streams/tool-events.js';
+import { type ToolEvent, ToolEvents, type ToolEventType } from '../streams/tool-events.js';
 import { CircuitEvents } from '../circuits/circuit-transitions.repository.js';
-import { HealthEvents } from '../tool-health/tool-health.service.js';
+import { StoredGrades } from '../tool-health/grade-history.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
-import { EventHistory, type PlacedEvent } from './event-history.js';
+import type { Placed } from '../streams/event-ring.js';
+import { EventHistory } from './event-history.js';
 import { EventsController, TopicStreamController } from './events.controller.js';
 import { EventsService } from './events.service.js';
 import { ExecutionNews } from './execution-news.js';
 import { TopicStreamService } from './topic-stream.service.js';
-import { webhookMetrics, Webhooks } from './webhooks.js';
+import { Webhooks } from './webhooks.js';
 
 const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
   open: 'circuit.opened',
@@ -22,20 +23,20 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
-  providers: [EventHistory, EventsService, ExecutionNews, TopicStreamService, Webhooks, ...webhookMetrics],
+  providers: [EventHistory, EventsService, ExecutionNews, TopicStreamService, Webhooks],
 })
 export class EventsModule implements OnModuleInit {
   constructor(
     private readonly events: ToolEvents,
     private readonly circuits: CircuitEvents,
-    private readonly health: HealthEvents,
+    private readonly grades: StoredGrades,
     topics: StreamTopics,
     history: EventHistory,
   ) {
     topics.add('events', {
       scope: 'metrics:read',
       earlier: 0,
-      eventName: ({ type }: PlacedEvent) => type,
+      eventName: ({ type }: Placed<ToolEvent>) => type,
       ring: () => history.ring,
     });
   }
@@ -45,7 +46,7 @@ export class EventsModule implements OnModuleInit {
     this.circuits.subscribe(({ tool, from, to, reason, by, at }) =>
       this.events.publish({ type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),
     );
-    this.health.subscribe(({ tool, from, to, why, at }) =>
+    this.grades.subscribe(({ tool, from, to, why, at }) =>
       this.events.publish({ type: 'health.changed', tool, message: why, data: { from, to } }, at),
     );
   }

@@ -1,41 +1,21 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JobWithMetadata, PgBoss, QueueOptions } from 'pg-boss';
-import type { DataSource } from 'typeorm';
+import type { PgBoss } from 'pg-boss';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { backOff } from '../common/back-off.js';
-import { sha256 } from '../common/canonical-json.js';
 import { Cancellation } from '../common/cancellation.js';
+import { isDatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import type { Lifecycle } from '../common/lifecycle.js';
 import { SingleFlight } from '../common/single-flight.js';
 import type { DatabaseHealth } from '../database/database-health.js';
-
-/** A job as the queue stores it. */
-export type StoredJob = JobWithMetadata<Readonly<Record<string, unknown>>>;
-
-export interface Queue {
-  readonly name: string;
-  readonly options: QueueOptions;
-  /** Jobs that this replica runs at a time. */
-  readonly concurrency: number;
-  /**
-   * Runs a job; the cancellation tells that it was cancelled, or was given to another replica.
-   * @returns the job's output
-   * @throws if the job is to be tried again
-   */
-  run(job: StoredJob, cancellation: Cancellation): Promise<object>;
-}
+import { JobEnds } from './job-ends.js';
+import type { Queue, StoredJob } from './queue.js';
 
 interface Running {
   readonly queue: Queue;
   readonly job: StoredJob;
   readonly cancellation: Cancellation;
-}
-
-/** The id of a job that is to exist once: the same for the same text. */
-export function jobIdOf(text: string): string {
-  const hash = sha256(text);
-  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
 const schema = 'toolkeeper_jobs';
@@ -50,8 +30,6 @@ const beatMs = 3_000;
 const superviseSeconds = 10;
 /** Between two notifications. */
 const notifyMs = 50;
-/** Between two looks whether jobs that somebody waits for have ended elsewhere. */
-const watchMs = 500;
 /** Maximum wait at shutdown for what ended to be stored. */
 const storeMs = 3_000;
 const storePause = { firstMs: 200, maxMs: 5_000 };
@@ -70,9 +48,9 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly waiting = new Map<string, number>();
   private beatAt = 0;
   private notifiedAt = 0;
-  private readonly waiters = new Map<string, Set<() => void>>();
   private readonly loop: IntervalLoop;
-  private readonly watch: IntervalLoop;
+  /** To wait for the end of a job. */
+  readonly ends: JobEnds;
 
   constructor(
     private readonly db: DataSource,
@@ -83,7 +61,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       if (!again) this.logger.warn(`Jobs are not taken for now: ${String(error)}`);
     };
     this.loop = new IntervalLoop(() => this.turn(), pollMs, failed);
-    this.watch = new IntervalLoop(() => this.lookForEnded(), watchMs, failed);
+    this.ends = new JobEnds((ids) => this.endedOf(ids), failed);
   }
 
   /** MUST be called before the server is started. */
@@ -100,6 +78,26 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return sent !== null;
   }
 
+  /** MUST come before the transaction of `sendIn`: the queue may have to make its tables. @throws the database's error */
+  async prepare(): Promise<void> {
+    await this.started();
+  }
+
+  /** Sends jobs in a transaction that is under way. @throws the database's error */
+  async sendIn(
+    { queryRunner }: EntityManager,
+    queue: string,
+    jobs: readonly { readonly id: string; readonly data: object }[],
+  ): Promise<void> {
+    const boss = await this.started();
+    const db = { executeSql: (text: string, values?: unknown[]) => rowsOf(queryRunner, text, values) };
+    await boss.insert(queue, [...jobs], { db });
+  }
+
+  hasten(): void {
+    this.loop.hasten(0);
+  }
+
   /** @throws the database's error */
   async find(queue: string, id: string): Promise<StoredJob | undefined> {
     const boss = await this.started();
@@ -112,7 +110,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     const boss = await this.started();
     await boss.cancel(queue, id);
     this.running.get(id)?.cancellation.cancel();
-    this.ended(id);
+    this.ends.ended(id);
   }
 
   /** Jobs that have not ended, of all replicas, as of the last time of asking. */
@@ -126,19 +124,6 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return this.waiting.get(queue) ?? 0;
   }
 
-  /** Resolves when the job has probably ended, or after `ms`. */
-  async wait(id: string, ms: number, signal?: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const waiters = this.waiters.get(id) ?? new Set();
-    this.waiters.set(id, waiters.add(resolve));
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener('abort', () => resolve(), { once: true });
-    await promise;
-    clearTimeout(timer);
-    waiters.delete(resolve);
-    if (waiters.size === 0) this.waiters.delete(id);
-  }
-
   onApplicationBootstrap(): void {
     this.database.changes.subscribe((changed) => {
       if (changed !== channel) return;
@@ -149,7 +134,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.loop.stop(), this.watch.stop()]);
+    await Promise.all([this.loop.stop(), this.ends.stop()]);
     await Promise.race([Promise.all(this.runs), delay(storeMs, undefined, { ref: false })]);
     await this.boss?.stop({ graceful: false }).catch(() => undefined);
   }
@@ -184,7 +169,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     for (const { name, options } of this.queues.values()) await boss.createQueue(name, options);
     this.boss = boss;
     this.loop.start(0);
-    this.watch.start();
+    this.ends.start();
     this.tellOthers();
     return boss;
   }
@@ -193,8 +178,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private async query(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
     const runner = this.db.createQueryRunner();
     try {
-      const { records = [] } = await runner.query(text, values, true);
-      return { rows: records as unknown[] };
+      return await rowsOf(runner, text, values);
     } finally {
       await runner.release();
     }
@@ -237,7 +221,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     try {
       const output = await queue.run(job, cancellation);
       await this.store(() => boss.complete(queue.name, attempt, output));
-      this.ended(job.id);
+      this.ends.ended(job.id);
     } catch (error) {
       await this.store(() => boss.fail(queue.name, attempt, { message: String(error) }));
     } finally {
@@ -253,6 +237,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
         return;
       } catch (error) {
         if (failures === 1) this.logger.warn(`The end of a job could not be stored yet: ${String(error)}`);
+        // Another error would come again: the job is then given out once more, as if this replica were lost.
+        if (!isDatabaseUnavailable(error)) return;
         await delay(backOff(failures, storePause), undefined, { ref: false });
       }
     }
@@ -273,23 +259,23 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.beatAt = performance.now();
   }
 
+  private async endedOf(ids: readonly string[]): Promise<string[]> {
+    const sql = `SELECT id FROM ${schema}.job WHERE id = ANY ($1::uuid[]) AND state > 'active'`;
+    return (await this.db.query<{ id: string }[]>(sql, [ids])).map(({ id }) => id);
+  }
+
   private tellOthers(): void {
     if (performance.now() - this.notifiedAt < notifyMs) return;
     this.notifiedAt = performance.now();
     void this.db.query("SELECT pg_notify('toolkeeper', $1)", [channel]).catch(() => undefined);
   }
+}
 
-  private ended(id: string): void {
-    for (const resolve of this.waiters.get(id) ?? []) resolve();
-  }
-
-  private async lookForEnded(): Promise<void> {
-    const ids = [...this.waiters.keys()];
-    if (ids.length === 0) return;
-    const ended = await this.db.query<{ id: string }[]>(
-      `SELECT id FROM ${schema}.job WHERE id = ANY ($1::uuid[]) AND state > 'active'`,
-      [ids],
-    );
-    for (const { id } of ended) this.ended(id);
-  }
+async function rowsOf(
+  runner: QueryRunner | undefined,
+  text: string,
+  values: unknown[] = [],
+): Promise<{ rows: unknown[] }> {
+  const answer = await runner?.query(text, values, true);
+  return { rows: (answer?.records ?? []) as unknown[] };
 }

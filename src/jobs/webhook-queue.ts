@@ -1,13 +1,15 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
+import type { EntityManager } from 'typeorm';
 import { sha256 } from '../common/canonical-json.js';
 import { messageOf } from '../common/message-of.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { secretBytes, signatureHeaders } from '../outbound/webhook-signature.js';
-import { jobIdOf, Jobs, type StoredJob } from './jobs.js';
+import { Jobs } from './jobs.js';
+import { jobIdOf, type StoredJob } from './queue.js';
 
 const webhookResults = 'toolkeeper_webhooks_total';
 const webhooksWaiting = 'toolkeeper_webhooks_waiting';
@@ -31,6 +33,12 @@ export interface Webhook {
   /** `operator`: to a receiver of WEBHOOK_URLS; `caller`: to a URL that a caller named. */
   readonly by: 'operator' | 'caller';
 }
+
+/** URLs of the configuration may hold secrets, and may be taken out of it: they are not stored. */
+const jobOf = ({ id, url, body, by }: Webhook) => ({
+  id: jobIdOf(`${id} ${url}`),
+  data: { id, to: by === 'operator' ? sha256(url) : url, body, by },
+});
 
 const queue = 'webhooks';
 const concurrency = 16;
@@ -62,10 +70,23 @@ export class WebhookQueue {
   }
 
   /** A message that was sent before is not sent again. @throws the database's error */
-  async send({ id, url, body, by }: Webhook): Promise<void> {
-    // URLs of the configuration may hold secrets, and may be taken out of it.
-    const to = by === 'operator' ? sha256(url) : url;
-    await this.jobs.send(queue, jobIdOf(`${id} ${url}`), { id, to, body, by });
+  async send(webhook: Webhook): Promise<void> {
+    const { id, data } = jobOf(webhook);
+    await this.jobs.send(queue, id, data);
+  }
+
+  /** MUST come before the transaction of `sendIn`. @throws the database's error */
+  async prepare(): Promise<void> {
+    await this.jobs.prepare();
+  }
+
+  /** The same in a transaction that is under way. @throws the database's error */
+  async sendIn(manager: EntityManager, webhooks: readonly Webhook[]): Promise<void> {
+    await this.jobs.sendIn(manager, queue, webhooks.map(jobOf));
+  }
+
+  hasten(): void {
+    this.jobs.hasten();
   }
 
   /** @throws UpstreamFailure if it was not taken */

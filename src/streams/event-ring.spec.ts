@@ -49,6 +49,22 @@ describe('EventRing', () => {
     expect(messages(log.slice(9, 'e1-2'))).toBe('5 6 7 8 9');
   });
 
+  it('goes on at numbers of another log, of which some are left out', () => {
+    const log = ring();
+    for (const number of [40, 41, 43, 47, 48, 49]) log.append(entry(String(number)), number);
+    expect(log.slice(9)).toMatchObject({ last: 'e1-49', missed: 0 });
+    expect(messages(log.slice(9))).toBe('41 43 47 48 49');
+    expect(messages(log.slice(2))).toBe('48 49');
+    expect(messages(log.slice(2, 'e1-41'))).toBe('43 47');
+    expect(messages(log.slice(9, 'e1-45'))).toBe('47 48 49');
+    expect(log.slice(9, 'e1-38')).toMatchObject({ missed: 2 });
+    expect(log.knows('e1-50')).toBe(false);
+    const places = [];
+    for (let found = log.from(40); found; found = log.from(found.next)) places.push(found.next);
+    expect(places).toEqual([41, 43, 47, 48, 49]);
+    expect(log.from(log.end)).toBeUndefined();
+  });
+
   it('gives all it has for an id of an earlier log, or of none', () => {
     const log = ring();
     fill(log, 1, 3);

@@ -5,6 +5,7 @@ export type Placed<Entry> = Entry & { readonly id: string };
 
 interface Kept<Entry> {
   readonly entry: Placed<Entry>;
+  readonly number: number;
   readonly bytes: number;
 }
 
@@ -23,6 +24,8 @@ export class EventRing<Entry extends object> {
   private kept: Kept<Entry>[] = [];
   private bytes = 0;
   private written = 0;
+  /** The place before the oldest entry that is kept. */
+  private start = 0;
   /** Notified after each entry, and once when the ring is closed. */
   readonly news = new TypedEvents<'entry' | 'closed'>(() => undefined);
   closed = false;
@@ -33,40 +36,45 @@ export class EventRing<Entry extends object> {
     private readonly epoch = Date.now().toString(36),
   ) {}
 
-  /** Number of entries that were ever written: the place after the latest. */
+  /** Number of the latest entry: the place after it. */
   get end(): number {
     return this.written;
   }
 
-  /** An entry that has an id keeps it: it is of an earlier ring. */
-  append(entry: Entry | Placed<Entry>): Placed<Entry> {
-    const stored = { id: `${this.epoch}-${++this.written}`, ...entry };
+  /**
+   * An entry that has an id keeps it: it is of an earlier ring.
+   * @param number larger than that of the entry before; numbers may be left out
+   */
+  append(entry: Entry | Placed<Entry>, number = this.written + 1): Placed<Entry> {
+    this.written = number;
+    const stored = { id: `${this.epoch}-${number}`, ...entry };
     const bytes = Buffer.byteLength(JSON.stringify(stored));
-    this.kept.push({ entry: stored, bytes });
+    if (this.kept.length === 0) this.start = number - 1;
+    this.kept.push({ entry: stored, number, bytes });
     this.bytes += bytes;
     while (
       this.kept.length > this.limits.maxEntries ||
       (this.bytes > this.limits.maxBytes && this.kept.length > 1)
     ) {
-      this.bytes -= this.kept.shift()?.bytes ?? 0;
+      const dropped = this.kept.shift();
+      this.bytes -= dropped?.bytes ?? 0;
+      this.start = dropped?.number ?? 0;
     }
     this.news.emit('entry');
     return stored;
   }
 
-  /** The entry at a place counted from 0; where it had to make room, the oldest one that is kept. */
+  /** The entry after a place; if it had to make room, the oldest one that is kept. */
   from(
     place: number,
   ): { readonly entry: Placed<Entry>; readonly next: number; readonly missed: number } | undefined {
-    const first = this.written - this.kept.length;
-    const at = Math.max(place, first);
-    const kept = this.kept[at - first];
-    return kept && { entry: kept.entry, next: at + 1, missed: at - place };
+    const kept = this.kept[this.indexAfter(place)];
+    return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
   }
 
   /** @returns the place after the entry of this id; that of the oldest entry for an id that is not of this ring */
   placeAfter(id: string): number {
-    return this.numberOf(id) ?? this.written - this.kept.length;
+    return this.numberOf(id) ?? this.start;
   }
 
   /** The id after which that place comes. */
@@ -81,13 +89,13 @@ export class EventRing<Entry extends object> {
 
   /** The latest entries, or with `since` those that come next. */
   slice(limit: number, since?: string): RingSlice<Entry> {
-    const first = this.written - this.kept.length;
-    const asked = since === undefined ? Math.max(first, this.written - limit) : this.placeAfter(since);
-    const start = Math.max(first, asked) - first;
-    const entries = this.kept.slice(start, start + limit).map(({ entry }) => entry);
-    const last =
-      entries.at(-1)?.id ?? (this.written > 0 ? `${this.epoch}-${Math.max(asked, first)}` : undefined);
-    return { entries, last, missed: Math.max(0, first - asked) };
+    const latest = this.kept.at(-limit)?.number;
+    const asked = since === undefined ? (latest ?? this.start + 1) - 1 : this.placeAfter(since);
+    const at = this.indexAfter(asked);
+    const entries = this.kept.slice(at, at + limit).map(({ entry }) => entry);
+    const place = Math.max(asked, this.start);
+    const last = entries.at(-1)?.id ?? (this.written > 0 ? this.idBefore(place) : undefined);
+    return { entries, last, missed: Math.max(0, this.start - asked) };
   }
 
   /** Closes the ring and notifies its followers. */
@@ -99,7 +107,13 @@ export class EventRing<Entry extends object> {
   private numberOf(id: string): number | undefined {
     const [, epoch, number] = /^([a-z0-9]+)-(\d{1,15})$/.exec(id) ?? [];
     if (epoch === this.epoch && Number(number) <= this.written) return Number(number);
-    const at = this.kept.findIndex(({ entry }) => entry.id === id);
-    return at < 0 ? undefined : this.written - this.kept.length + at + 1;
+    return this.kept.find(({ entry }) => entry.id === id)?.number;
+  }
+
+  /** Numbers are left out rarely: the entry is there, or not far before. */
+  private indexAfter(place: number): number {
+    let at = Math.max(0, Math.min(this.kept.length, place - this.start));
+    while (at > 0 && (this.kept[at - 1]?.number ?? 0) > place) at -= 1;
+    return at;
   }
 }

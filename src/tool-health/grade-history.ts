@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { keyIn, type Page, pageFrom } from '../rest/page.js';
@@ -6,6 +6,7 @@ import type { PageQuery } from '../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { GradeChangeView } from './tool-health.dto.js';
 import { type HealthChange, HealthEvents, ToolHealthService } from './tool-health.service.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { sanitisedText } from '../common/pg-text.js';
 
@@ -19,7 +20,8 @@ interface GradeChange extends Omit<HealthChange, 'at'> {
 const insert = `
   INSERT INTO grade_changes (tool, from_status, to_status, why, at)
   SELECT $1, $2, $3, $4, to_timestamp($5::float8 / 1000)
-  WHERE $3 IS DISTINCT FROM (SELECT to_status FROM grade_changes WHERE tool = $1 ORDER BY seq DESC LIMIT 1)`;
+  WHERE $3 IS DISTINCT FROM (SELECT to_status FROM grade_changes WHERE tool = $1 ORDER BY seq DESC LIMIT 1)
+  RETURNING seq`;
 
 /** tool, the place before which the page begins or null, limit; the newest first */
 const selectPage = `
@@ -38,6 +40,15 @@ const deleteOlder = `
   DELETE FROM grade_changes old
   WHERE at < $1 AND EXISTS (SELECT FROM grade_changes later WHERE later.tool = old.tool AND later.seq > old.seq)`;
 
+/** Changes of grades, each emitted by the replica that stored it first. */
+@Injectable()
+export class StoredGrades extends TypedEvents<HealthChange> {
+  constructor() {
+    const logger = new Logger(StoredGrades.name);
+    super((error) => logger.error(error, 'a listener of grades failed'));
+  }
+}
+
 /** How tools' grades change: a restart neither forgets it nor begins anew. */
 @Injectable()
 export class GradeHistory extends WriteBehind<HealthChange> {
@@ -46,9 +57,12 @@ export class GradeHistory extends WriteBehind<HealthChange> {
     events: HealthEvents,
     private readonly health: ToolHealthService,
     @InjectDataSource() private readonly db: DataSource,
+    stored: StoredGrades,
   ) {
     const keeping = {
-      insert: (changes: readonly HealthChange[]) => insertAll(db, changes),
+      insert: async (changes: readonly HealthChange[]) => {
+        for (const change of await insertAll(db, changes)) stored.emit(change);
+      },
       deleteOlder: (before: Date) => db.query(deleteOlder, [before]),
     };
     super('grade history', events, keeping, recorder.retentionDays);
@@ -74,11 +88,16 @@ export class GradeHistory extends WriteBehind<HealthChange> {
   }
 }
 
-/** Stores changes in their order, one replica after another: each looks at what the other has written. */
-async function insertAll(dataSource: DataSource, changes: readonly HealthChange[]): Promise<void> {
-  await dataSource.transaction(async (db) => {
+/** @returns those that no other replica has stored before. Stores changes in their order, one replica after another: each looks at what the other has written. */
+async function insertAll(dataSource: DataSource, changes: readonly HealthChange[]): Promise<HealthChange[]> {
+  return dataSource.transaction(async (db) => {
     await db.query(`SELECT pg_advisory_xact_lock(hashtext('grade_changes'))`);
-    for (const { tool, from, to, why, at } of changes)
-      await db.query(insert, [sanitisedText(tool), from, to, sanitisedText(why), at]);
+    const stored: HealthChange[] = [];
+    for (const change of changes) {
+      const { tool, from, to, why, at } = change;
+      const rows = await db.query<unknown[]>(insert, [sanitisedText(tool), from, to, sanitisedText(why), at]);
+      if (rows.length > 0) stored.push(change);
+    }
+    return stored;
   });
 }

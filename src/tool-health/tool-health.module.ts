@@ -4,7 +4,7 @@ import { CircuitsModule } from '../circuits/circuits.module.js';
 import { CLOCK, systemClock } from '../common/clock.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
-import { GradeHistory } from './grade-history.js';
+import { GradeHistory, StoredGrades } from './grade-history.js';
 import { HealthEvents, ToolHealthService } from './tool-health.service.js';
 import { RefusalCounts } from './refusal-counts.js';
 import { ToolHealthController } from './tool-health.controller.js';
@@ -19,10 +19,11 @@ const lookEveryMs = 60_000;
     HealthEvents,
     RefusalCounts,
     ToolHealthService,
+    StoredGrades,
     GradeHistory,
     { provide: CLOCK, useValue: systemClock },
   ],
-  exports: [CircuitsModule, ToolMetricsModule, HealthEvents, ToolHealthService],
+  exports: [CircuitsModule, ToolMetricsModule, HealthEvents, StoredGrades, ToolHealthService],
 })
 export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly watch: IntervalLoop;

@@ -10,7 +10,8 @@ import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { invalidRequest, Problem, type ProblemCode } from '../common/errors.js';
 import { isUuid, newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { jobIdOf, Jobs, type StoredJob } from '../jobs/jobs.js';
+import { Jobs } from '../jobs/jobs.js';
+import { jobIdOf, type StoredJob } from '../jobs/queue.js';
 import { WebhookQueue } from '../jobs/webhook-queue.js';
 import { problemBody } from '../rest/problem.filter.js';
 import { EventRing } from '../streams/event-ring.js';
@@ -121,7 +122,7 @@ export class AsyncExecutions {
     if (request.method === 'GET' && acceptsEvents(request.headers))
       return this.follow(job, caller, request, reply);
     if (waitMs === 0 || viewOf(job).endedAt !== null) return viewOf(job);
-    await this.jobs.wait(id, waitMs, request.cancellation?.signal);
+    await this.jobs.ends.wait(id, waitMs, request.cancellation?.signal);
     return viewOf(await this.find(id, caller));
   }
 
@@ -154,7 +155,7 @@ export class AsyncExecutions {
       for (let shown = ''; view.endedAt === null && !stream.destroyed;) {
         if (view.status !== shown) ring.append(view);
         shown = view.status;
-        await this.jobs.wait(job.id, followMs, request.cancellation?.signal);
+        await this.jobs.ends.wait(job.id, followMs, request.cancellation?.signal);
         view = viewOf(await this.find(job.id, caller));
       }
       return { event: 'outcome', data: view };

@@ -58,6 +58,16 @@ const messages = ({ events }: Followed) => events.map(({ data }) => data.message
 const seen = (followed: Followed, count: number) =>
   until(() => followed.events.length >= count, { what: `${count} events` });
 
+/** Events come by way of the database. */
+const stored = (message: string) =>
+  until(
+    async () => {
+      const { body } = await tk.http.get('/api/v1/events').expect(200);
+      return body.data.some((event: Json) => event.message === message);
+    },
+    { what: message },
+  );
+
 describe('GET /api/v1/events', () => {
   it('says that a tool crashed, that its circuit opened, was tried and closed, and that it recovered', async () => {
     await tk.register('frail', { keepAlive: true });
@@ -131,6 +141,7 @@ describe('GET /api/v1/events', () => {
     await seen(second, 3);
     expect(messages(second)).toEqual(['two', 'three', 'four']);
     for (let n = 0; n < 20; n++) say(`flood ${n}`, 'resumed');
+    await stored('flood 19');
     const third = await follow('?tool=resumed', first.events[0]?.id);
     await seen(third, 11);
     expect(third.events[0]).toMatchObject({ event: 'missed', data: { entries: expect.any(Number) } });
@@ -139,6 +150,7 @@ describe('GET /api/v1/events', () => {
 
   it('says that it does not know an id of before a restart, and gives what it has', async () => {
     say('kept', 'unknown-id');
+    await stored('kept');
     const followed = await follow('?tool=unknown-id', 'gone1-7');
     await seen(followed, 2);
     expect(followed.events[0]).toEqual({ event: 'reset', data: { reason: 'unknown_id', id: 'gone1-7' } });
@@ -148,6 +160,7 @@ describe('GET /api/v1/events', () => {
   it('gives a page to who asks for none, filtered and to go on from', async () => {
     for (const message of ['a', 'b', 'c']) say(message, 'paged');
     say('d', 'paged', 'tool.recovered');
+    await stored('d');
     const page = (query: string) => tk.http.get(`/api/v1/events?tool=paged&${query}`).expect(200);
     const { body } = await page('type=tool.crashed');
     expect(body).toMatchObject({ missed: 0, reset: false });

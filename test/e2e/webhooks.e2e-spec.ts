@@ -60,12 +60,10 @@ it('tells a receiver that was away for a while of a circuit, signed, and of noth
   const { seen: tries } = receiver;
   await until(() => tries.length === 4, { what: 'both events' });
   const events: Json[] = tries.map(({ body }) => JSON.parse(body));
-  expect(events.map(({ type }) => type)).toEqual([
-    'circuit.opened',
-    'circuit.opened',
-    'circuit.opened',
-    'circuit.closed',
-  ]);
+  const taken = events.slice(2).map(({ type }) => type);
+  // A try that failed does not hold up the others.
+  expect(taken.sort()).toEqual(['circuit.closed', 'circuit.opened']);
+  expect(new Set(events.map(({ id }) => id)).size).toBe(2);
   expect(tries.map(({ headers }) => headers['webhook-id'])).toEqual(events.map(({ id }) => id));
   expect(tries.map((each) => isGenuine(each))).toEqual([true, true, true, true]);
   for (const { headers, body } of tries) {
@@ -74,7 +72,7 @@ it('tells a receiver that was away for a while of a circuit, signed, and of noth
     expect(isGenuine({ headers: { ...headers, 'webhook-timestamp': '1700000000' }, body })).toBe(false);
   }
   const { body: page } = await http.get('/api/v1/events?type=circuit.opened').expect(200);
-  expect(page.data).toEqual([events[0]]);
+  expect(page.data).toEqual([events.find(({ type }) => type === 'circuit.opened')]);
   // The receiver knows of the last try before the sender does.
   const text = await until(
     async () => {

@@ -73,7 +73,7 @@ async function isClean(server: string, name: string): Promise<boolean> {
 }
 
 /** Tables that a new database has rows in: what has been applied, and counters. */
-const filled = "'migrations', 'playbook_catalog_state', 'api_keys_state'";
+const filled = "'migrations', 'tool_events_epoch', 'playbook_catalog_state', 'api_keys_state'";
 
 /** Columns, indexes, triggers and settings of a database, as one text, and the tables that tests fill. */
 async function schemaOf(url: string): Promise<{ schema: string; tables: string[] }> {
