@@ -59,7 +59,7 @@ describe('tools that the page answers', () => {
     await lab.signIn(visitor);
     await visitor.open(path);
     const { page } = visitor;
-    const kept = () => page.evaluate(() => JSON.parse(sessionStorage.getItem('toolkeeper.ui')));
+    const kept = () => page.evaluate(() => JSON.parse(window.sessionStorage.getItem('toolkeeper.ui')));
     const uiSession = (await until(kept, 'the session')).session;
     const call = (tool, input = {}) => lab.call(tool, input, { uiSession });
     /** Waits for the page to be reported. */
@@ -220,15 +220,15 @@ describe('tools that the page answers', () => {
 
   it('a tab that was duplicated has a session of its own', async () => {
     const { visitor, page, uiSession, result } = await arrive('/tools');
-    const kept = await page.evaluate(() => JSON.stringify(Object.entries(sessionStorage)));
+    const kept = await page.evaluate(() => JSON.stringify(Object.entries(window.sessionStorage)));
     const twin = await visitor.context.newPage();
     await twin.addInitScript((text) => {
-      if (sessionStorage.length === 0)
-        for (const [name, value] of JSON.parse(text)) sessionStorage.setItem(name, value);
+      if (window.sessionStorage.length === 0)
+        for (const [name, value] of JSON.parse(text)) window.sessionStorage.setItem(name, value);
     }, kept);
     await twin.goto(`${lab.url}/console/playbooks`);
     const sessionOf = (tab) =>
-      tab.evaluate(() => JSON.parse(sessionStorage.getItem('toolkeeper.ui'))?.session);
+      tab.evaluate(() => JSON.parse(window.sessionStorage.getItem('toolkeeper.ui'))?.session);
     await until(async () => ![undefined, uiSession].includes(await sessionOf(page)), 'another session');
     assert.equal(await sessionOf(twin), uiSession);
     assert.equal((await result('get_current_page')).url, '/playbooks');
