@@ -13,6 +13,7 @@ const suites = [
   'playbooks',
   'traces',
   'experiments',
+  'assistant',
   'pages',
   'bridge',
   'interruptions',

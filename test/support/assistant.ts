@@ -82,3 +82,24 @@ export function outsideData({ messages, tools }: Json, isData: boolean): string 
   const descriptions = isData ? tools.map((tool: Json) => tool.function.description) : [];
   return [...texts.slice(1), ...descriptions].join('\n');
 }
+
+/** The calls that a model made in this turn, and what it was told of them. */
+export function heardIn(messages: readonly Json[]): { tool: string; input: Json; answer: Json }[] {
+  const turn = messages.slice(messages.findLastIndex(({ role }) => role === 'user'));
+  const calls = turn.flatMap(({ tool_calls: called }) => called ?? []);
+  return turn
+    .filter(({ role }) => role === 'tool')
+    .map(({ tool_call_id: id, content }) => {
+      const { name: tool, arguments: given } = calls.find((call) => call.id === id).function;
+      const text = /^<data-\w+ source="result">\n([^]*)\n<\/data-\w+>$/.exec(content)?.[1] ?? content;
+      return { tool, input: JSON.parse(given), answer: jsonOr(text) };
+    });
+}
+
+function jsonOr(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { text };
+  }
+}
