@@ -21,7 +21,8 @@ export async function asynchronous({ fleet, checks }) {
     const tool = n % 2 === 0 ? 'ends_once' : 'ends_again';
     const key = `${tool}-${n}`;
     const answer = await fleet.call(tool, { key }, { headers: { prefer: 'respond-async' } });
-    return { key, tool, status: answer.status, location: answer.headers.get('location') };
+    const said = answer.status === 202 ? '202' : `${answer.status} ${answer.body.code}`;
+    return { key, tool, status: answer.status, location: answer.headers.get('location'), said };
   };
   const jobs = [];
   for (const n of times(count / 20))
@@ -29,7 +30,7 @@ export async function asynchronous({ fleet, checks }) {
   const accepted = jobs.filter(({ status, location }) => status === 202 && location);
   checks.check(
     accepted.length === count,
-    `${accepted.length} of ${count} answered 202 with a location: ${counted(jobs.map(({ status }) => status))}`,
+    `${accepted.length} of ${count} answered 202 with a location: ${counted(jobs.map(({ said }) => said))}`,
   );
   if (accepted.length === 0) return;
   const ended = () => (existsSync(ends) ? readFileSync(ends, 'utf8').split('\n').filter(Boolean) : []);

@@ -1,18 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { until } from '../support/wait.ts';
 
 /** Root mounts at once; another user does so within a user namespace of its own. */
 const ownMounts =
   process.getuid() === 0 ? ['--mount'] : ['--user', '--map-current-user', '--keep-caps', '--mount'];
+/** The logs of the last run, for whoever wants to know why a line failed. */
+const logs = fileURLToPath(new URL('../../node_modules/.cache/fleet', import.meta.url));
+rmSync(logs, { recursive: true, force: true });
+mkdirSync(logs, { recursive: true });
 const mountThenRun = 'mount --bind "$0" "$1" && cd "$2" && eval "$3"';
 
 /** A server with a disk of its own, which is at the same path for each replica: a mount namespace shows it there, as in a pod. */
 export class Replica {
   child;
-  log = '';
 
   /** @param settings `{ folder, mount, port, checkout, variables }`: its disk, where that is mounted, and how it is started */
   constructor(number, settings) {
@@ -25,6 +29,10 @@ export class Replica {
 
   get name() {
     return `r${this.number}`;
+  }
+
+  get logFile() {
+    return join(logs, `${this.name}.log`);
   }
 
   get isRunning() {
@@ -46,24 +54,24 @@ export class Replica {
       ...variables,
     };
     const args = [...ownMounts, 'sh', '-c', mountThenRun, folder, mount, checkout, start];
-    this.child = spawn('unshare', args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [this.child.stdout, this.child.stderr])
-      stream.on('data', (chunk) => (this.log = (this.log + chunk).slice(-1_000_000)));
+    const log = openSync(this.logFile, 'a');
+    this.child = spawn('unshare', args, { env, stdio: ['ignore', log, log] });
+    closeSync(log);
   }
 
+  /** Starts it again if it ends early, as an orchestrator does. */
   async ready() {
-    let last = 'no answer';
+    let [last, restarts] = ['no answer', 0];
     const isReady = async () => {
-      if (!this.isRunning) return true;
+      if (!this.isRunning && restarts++ < 3) this.start();
       const answer = await fetch(`${this.url}/readyz`);
       last = await answer.text();
       return answer.ok;
     };
-    const isThere = await until(isReady, { timeoutMs: 120_000, what: 'a ready replica' }).catch(() => false);
-    if (isThere && this.isRunning) return;
-    throw new Error(
-      `${this.name} is not ready. /readyz: ${last}\nThe log ends with: ${this.log.slice(-3_000)}`,
-    );
+    const what = `${this.name} to be ready, whose log is in ${this.logFile}`;
+    await until(isReady, { timeoutMs: 120_000, what }).catch((error) => {
+      throw new Error(`/readyz of ${this.name}: ${last}`, { cause: error });
+    });
   }
 
   /** @returns milliseconds until it ended */
