@@ -15,7 +15,6 @@ import { uiTools } from './ui-tools.js';
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolsModule],
   controllers: [UiSessionsController],
   providers: [UiBridge, UiSessionsRepository, UiSessionsService],
-  exports: [UiBridge],
 })
 export class UiBridgeModule {
   constructor(registry: ToolRegistry, bridge: UiBridge) {

@@ -10,7 +10,7 @@ import type { BuiltinRun } from '../tool-contract/define-tool.js';
 import { callerIdOf, type Principal } from '../tool-contract/principal.js';
 import type { ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
-import type { UiAnswerBody, UiPageBody } from './ui-sessions.dto.js';
+import type { UiAnswerBody } from './ui-sessions.dto.js';
 import {
   type UiCallRow,
   type UiGrant,
@@ -73,16 +73,6 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       ring: (session = '', caller) => this.oneAtATime.run(session, () => this.hold(session, caller)),
       left: (ring) => void this.leave((tab) => tab.ring === ring).catch(() => undefined),
     });
-  }
-
-  /**
-   * The page of a tab, with the tools that it answers now, for a caller that acts for the tab's own user.
-   * @returns undefined for a tab that is closed or another caller's
-   */
-  async callable(session: string, principal: Principal): Promise<UiPageBody | undefined> {
-    const caller = callerIdOf(principal);
-    const found = await this.settled(session, caller);
-    return found?.connected && found.caller === caller ? found.page : undefined;
   }
 
   /** @param leadsThere what to do if the page does not offer the tool @throws Refusal `ui_…` */

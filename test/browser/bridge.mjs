@@ -83,7 +83,7 @@ describe('tools that the page answers', () => {
     assert.equal(opened.success && opened.navigated, true);
     assert.deepEqual([opened.context.screen, opened.context.params], ['/traces/$id', { id: trace }]);
     assert.equal(addressOf(page), `/traces/${trace}`);
-    await page.getByRole('status').filter({ hasText: 'The assistant opened' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'An agent opened' }).waitFor();
     await page.getByRole('button', { name: 'Back to /tools' }).click();
     await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
     await visitor.context.close();

@@ -112,7 +112,7 @@ function Act({ act: { tool, input, by, at, from } }: { readonly act: UiAct }): R
   const change = changes[tool];
   return (
     <span className={css.act}>
-      <bdi>{by?.name ?? 'The assistant'}</bdi> {change?.(input) ?? `called ${tool}`}{' '}
+      <bdi>{by?.name ?? 'An agent'}</bdi> {change?.(input) ?? `called ${tool}`}{' '}
       <Muted>
         <Time at={at} />
       </Muted>
