@@ -1,7 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { AnyObject, Flag, Limit, NullableText, OptionalText, PageOf, Text } from '../rest/dto.js';
 import type { ChatMessage } from './chat-message.js';
-import { type ChatState, chatStates, type ChatUsage } from './chats.repository.js';
+
+const chatStates = ['idle', 'running', 'waiting', 'failed', 'stopped', 'interrupted'] as const;
+export type ChatState = (typeof chatStates)[number];
 
 const id = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
 const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
@@ -43,7 +45,8 @@ export class ApprovalBody {
   readonly approvalId?: string;
 }
 
-export class ChatUsageView implements ChatUsage {
+/** Sums over all turns of a chat. */
+export class ChatUsageView {
   @Count(4, 'Questions to the model') readonly steps!: number;
   @Count(3, 'Calls of tools') readonly calls!: number;
   @Count(8_412) readonly inputTokens!: number;
@@ -69,7 +72,7 @@ export class ListedChatView {
   })
   readonly state!: ChatState;
   @NullableText(null, 'Why the last turn did not come to its end') readonly error!: string | null;
-  @ApiProperty({ type: ChatUsageView }) readonly usage!: ChatUsage;
+  @ApiProperty({ type: ChatUsageView }) readonly usage!: ChatUsageView;
   @Moment() readonly createdAt!: Date;
   @Moment() readonly updatedAt!: Date;
 }

@@ -2,21 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { sanitisedText, storableJson } from '../common/pg-text.js';
+import type { ChatState, ChatUsageView, ListedChatView } from './assistant.dto.js';
 import type { ChatMessage } from './chat-message.js';
 
-export const chatStates = ['idle', 'running', 'waiting', 'failed', 'stopped', 'interrupted'] as const;
-export type ChatState = (typeof chatStates)[number];
-
-/** Sums over all turns of a chat. `cost` in US dollars; null: not known. */
-export interface ChatUsage {
-  readonly steps: number;
-  readonly calls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cost: number | null;
-}
-
-const noUsage: ChatUsage = { steps: 0, calls: 0, inputTokens: 0, outputTokens: 0, cost: null };
+const noUsage: ChatUsageView = { steps: 0, calls: 0, inputTokens: 0, outputTokens: 0, cost: null };
 
 /** The caller whose chats are meant: each question names it, so that a foreign id finds nothing. */
 export interface Owned {
@@ -24,16 +13,9 @@ export interface Owned {
   readonly project: string;
 }
 
-export interface Chat extends Owned {
-  readonly id: string;
-  readonly title: string;
-  readonly state: ChatState;
-  readonly error: string | null;
-  readonly usage: ChatUsage;
+export interface Chat extends Owned, ListedChatView {
   readonly turns: number;
   readonly uiSession: string | null;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
 }
 
 /** Columns that a change sets. */
@@ -50,7 +32,7 @@ export type RunEnd = Pick<Chat, 'state' | 'error'>;
 
 /** The latest state of a run. */
 interface Written {
-  readonly usage: ChatUsage;
+  readonly usage: ChatUsageView;
   readonly message: ChatMessage;
   readonly position: number;
 }

@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { endpointUrl, keyHeader } from '../outbound/upstream-calls.js';
 import { costOf } from '../records/spans/ingest/model-prices.js';
 import type { OfferedTool } from './chat-tools.js';
-import type { ChatUsage } from './chats.repository.js';
+import type { ChatUsageView } from './assistant.dto.js';
 
 export interface Question {
   readonly instructions: string;
@@ -18,7 +18,7 @@ export type AnswerPart =
   | { readonly kind: 'text'; readonly text: string }
   /** `malformed`: why its arguments cannot be read. */
   | { readonly kind: 'call'; readonly tool: string; readonly input: unknown; readonly malformed?: string }
-  | { readonly kind: 'end'; readonly usage: Pick<ChatUsage, 'inputTokens' | 'outputTokens' | 'cost'> };
+  | { readonly kind: 'end'; readonly usage: Pick<ChatUsageView, 'inputTokens' | 'outputTokens' | 'cost'> };
 
 /** The model gave no answer, or no whole one. The message is for the person. */
 export class NoAnswer extends Error {

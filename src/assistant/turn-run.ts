@@ -4,9 +4,10 @@ import { messageOf } from '../common/message-of.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { AppConfig } from '../config/app-config.js';
 import type { Principal } from '../tool-contract/principal.js';
+import type { ChatUsageView } from './assistant.dto.js';
 import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
 import { approvalIdOf, type CallOrigin, type ChatTools } from './chat-tools.js';
-import type { Chat, ChatsRepository, ChatUsage, RunEnd } from './chats.repository.js';
+import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
 
@@ -35,7 +36,7 @@ export class TurnRun {
   private readonly logger = new Logger(TurnRun.name);
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
   readonly message: ChatMessage;
-  usage: ChatUsage;
+  usage: ChatUsageView;
   /** Set once it stands in the database. */
   end: RunEnd | undefined;
   private ending: RunEnd | undefined;
@@ -175,8 +176,8 @@ export class TurnRun {
     return undefined;
   }
 
-  private count(more: Partial<ChatUsage>): void {
-    const sum = (name: keyof ChatUsage): number => (this.usage[name] ?? 0) + (more[name] ?? 0);
+  private count(more: Partial<ChatUsageView>): void {
+    const sum = (name: keyof ChatUsageView): number => (this.usage[name] ?? 0) + (more[name] ?? 0);
     const cost = this.usage.cost === null && (more.cost ?? null) === null ? null : sum('cost');
     const [steps, calls] = [sum('steps'), sum('calls')];
     this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };

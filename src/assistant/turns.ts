@@ -16,7 +16,7 @@ import { sseHeartbeat } from '../streams/sse.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { type ChatMessage, type Chunk, MessageReader, stepEnd } from './chat-message.js';
 import { ChatTools } from './chat-tools.js';
-import { type Chat, ChatsRepository, type ChatUsage, type Owned, type RunEnd } from './chats.repository.js';
+import { type Chat, ChatsRepository, type Owned, type RunEnd } from './chats.repository.js';
 import { ChatModel, NoAnswer } from './model.js';
 import { type BegunTurn, TurnRun } from './turn-run.js';
 
@@ -24,13 +24,8 @@ import { type BegunTurn, TurnRun } from './turn-run.js';
 const [maxTurns, maxOfOwner] = [20, 4];
 const followMs = 500;
 
-/** A turn as a reader sees it. */
-interface Seen {
-  readonly message: ChatMessage;
-  readonly usage: ChatUsage;
-  /** Absent while it runs. */
-  readonly end: RunEnd | undefined;
-}
+/** A turn as a reader sees it: `end` is absent while it runs. */
+type Seen = Pick<TurnRun, 'message' | 'usage' | 'end'>;
 
 /** The turns that run at this server, and the streams that follow a turn, wherever it runs. */
 @Injectable()
@@ -76,7 +71,8 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     const turn = { ...begun, principal: () => this.current(caller) };
     const { assistant: limits } = this.config;
     const run = new TurnRun(turn, this.model, this.tools, this.repository, limits);
-    const over = run.run().finally(() => this.runs.delete(chat.id));
+    const isLast = (): boolean => this.runs.get(chat.id)?.run === run;
+    const over = run.run().finally(() => isLast() && this.runs.delete(chat.id));
     this.runs.set(chat.id, { run, owner: chat.owner, over });
   }
 

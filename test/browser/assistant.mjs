@@ -58,6 +58,7 @@ describe('the assistant', () => {
     };
   };
   const open = async (page) => {
+    await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('Control+i');
     await partsOf(page).input.waitFor();
   };
@@ -104,7 +105,7 @@ describe('the assistant', () => {
     const span = await chip.innerText();
     await chip.click();
     await until(() => new URL(page.url()).searchParams.get('span') === span, 'the span of the chip');
-    await panel.getByText(/gpt-4.1: \d+ steps, 5 calls, [\d,]+ of 1,000,000 tokens/).waitFor();
+    await panel.getByText(/gpt-4.1: \d+ steps, 6 calls, [\d,]+ of 1,000,000 tokens/).waitFor();
     await context.close();
   });
 
@@ -140,7 +141,7 @@ describe('the assistant', () => {
     await input.fill('Make this experiment cheaper');
     await page.keyboard.press('Enter');
     await approve.click();
-    await log.getByText('run_experiment').waitFor();
+    await log.getByText('run_experiment', { exact: true }).waitFor();
     assert.equal(await page.getByLabel('Model', { exact: true }).inputValue(), 'gpt-4.1-mini');
     await approve.click();
     await log.getByText(/The new run used gpt-4.1-mini, its cost changed by -\d/).waitFor();
@@ -217,7 +218,7 @@ describe('the assistant', () => {
     assert.ok(overflow <= 0, `${overflow} px too wide`);
     assert.deepEqual(await violationsOf(page, 'the panel at 320 pixels'), []);
     assert.deepEqual(problems, []);
-    await log.getByRole('link', { name: 'here' }).click();
+    await log.getByRole('link', { name: 'here', exact: true }).click();
     await context.close();
   });
 
@@ -231,10 +232,12 @@ describe('the assistant without a language model', () => {
       const visitor = await lab.visit({ known: [/401/] });
       const { page, open } = visitor;
       await open('/tools');
-      await page.getByRole('heading', { name: 'Tools' }).waitFor();
+      await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
       await page.keyboard.press('Control+i');
-      await page.getByRole('heading', { name: /No language model|needs a key/ }).waitFor();
+      const panel = page.getByRole('region', { name: 'Assistant', exact: true });
+      await panel.getByText('The assistant needs a key').waitFor();
       await lab.signIn(visitor);
+      await page.getByRole('heading', { level: 1 }).waitFor();
       await page.keyboard.press('Control+i');
       await page.getByRole('heading', { name: 'No language model is configured' }).waitFor();
       for (const name of ['LLM_BASE_URL', 'LLM_MODEL', 'LLM_API_KEY']) await page.getByText(name).waitFor();

@@ -97,7 +97,8 @@ function partsAfter(parts: readonly Part[], chunk: Chunk): readonly Part[] | und
   if (state === undefined) return undefined;
   return parts.map((part) =>
     part.type === 'dynamic-tool' &&
-    (part.toolCallId === toolCallId || part.approval?.id === chunk['approvalId'])
+    (part.toolCallId === toolCallId ||
+      (type === 'tool-approval-response' && part.approval?.id === chunk['approvalId']))
       ? { ...part, state, ...changeOf(part, chunk) }
       : part,
   );
