@@ -99,6 +99,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     { by, reason }: CircuitOverride,
   ): Promise<void> {
     const tracked = this.find(tool);
+    await tracked.judging;
     const { kind: from, openings } = tracked.breaker.current();
     const at = this.clock.now();
     const id = newId(at);
@@ -254,17 +255,19 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const of = (local: boolean) => ({ id, tool, ...change, replica: fleet.replica, local });
     if (change.to !== 'half_open') fleet.endLease(tool);
     const isOwnOpening = !cause && change.from === 'closed' && change.to === 'open';
-    if (!isOwnOpening) {
-      this.say(tracked, of(tracked.local));
-      if (change.to === 'closed') tracked.local = false;
-      return;
-    }
-    // Open at once; the others follow if the tool fails at all replicas, and not here alone.
-    tracked.local = true;
-    void this.fleetsFaults(tool, true).then((counts) => {
-      tracked.local &&= counts === undefined;
-      this.say(tracked, of(tracked.local));
-    });
+    const say = (): void => this.say(tracked, of(tracked.local));
+    if (isOwnOpening) {
+      // Open at once; the others follow if the tool fails at all replicas, and not here alone.
+      tracked.local = true;
+      const judged = this.fleetsFaults(tool, true).then((counts) => {
+        tracked.local &&= counts === undefined;
+        tracked.judging = undefined;
+        say();
+      });
+      tracked.judging = judged;
+    } else if (tracked.judging) void tracked.judging.then(say);
+    else say();
+    if (change.to === 'closed') tracked.local = false;
   }
 
   private say(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {

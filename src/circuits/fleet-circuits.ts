@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { LRUCache } from 'lru-cache';
 import type { DataSource } from 'typeorm';
+import { endsWithin } from '../common/abortable.js';
 import { SingleFlight } from '../common/single-flight.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Replicas } from '../database/replicas.js';
@@ -18,6 +19,8 @@ import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-
 const leaseMs = 30_000;
 /** Pause after another replica was found to probe. */
 const deniedMs = 1_000;
+/** A database that is away must not hold up what is decided here. */
+const flushMs = 500;
 /** Questions for the fleet's window, at most so many a second for each tool. */
 const maxQuestions = 4;
 
@@ -74,7 +77,7 @@ export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationB
     try {
       // The fault that led here is in the journal a moment later; it must be counted, and others be able to count it.
       await nextTurn();
-      await this.recorder.flush();
+      await endsWithin(flushMs, this.recorder.flush());
       return await this.metrics.getFaultCounts(tool, new Date(since));
     } catch {
       // Without the database the replica's own window decides.

@@ -95,8 +95,8 @@ const database = {
     url: setting('DATABASE_URL', databaseUrl).means(
       'PostgreSQL server (15 or newer). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
-    poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 10).means(
-      'Maximum database connections of this process.',
+    poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 6).means(
+      'Maximum database connections of this process for requests; it has three more for its session and its journals.',
     ),
     connectTimeoutMs: 5_000,
     /** Between two pings, and the timeout of each. */

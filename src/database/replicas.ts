@@ -13,6 +13,7 @@ import type { DataSource } from 'typeorm';
 import { isDatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { Contributors, type PartHealth } from '../observability/contributors.js';
 import { DatabaseHealth } from './database-health.js';
 
@@ -35,6 +36,9 @@ export interface Replica {
   readonly parts: Readonly<Record<string, PartHealth>>;
 }
 
+/** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
+const houseLock = '0x686f7573656b6570';
+
 const beat = `
   WITH gone AS (DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'),
        unknown AS (DELETE FROM tool_conditions WHERE replica NOT IN (SELECT id FROM replicas UNION SELECT $1))
@@ -56,6 +60,9 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly startedAt = new Date();
   private readonly loop: IntervalLoop;
   private others = 0;
+  private keeps = false;
+  /** Emits when this replica becomes the one that keeps house. */
+  readonly elected = new TypedEvents<void>((error) => this.logger.error(error));
   /** This replica's. */
   readonly id = `${hostname()}:${process.pid}:${this.startedAt.getTime().toString(36)}`;
 
@@ -79,13 +86,25 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   onApplicationBootstrap(): void {
     this.loop.start(0);
-    this.database.connections.subscribe(() => this.loop.hasten(0));
+    this.database.connections.subscribe(() => {
+      // The lock ended with the connection before.
+      this.keeps = false;
+      this.loop.hasten(0);
+    });
     this.server()?.once('listening', () => this.loop.hasten(0));
   }
 
   /** How many are alive, as of the last heartbeat. */
   get count(): number {
     return this.others + 1;
+  }
+
+  /**
+   * Whether this replica does the work that one of them does for all, such as retention. It holds a lock in its session:
+   * when that ends, another replica takes over with its next heartbeat.
+   */
+  get keepsHouse(): boolean {
+    return this.keeps && this.database.listens;
   }
 
   /** Those that are alive, oldest first. @throws the database's error */
@@ -107,6 +126,13 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
     const [answer] = await this.database.query<{ others: number }>(beat, row);
     this.others = answer?.others ?? 0;
+    if (this.keepsHouse) return;
+    const [lock] = await this.database.query<{ held: boolean }>(
+      'SELECT pg_try_advisory_lock($1::bigint) AS held',
+      [BigInt(houseLock).toString()],
+    );
+    this.keeps = lock?.held ?? false;
+    if (this.keeps) this.elected.emit();
   }
 
   private address(): string | null {

@@ -5,6 +5,7 @@ import type { Gauge } from 'prom-client';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Replicas } from '../database/replicas.js';
 import { Contributors } from '../observability/contributors.js';
 import { Tracer } from '../observability/tracing/tracer.js';
 import { ClaimKeeper, type KeeperReport } from './claim-keeper.js';
@@ -55,12 +56,13 @@ export class RepetitionModule implements OnApplicationBootstrap, OnApplicationSh
     keys: IdempotencyRepository,
     cache: ResultCache,
     contributors: Contributors,
+    replicas: Replicas,
     @InjectMetric(cacheBytes) bytes: Gauge,
   ) {
     contributors.addSampler(() => bytes.set(cache.bytes));
     const logger = new Logger(RepetitionModule.name);
     this.sweep = new IntervalLoop(
-      async () => void (await keys.deleteExpired()),
+      async () => void (replicas.keepsHouse && (await keys.deleteExpired())),
       sweepEveryMs,
       (error) => logger.warn(`Expired idempotency keys could not be removed: ${String(error)}`),
     );

@@ -3,6 +3,7 @@ import { CircuitBreakers } from '../circuits/circuit-breakers.js';
 import { CircuitsModule } from '../circuits/circuits.module.js';
 import { CLOCK, systemClock } from '../common/clock.js';
 import { IntervalLoop } from '../common/interval-loop.js';
+import { Replicas } from '../database/replicas.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { GradeHistory, StoredGrades } from './grade-history.js';
 import { HealthEvents, ToolHealthService } from './tool-health.service.js';
@@ -28,12 +29,12 @@ const lookEveryMs = 60_000;
 export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly watch: IntervalLoop;
 
-  constructor(health: ToolHealthService, circuits: CircuitBreakers) {
+  constructor(health: ToolHealthService, circuits: CircuitBreakers, replicas: Replicas) {
     const logger = new Logger(ToolHealthModule.name);
     this.watch = new IntervalLoop(
       async () => {
         circuits.look();
-        await health.look();
+        if (replicas.keepsHouse) await health.look();
       },
       lookEveryMs,
       // The database may be away for long: one line is enough.

@@ -2,7 +2,6 @@ import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { makeTestFolder } from '../support/test-folder.js';
-import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
 
 const examples = join(__dirname, '..', '..', 'tools', 'installed');
@@ -301,7 +300,7 @@ describe('installed tools', () => {
         // It is lacking at both replicas on this database.
         const body = await until(
           async () => {
-            const lacking = (await app.http.get('/api/v1/custom-tools/lacking').expect(200)).body as Json;
+            const lacking = (await app.http.get('/api/v1/custom-tools/lacking').expect(200)).body;
             return lacking.status === 'error' && lacking;
           },
           { what: 'both replicas to say so' },

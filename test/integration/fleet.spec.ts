@@ -165,3 +165,35 @@ describe('a circuit', () => {
     expect((await circuitAt(two!, 'sometimes')).state).toBe('closed');
   });
 });
+
+describe('at rest', () => {
+  const keepers = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid = ${0x686f7573} AND objid = ${0x656b6570} AND objsubid = 1`;
+
+  it('one replica keeps house, and another takes over when it is gone', async () => {
+    const [first] =
+      (await until(
+        async () => {
+          const found = await rows<{ pid: number }>(keepers);
+          return found.length === 1 && found;
+        },
+        { what: 'one keeper' },
+      )) || [];
+    await rows('SELECT pg_terminate_backend($1)', [first?.pid]);
+    await until(async () => (await rows<{ pid: number }>(keepers)).some(({ pid }) => pid !== first?.pid), {
+      what: 'another keeper',
+    });
+  });
+
+  it('a replica has nine connections at most', async () => {
+    await Promise.all(
+      Array.from({ length: 60 }, (_, n) => fleet.replicas[n % 3]!.http.get('/api/v1/custom-tools')),
+    );
+    const connections = await rows<{ n: number }>(
+      `SELECT count(*)::int AS n FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name LIKE 'toolkeeper%'`,
+    );
+    expect(connections[0]?.n).toBeLessThanOrEqual(27);
+  });
+});

@@ -1,11 +1,11 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { DatabaseHealth } from '../../src/database/database-health.js';
 import { Replicas } from '../../src/database/replicas.js';
 import { TableFollower } from '../../src/database/table-follower.js';
 
-/** The session beside the pool, for tests that build some modules on a data source of their own. It is not started. */
+/** The session beside the pool, for tests that build some modules on a data source of their own. */
 @Global()
 @Module({
   providers: [
@@ -20,4 +20,14 @@ import { TableFollower } from '../../src/database/table-follower.js';
   ],
   exports: [DatabaseHealth, TableFollower, Replicas],
 })
-export class SessionModule {}
+export class SessionModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(private readonly session: DatabaseHealth) {}
+
+  onApplicationBootstrap(): void {
+    this.session.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.session.stop();
+  }
+}

@@ -104,7 +104,8 @@ class MetricsRetention extends TableRetention {
     this.partitions = new MetricPartitions(db);
   }
 
-  async run(): Promise<void> {
+  async run(deletes: boolean): Promise<void> {
+    if (!deletes) return;
     await this.makeDays().catch((error: unknown) =>
       this.logger.warn(error, 'the days to come could not be made'),
     );

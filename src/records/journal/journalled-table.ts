@@ -14,6 +14,7 @@ import type { Observable } from 'rxjs';
 import type { JournalNews, JournalState } from './journal.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { DatabaseHealth } from '../../database/database-health.js';
+import { Replicas } from '../../database/replicas.js';
 
 type NameAndText = readonly [name: string, text: string];
 
@@ -81,23 +82,26 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
   ];
 }
 
-/** Deletes a table's old rows once after the start, which does not wait for it, then at an interval. */
+/** Deletes a table's old rows at one replica, once after it was elected for that, then at an interval. */
 export abstract class TableRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
   private readonly loop: IntervalLoop;
+  @Inject(Replicas) private readonly replicas!: Replicas;
 
   constructor(everyMs: number, failed: string) {
     this.loop = new IntervalLoop(
-      () => this.run(),
+      async () => this.run(this.replicas.keepsHouse),
       everyMs,
       (error) => this.logger.error(error, failed),
     );
   }
 
-  abstract run(): Promise<void>;
+  /** @param deletes whether this replica deletes for all */
+  abstract run(deletes: boolean): Promise<void>;
 
   onApplicationBootstrap(): void {
     this.loop.start(0);
+    this.replicas.elected.subscribe(() => this.loop.hasten(0));
   }
 
   async onApplicationShutdown(): Promise<void> {

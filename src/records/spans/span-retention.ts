@@ -37,12 +37,15 @@ export class SpanRetention extends TableRetention {
     throw new Refusal('spans_full', detail, { retryAfterMs: minuteMs });
   }
 
-  async run(): Promise<void> {
+  /** All replicas measure; `deletes`: this one also deletes. */
+  async run(deletes = true): Promise<void> {
     const now = Date.now();
     const { retentionDays, maxBytes } = this.config.spans;
     const cut = oldestKept(now, retentionDays);
     const today = Math.floor(now / dayMs) * dayMs;
     let bytes = await this.size();
+    this.bytes = bytes;
+    if (!deletes) return;
     for (const day of await this.partitions.days()) {
       if (day >= cut && (bytes <= maxBytes || day >= today)) break;
       await this.partitions.drop(day);
