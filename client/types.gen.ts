@@ -2059,6 +2059,10 @@ export type CustomToolView = {
      * How many tools an MCP server that runs has; absent in lists
      */
     tools?: ServerToolsView;
+    /**
+     * In the answer to a registration or a change: what an operator should know
+     */
+    warnings?: Array<string>;
     createdAt: string;
     updatedAt: string;
 };
