@@ -69,7 +69,7 @@ const allowed = {
     'tools',
     'mcp/client',
   ],
-  'builtin-tools': [...base, 'tool-contract', 'outbound', 'schemas', 'tools'],
+  'builtin-tools': [...base, 'database', 'tool-contract', 'outbound', 'schemas', 'tools'],
   'trace-tools': [
     ...base,
     'tool-contract',

@@ -2126,6 +2126,10 @@ export type CustomToolView = {
      * Where it works, if there are several replicas
      */
     replicas?: ToolReplicasView;
+    /**
+     * In the answer to a registration or a change: what an operator should know
+     */
+    warnings?: Array<string>;
     createdAt: string;
     updatedAt: string;
 };

@@ -76,7 +76,7 @@ const takeAll = `
     resets_at = ${liveOrNew('c.resets_at', 'excluded.resets_at')}, used_at = now()
   RETURNING kind, project, subject, name, prev, used,
     coalesce(c.set_limit, c.own_limit, ${investigationLimit}, $2::int) AS "limit",
-    (extract(epoch FROM resets_at - now()) * 1000)::float8 AS "leftMs"`;
+    (extract(epoch FROM resets_at - clock_timestamp()) * 1000)::float8 AS "leftMs"`;
 
 const deleteOld = "DELETE FROM call_counters WHERE resets_at < now() - interval '1 minute'";
 const cleanEveryMs = 5 * minuteMs;

@@ -50,6 +50,21 @@ const end = async (of: Replica, location: string): Promise<Json> =>
     { what: 'the end' },
   );
 
+it('an MCP server that stays is registered with a warning: each replica has its own memory', async () => {
+  const server = {
+    protocol: 'mcp',
+    description: 'notes',
+    ...{ command: 'node', args: [join(fixtures, 'mcp-server.mjs')] },
+  };
+  const { body } = await one.http
+    .post('/api/v1/custom-tools')
+    .send({ ...server, name: 'notes' })
+    .expect(201);
+  expect(body.warnings).toEqual([expect.stringMatching(/^Each of the 2 replicas .* haproxy/)]);
+  const again = await one.http.patch('/api/v1/custom-tools/again').send({ description: 'again' }).expect(200);
+  expect(again.body).not.toHaveProperty('warnings');
+}, 60_000);
+
 describe('asynchronous executions of two replicas', () => {
   it('are run by both, and end for callers at either', async () => {
     const places = await Promise.all(Array.from({ length: 16 }, () => submit(one, 'again', 200)));

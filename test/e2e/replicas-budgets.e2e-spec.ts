@@ -11,7 +11,7 @@ let one: Replica;
 let two: Replica;
 
 beforeAll(async () => {
-  replicas = await startReplicas();
+  replicas = await startReplicas({}, (folder) => ({ FILES_DIR: folder }));
   [one, two] = replicas.all;
 }, 120_000);
 afterAll(() => replicas.stop());
@@ -109,3 +109,23 @@ describe('a budget of two replicas', () => {
     await call(one, 'cut-off').expect(429);
   }, 60_000);
 });
+
+it('files folders that are not one volume are found out: calls are refused, and readiness says why', async () => {
+  const write = (of: Replica) =>
+    of.http.post('/api/v1/tools/writeFile/execute').send({ input: { path: 'a.txt', content: 'x' } });
+  for (const of of replicas.all) {
+    const refused = await until(
+      async () => {
+        const answer = await write(of);
+        return answer.status === 503 ? answer : undefined;
+      },
+      { what: 'the refusal' },
+    );
+    expect(refused.body).toMatchObject({
+      code: 'tool_unavailable',
+      detail: expect.stringContaining('FILES_DIR'),
+    });
+    const { body, status } = await of.http.get('/readyz');
+    expect([status, body.details.files.status]).toEqual([200, 'degraded']);
+  }
+}, 60_000);

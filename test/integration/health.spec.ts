@@ -128,6 +128,8 @@ describe('a server that runs', () => {
     expect((await ask(tk, 'readyz')).body.details).toEqual({
       server: { status: 'up', state: 'ready', version: manifest().version },
       database: { status: 'up', responseTime: expect.any(Number) },
+      budgets: { status: 'up' },
+      files: { status: 'up' },
       embeddings: { status: 'up', provider: 'lexical', vectors: 0 },
       tools: { status: 'up', registered: expect.any(Number) },
       sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),

@@ -24,18 +24,24 @@ export interface Replicas {
 
 const key = 'the-key-of-all-replicas';
 
-/** Two servers in processes of their own on one database. */
-export async function startReplicas(variables: Record<string, string> = {}): Promise<Replicas> {
+/**
+ * Two servers in processes of their own on one database.
+ * @param own variables of each replica, with a folder that it may use
+ */
+export async function startReplicas(
+  variables: Record<string, string> = {},
+  own: (folder: string) => Record<string, string> = () => ({}),
+): Promise<Replicas> {
   const db = await createTestDatabase();
   const started: Replica[] = [];
   const folders: string[] = [];
   const start = async (): Promise<Replica> => {
     const [data, tools] = [makeTestFolder(), makeTestFolder()];
-    folders.push(data, tools);
+    folders.push(data, tools, `${data}-own`);
     const { wire, url } = await wireTo(db.url);
-    const own = { DATABASE_URL: url, TOOLKEEPER_DATA_DIR: data, CUSTOM_TOOLS_DIR: tools };
+    const places = { DATABASE_URL: url, TOOLKEEPER_DATA_DIR: data, CUSTOM_TOOLS_DIR: tools };
     const shared = { ADMIN_API_KEY: key, SECRETS_KEY: '5e'.repeat(32), SANDBOX_GRANTABLE_PATHS: tmpdir() };
-    const server = await startServer({ ...own, ...shared, ...variables });
+    const server = await startServer({ ...places, ...shared, ...variables, ...own(`${data}-own`) });
     const replica = { ...server, wire, http: supertest.agent(server.url).set(server.key) };
     started.push(replica);
     return replica;

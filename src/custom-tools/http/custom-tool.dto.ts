@@ -162,6 +162,12 @@ export class CustomToolView {
     description: 'Where it works, if there are several replicas',
   })
   readonly replicas?: ToolReplicasView;
+  @ApiPropertyOptional({
+    type: [String],
+    example: ['Each of the 3 replicas runs this MCP server for itself, with a memory of its own.'],
+    description: 'In the answer to a registration or a change: what an operator should know',
+  })
+  readonly warnings?: readonly string[];
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly createdAt!: Date;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })

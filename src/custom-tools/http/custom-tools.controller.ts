@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
+import { Replicas } from '../../database/replicas.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
@@ -12,6 +13,7 @@ import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/tools.dto.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acrossReplicas, CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
+import { replicaWarnings } from './replica-warnings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import {
   CustomToolHealthView,
@@ -35,6 +37,7 @@ export class CustomToolsController {
     private readonly tools: ToolsService,
     private readonly running: RunningTools,
     private readonly conditions: ToolConditions,
+    private readonly replicas: Replicas,
   ) {}
 
   @Get()
@@ -67,7 +70,7 @@ export class CustomToolsController {
     @Body() body: CustomToolCreate,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.view(await this.manager.register(body, { source: 'register', by: userId }));
+    return this.saved(await this.manager.register(body, { source: 'register', by: userId }));
   }
 
   @Get(':name')
@@ -96,7 +99,7 @@ export class CustomToolsController {
     @Body() body: CustomToolUpdate,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.view(await this.manager.update(name, body, { source: 'patch', by: userId }));
+    return this.saved(await this.manager.update(name, body, { source: 'patch', by: userId }));
   }
 
   @Delete(':name')
@@ -175,6 +178,10 @@ export class CustomToolsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
+  }
+
+  private async saved(tool: CustomTool): Promise<CustomToolView> {
+    return { ...this.view(tool), ...(await replicaWarnings(tool, this.replicas)) };
   }
 
   private view(tool: CustomTool): CustomToolView {
