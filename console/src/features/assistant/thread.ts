@@ -32,6 +32,8 @@ export class Thread {
   private readonly listeners = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private left = new AbortController();
+  /** Resolves when the server has begun the turn, or refused it: before that there is nothing to stop. */
+  private begun = Promise.withResolvers<void>();
 
   constructor(initial: readonly UiMessage[] = []) {
     this.state = { ...empty, messages: initial };
@@ -53,6 +55,7 @@ export class Thread {
       const chat = await ask(getChat({ path: { id }, signal }));
       if (signal.aborted) return;
       this.show(chat);
+      this.begun.resolve();
       if (chat.state === 'running') await this.resume(id);
     } catch (error) {
       if (!signal.aborted) this.failed(error);
@@ -66,6 +69,7 @@ export class Thread {
   }
 
   async say({ message, insteadOf, ...about }: Said): Promise<void> {
+    this.begun = Promise.withResolvers();
     try {
       const id = this.state.id ?? (await ask(createChat())).id;
       const place = this.state.messages.findIndex(({ id: each }) => each === insteadOf);
@@ -89,6 +93,7 @@ export class Thread {
   retry = (): Promise<void> => this.act('retry');
 
   async stop(): Promise<void> {
+    await this.begun.promise;
     const { id } = this.state;
     if (id === undefined) return;
     this.leave();
@@ -102,6 +107,7 @@ export class Thread {
   private async act(path: string, body?: object): Promise<void> {
     const { id } = this.state;
     if (id === undefined) return;
+    this.begun = Promise.withResolvers();
     this.change({ ...this.state, state: 'running', error: null });
     await this.follow(id, 'POST', path, body).catch((error: unknown) => this.failed(error));
   }
@@ -111,6 +117,7 @@ export class Thread {
     const headers = { 'content-type': 'application/json' };
     const sent = body && { body: JSON.stringify(body), headers };
     const events = await openStream({ method, url: `${root}/${id}/${path}`, ...sent }, signal);
+    this.begun.resolve();
     let isOver = false;
     try {
       for await (const { data } of events) {
@@ -160,6 +167,7 @@ export class Thread {
   }
 
   private failed(error: unknown): void {
+    this.begun.resolve();
     const { message } = asApiError(error);
     this.change({ ...this.state, isLoading: false, error: message, state: 'failed' });
   }
