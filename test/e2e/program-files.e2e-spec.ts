@@ -90,9 +90,12 @@ it('replicas that see different files run each its own, and record the revision 
 });
 
 it('of a file over 16 MiB size and time count, not the content', async () => {
-  const file = join(here.root, 'sayer', 'large.sh');
-  const large = (word: string) => writeFileSync(file, saying(word).padEnd(16 * 1_048_576 + 1, '#'));
-  const isWrittenAt = (at: Date) => utimesSync(file, at, at);
+  // The same at both: a replica that sees another file stores a revision of its own.
+  const files = [here, there].map(({ root }) => join(root, 'sayer', 'large.sh'));
+  const [file = ''] = files;
+  const large = (word: string) =>
+    files.forEach((each) => writeFileSync(each, saying(word).padEnd(16 * 1_048_576 + 1, '#')));
+  const isWrittenAt = (at: Date) => files.forEach((each) => utimesSync(each, at, at));
   const written = new Date('2026-01-02T03:04:05.678Z');
   large('one');
   isWrittenAt(written);
