@@ -1,5 +1,4 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
 import { endsWithin } from '../common/abortable.js';
 import { minuteMs } from '../common/clock.js';
 import { DatabaseUnavailable } from '../common/errors.js';
@@ -27,6 +26,11 @@ interface Waiting {
 interface Owed {
   readonly take: Take;
   readonly calls: number;
+}
+
+/** Runs statements. @throws the database's error */
+export interface Database {
+  query(text: string, values?: unknown[]): Promise<unknown[]>;
 }
 
 export interface CountersReport {
@@ -100,7 +104,7 @@ export class SharedCounters extends Counters implements OnApplicationBootstrap, 
   private awayUntil: number | undefined;
 
   constructor(
-    private readonly db: Pick<DataSource, 'query'>,
+    private readonly db: Database,
     private readonly defaultLimit: number,
     private readonly report: CountersReport,
   ) {
@@ -168,11 +172,11 @@ export class SharedCounters extends Counters implements OnApplicationBootstrap, 
       const asked = waiting.get(text)?.takers.length ?? 0;
       return { kind, project, subject, name, own, ttl, asked, carried: owed.get(text)?.calls ?? 0 };
     });
-    const rows = this.db.query<Row[]>(takeAll, [JSON.stringify(asks), this.defaultLimit]);
+    const rows = this.db.query(takeAll, [JSON.stringify(asks), this.defaultLimit]);
     if (!(await endsWithin(timeoutMs, rows))) throw new DatabaseUnavailable(`no answer in ${timeoutMs} ms`);
     if (this.awayUntil !== undefined) this.report.warn('Budgets and rates are counted by all replicas again');
     this.awayUntil = undefined;
-    return rows;
+    return (await rows) as Row[];
   }
 
   /** The first ones to ask are admitted. */
