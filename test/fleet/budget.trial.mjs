@@ -93,8 +93,10 @@ async function cutOff({ fleet, checks, call, admitted }) {
   );
   fleet.link.heal();
   const isWhole = async () => {
+    // The next count tells it that the database is back.
+    await call('healed', { url: third.url });
     const { body } = await fleet.ask('GET', '/readyz', undefined, { url: third.url });
-    return Object.values(body.details ?? {}).every(({ status }) => status === 'up');
+    return ['budgets', 'database'].every((part) => body.details?.[part]?.status === 'up');
   };
   await until(isWhole, { timeoutMs: 30_000, what: 'replica 3 to use the database again' });
 }

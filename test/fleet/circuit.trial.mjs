@@ -118,7 +118,7 @@ async function repeatRefused({ fleet, checks }, tool, how) {
 async function named({ fleet, checks, third }) {
   const { port } = third.settings;
   const { body } = await fleet.ask('GET', '/api/v1/replicas');
-  const row = body.data?.find((replica) => JSON.stringify(replica).includes(`:${port}`));
+  const row = body.data?.find(({ address }) => address?.endsWith(`:${port}`));
   const views = await Promise.all(
     fleet.replicas.map(async ({ url }) =>
       JSON.stringify((await fleet.ask('GET', '/api/v1/custom-tools/drifting', undefined, { url })).body),

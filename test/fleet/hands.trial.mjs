@@ -35,7 +35,8 @@ export async function hands({ fleet, checks }) {
   await act('POST', '/api/v1/custom-tools/handled/disable');
   await nine('disable', 'tool_not_found', plain);
   await act('POST', '/api/v1/custom-tools/handled/enable');
-  await nine('enable', 'success', plain);
+  const isEnabled = async () => (await inTurn(9, plain)).every(({ said }) => said === 'success');
+  await until(isEnabled, { what: 'nine successes after enable' });
   await act('DELETE', '/api/v1/custom-tools/handled');
   await nine('delete', 'tool_not_found', plain);
   await revocation({ fleet, act, nine });

@@ -26,14 +26,14 @@ export class Load {
       what: 'rows',
     }).catch(() => undefined);
     const verdict = await this.ledger.verdict(this.fleet.db);
-    return { ...verdict, failed: verdict.calls - verdict.acknowledged, refusals: this.ledger.refusals };
+    return { ...verdict, failed: verdict.calls - verdict.acknowledged, failures: this.ledger.failures };
   }
 }
 
 /** The lines that hold of every load: nothing failed, nothing is lost. */
 export function checkLoad(checks, what, verdict, atLeast) {
-  const { calls, failed, refusals, lost, doubled, wrong, phantom } = verdict;
-  const reasons = failed > 0 ? ` (refused: ${JSON.stringify(refusals)}, the others were cut off)` : '';
+  const { calls, failed, failures, lost, doubled, wrong, phantom } = verdict;
+  const reasons = failed > 0 ? `: ${JSON.stringify(failures)}` : '';
   checks.check(
     failed === 0 && calls >= atLeast,
     `${what}: ${failed} failed of ${calls} (at least ${atLeast})${reasons}`,

@@ -28,6 +28,7 @@ export class Ledger {
   readonly mark = randomUUID().slice(0, 8);
   private readonly sent = new Map<string, Sent>();
   private readonly refusedCodes = new Map<string, number>();
+  private readonly cutOff = new Map<string, number>();
   private open = 0;
 
   get acknowledged(): number {
@@ -44,9 +45,9 @@ export class Ledger {
     return this.sent.size;
   }
 
-  /** Codes of refusals, with how often each came. */
-  get refusals(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.refusedCodes);
+  /** Codes of refusals, and why calls got no answer, with how often each came. */
+  get failures(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.refusedCodes, ...this.cutOff]);
   }
 
   refusedWith(code: string): number {
@@ -64,16 +65,22 @@ export class Ledger {
     const entry: Sent = {};
     this.sent.set(session, entry);
     this.open += 1;
+    let status: number | undefined;
     try {
       const response = await fetch(`${url}/api/v1/tools/${tool}/execute`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-session-id': session, ...headers },
         body: JSON.stringify({ input }),
       });
+      ({ status } = response);
       const body = (await response.json()) as Record<string, unknown>;
       entry.answer = this.answerOf(body);
-    } catch {
-      // Not answered: whether it ran is for the rows to say.
+    } catch (error) {
+      // Not answered, or by a balancer: whether it ran is for the rows to say.
+      const { cause } = error as { cause?: { code?: string } };
+      const reason =
+        status === undefined ? String(cause?.code ?? error) : `HTTP ${status} without a body of ours`;
+      this.cutOff.set(reason, (this.cutOff.get(reason) ?? 0) + 1);
     } finally {
       this.open -= 1;
     }
