@@ -7,17 +7,22 @@ import { asCommand, connections, firstCall, keyCommand } from '../../lib/snippet
 import { buttonLook } from '../../ui/controls.js';
 import { Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Select } from '../../ui/select.js';
 import { Snippet } from '../../ui/snippet.js';
 import css from './connect.module.css';
 import { PageSection } from './page-section.js';
 
+interface TeachingCardsProps {
+  /** Name of the tool that the first call is of. */
+  readonly tool?: string | undefined;
+  /** The control that chooses it. */
+  readonly choice?: ReactNode;
+}
+
 /** How agents and shells reach this server, with its own addresses, paths and tools. */
-export function TeachingCards(): ReactNode {
+export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProps): ReactNode {
   const { data: tools = [] } = useQuery(toolsQuery);
   const { environment } = useSession();
-  const [chosen = 'disk_usage', choose] = useState<string>();
-  const first = tools.find(({ name }) => name === chosen) ?? tools[0];
+  const first = tools.find(({ name }) => name === tool) ?? tools[0];
   const origin = window.location.origin;
   return (
     <div className={css.cards}>
@@ -31,12 +36,7 @@ export function TeachingCards(): ReactNode {
           <>
             <Snippet name="First call" text={firstCall(origin, first, keyCommand(environment))} />
             <Row>
-              <Select
-                label="Tool"
-                options={tools.map(({ name }) => name)}
-                value={first.name}
-                onChange={choose}
-              />
+              {choice}
               <Link to="/tools/$name/try" params={{ name: first.name }} className={buttonLook('primary')}>
                 Try {first.name}
               </Link>
