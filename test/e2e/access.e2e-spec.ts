@@ -157,6 +157,20 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/traces/:id/skeleton': 'traces:read',
   'GET /api/v1/traces/:id/window': 'traces:read',
 
+  'GET /api/v1/executions/:id': 'tools:call',
+  'DELETE /api/v1/executions/:id': 'tools:call',
+  'GET /api/v1/replicas': 'tools:admin',
+
+  'GET /api/v1/assistant/chats': 'tools:call',
+  'POST /api/v1/assistant/chats': 'tools:call',
+  'GET /api/v1/assistant/chats/:id': 'tools:call',
+  'DELETE /api/v1/assistant/chats/:id': 'tools:call',
+  'POST /api/v1/assistant/chats/:id/turns': 'tools:call',
+  'GET /api/v1/assistant/chats/:id/stream': 'tools:call',
+  'POST /api/v1/assistant/chats/:id/approvals/:callId': 'tools:call',
+  'POST /api/v1/assistant/chats/:id/retry': 'tools:call',
+  'POST /api/v1/assistant/chats/:id/stop': 'tools:call',
+
   'POST /api/v1/ui/sessions': 'tools:call',
   'PUT /api/v1/ui/sessions/:id/page': 'tools:call',
   'POST /api/v1/ui/sessions/:id/answers/:callId': 'tools:call',
@@ -251,7 +265,8 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
 
   it('on loopback without a key, and with the key of the operator', async () => {
     const anonymous = await ask(tk.anonymous, method, path);
-    const opens = isOpenTo(...ofAnonymous);
+    // A chat belongs to a key.
+    const opens = isOpenTo(...ofAnonymous) && !path.includes('/assistant/');
     expect(opens ? refused(anonymous) : anonymous).toBe(opens ? false : 401);
     if (method === 'GET') expect(await ask(tk.anonymous, 'HEAD', path)).toBe(anonymous);
     expect(refused(await ask(tk.http, method, path))).toBe(false);

@@ -176,11 +176,19 @@ describe('a read of what tools and models were given and answered', () => {
   });
 });
 
-/** Writes that need no administrative scope: calls, spans, experiments, chats, a sign-out. A sign-in leaves a row if it succeeds. */
+/** Writes that need no administrative scope: calls, spans, experiments, chats, pages, a sign-out. A sign-in leaves a row if it succeeds. */
 const notAdministrative = new Set([
   ...['executeTool', 'runToolCalls', 'postSpans', 'signIn', 'signOut', 'recordPlaybookOutcome'],
   ...['createExperiment', 'updateExperiment', 'deleteExperiment', 'runExperiment', 'cancelExperiment'],
   ...['createChat', 'createTurn', 'approveCall', 'retryTurn', 'stopTurn', 'deleteChat'],
+  ...[
+    'createUiSession',
+    'reportUiPage',
+    'answerUiCall',
+    'grantUiPage',
+    'revokeUiPage',
+    'cancelAsyncExecution',
+  ],
 ]);
 
 it('each route that changes something leaves a row, whatever came of it', async () => {

@@ -83,7 +83,8 @@ describe('the history of a grade', () => {
       data: [{ from: 'unknown', to: 'healthy', why: expect.any(String), at: expect.any(String) }],
       nextCursor: null,
     });
-    const again = await startApp({ DATABASE_URL: db.url });
+    // Replicas share what one of them decides: the same threshold.
+    const again = await startApp({ DATABASE_URL: db.url, CIRCUIT_FAILURES: '100' });
     const { body: report } = await again.http.get('/api/v1/tool-health/two').expect(200);
     expect(report.why[0].since).toBe(history.data[0].at);
     // Another replica that sees the same change writes it no second time.

@@ -326,7 +326,7 @@ describe('installed tools', () => {
     try {
       await app.http.get('/api/v1/custom-tools').expect(404, /"code":"not_found"/);
       const kinds = (await app.http.get('/api/v1/tools')).body.data.map(({ kind }: { kind: string }) => kind);
-      expect(new Set(kinds)).toEqual(new Set(['builtin']));
+      expect(new Set(kinds)).toEqual(new Set(['builtin', 'ui']));
     } finally {
       await app.close();
     }

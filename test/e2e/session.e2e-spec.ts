@@ -53,6 +53,10 @@ describe('a browser that signs in with a key', () => {
     expect(view).toMatchObject({ userId: 'admin', keyId: 'admin', anonymous: false, tools: null });
     expect(view.environment).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      command: expect.stringMatching(/\/bin\/toolkeeper\.mjs$/),
+      dataDir: expect.any(String),
+      // It was configured.
+      keyFile: null,
       replica: expect.any(String),
       database: 'own',
       grantablePaths: expect.any(Array),

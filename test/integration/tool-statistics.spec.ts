@@ -135,14 +135,19 @@ describe('statistics', () => {
         continue;
       }
       expect(stats).toMatchObject(figures);
-      const { firstMs, latency } = figuresOfAll;
-      const first = Math.min(
-        ...rows
-          .filter((row) => row.toolName === tool && !row.isTest && row.at >= from && row.at <= to)
-          .map(({ at }) => at),
+      const { firstMs, firstFailureMs, latency } = figuresOfAll;
+      const counted = rows.filter(
+        (row) => row.toolName === tool && !row.isTest && row.at >= from && row.at <= to,
       );
-      expect(firstMs).toBeLessThanOrEqual(first);
-      expect(firstMs).toBeGreaterThan(first - (to - from < day ? hour : day));
+      const failed = counted.filter(({ status }) => status !== 'success');
+      for (const [start, of] of [
+        [firstMs, counted],
+        [firstFailureMs, failed],
+      ] as const) {
+        const first = Math.min(...of.map(({ at }) => at));
+        expect(start).toBeLessThanOrEqual(first);
+        if (of.length > 0) expect(start).toBeGreaterThan(first - (to - from < day ? hour : day));
+      }
       expect(Object.keys(stats.errorTypes ?? {}).length).toBe(Object.keys(figures.errorTypes).length);
       expect(Math.abs(stats.avgTimeMs - average)).toBeLessThan(0.005 + average * 1e-12);
       for (const [share, name] of [
@@ -160,6 +165,7 @@ describe('statistics', () => {
         semanticFailureCount: stats.semanticFailureCount,
         callerErrors,
         firstMs,
+        firstFailureMs,
       };
       const { p50TimeMs, p95TimeMs, p99TimeMs } = stats;
       const withLatency = { ...withoutLatency, p50TimeMs, p95TimeMs, p99TimeMs, latency };
