@@ -124,7 +124,7 @@ describe('a tool that is stored', () => {
   };
   const isRefused = async (tk: TestApp, name: string, why: string): Promise<void> => {
     const { body } = await tk.http.get(`/api/v1/custom-tools/${name}`).expect(200);
-    expect(body).toMatchObject({ status: 'error', errorMessage: expect.stringContaining(why) });
+    expect(body).toMatchObject({ healthStatus: 'degraded', errorMessage: expect.stringContaining(why) });
     await tk.call(name, { path: asker }).expect(503, /"code":"tool_unavailable"/);
   };
 
