@@ -88,7 +88,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return this.get(id);
   }
 
-  /** Its next request is refused, here at once and by other replicas as soon as the database notifies them. @throws Problem `not_found` */
+  /** Its next request is refused. @throws Problem `not_found` */
   async revoke(id: string, by: string): Promise<void> {
     await this.stored(id);
     await this.repository.revoke(id, by);
