@@ -6,6 +6,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { ApplicationDataSource } from './application-data-source.js';
 import { DatabaseHealth } from './database-health.js';
+import { FleetBarrier } from './fleet-barrier.js';
 import { Replicas } from './replicas.js';
 import { TableFollower } from './table-follower.js';
 import { isTransient } from './transient-error.js';
@@ -27,8 +28,9 @@ type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
     },
     TableFollower,
     Replicas,
+    FleetBarrier,
   ],
-  exports: [DatabaseHealth, TableFollower, Replicas],
+  exports: [DatabaseHealth, TableFollower, Replicas, FleetBarrier],
 })
 export class DatabaseModule {
   constructor(database: DatabaseHealth, contributors: Contributors) {

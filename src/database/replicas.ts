@@ -19,7 +19,7 @@ import { DatabaseHealth } from './database-health.js';
 
 const beatMs = 5_000;
 /** A replica without a heartbeat for this long is gone. */
-const goneAfter = `interval '15 seconds'`;
+export const isAlive = `seen_at > now() - interval '15 seconds'`;
 
 /** A server on this database. */
 export interface Replica {
@@ -39,6 +39,7 @@ export interface Replica {
 /** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
 const houseLock = '0x686f7573656b6570';
 
+/** A new replica notifies the others, so that they count it at once. */
 const beat = `
   WITH gone AS (DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'),
        unknown AS (DELETE FROM tool_conditions WHERE replica NOT IN (SELECT id FROM replicas UNION SELECT $1))
@@ -46,11 +47,12 @@ const beat = `
   VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
   ON CONFLICT (id) DO UPDATE
     SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts
-  RETURNING (SELECT count(*)::int FROM replicas WHERE seen_at > now() - ${goneAfter} AND id <> $1) AS others`;
+  RETURNING (SELECT count(*)::int FROM replicas WHERE ${isAlive} AND id <> $1) AS others,
+    CASE WHEN xmax = 0 THEN pg_notify('toolkeeper', 'replicas') END`;
 
 const alive = `
   SELECT id, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt", parts
-  FROM replicas WHERE seen_at > now() - ${goneAfter}
+  FROM replicas WHERE ${isAlive}
   ORDER BY started_at, id`;
 
 /** The replicas of the fleet: this one reports itself in the table, and reads the others there. */
@@ -90,6 +92,9 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
       // The lock ended with the connection before.
       this.keeps = false;
       this.loop.hasten(0);
+    });
+    this.database.changes.subscribe((changed) => {
+      if (changed === 'replicas') this.loop.hasten(0);
     });
     this.server()?.once('listening', () => this.loop.hasten(0));
   }

@@ -46,6 +46,11 @@ export class TableFollower implements OnApplicationShutdown {
     this.follows.set(new Follow(this.database, look, everyMs, failed), table);
   }
 
+  /** Ends when all changes that the database has notified of so far were read. */
+  async caughtUp(): Promise<void> {
+    await Promise.all([...this.follows.keys()].map((follow) => follow.caughtUp()));
+  }
+
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([...this.follows.keys()].map((follow) => follow.stop()));
   }
@@ -55,6 +60,8 @@ export class TableFollower implements OnApplicationShutdown {
 class Follow {
   private readonly loop: IntervalLoop;
   private isDue = true;
+  private current = Promise.resolve();
+  private next = Promise.withResolvers<void>();
   private lookedAt = -Infinity;
 
   constructor(
@@ -72,6 +79,11 @@ class Follow {
     this.loop.hasten(0);
   }
 
+  /** A look that has begun may have missed what changed since: then the next one counts. */
+  caughtUp(): Promise<void> {
+    return this.isDue ? this.next.promise : this.current;
+  }
+
   stop(): Promise<void> {
     return this.loop.stop();
   }
@@ -81,10 +93,16 @@ class Follow {
     if (!this.isDue && this.database.listens && now - this.lookedAt < this.everyMs) return;
     this.isDue = false;
     this.lookedAt = now;
+    const { promise, resolve } = this.next;
+    this.current = promise;
+    this.next = Promise.withResolvers();
     try {
       await this.look();
+      resolve();
     } catch (error) {
       this.isDue = true;
+      // Whoever waits for this look waits for its repetition.
+      void this.next.promise.then(resolve);
       throw error;
     }
   }

@@ -1,4 +1,5 @@
-import { DatabaseUnavailable } from '../common/errors.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseUnavailable, isDatabaseUnavailable } from '../common/errors.js';
 
 const networkCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
@@ -21,6 +22,22 @@ export function isTransient(error: unknown): boolean {
   return code === undefined
     ? /connection.*(timeout|terminated)|timeout expired/i.test(error.message)
     : networkCodes.has(code) || transientStates.has(code);
+}
+
+const startPauseMs = 500;
+/** The orchestrator is told after half a minute; a stop waits for the start. */
+const startTries = 60;
+
+/** Repeats a read that the start needs while the database does not answer. @throws its error, at last */
+export async function readAtStart<T>(read: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || tries === startTries) throw error;
+      await delay(startPauseMs);
+    }
+  }
 }
 
 /** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */

@@ -2,6 +2,7 @@ import { Global, Module, type OnApplicationBootstrap, type OnApplicationShutdown
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { DatabaseHealth } from '../../src/database/database-health.js';
+import { FleetBarrier } from '../../src/database/fleet-barrier.js';
 import { Replicas } from '../../src/database/replicas.js';
 import { TableFollower } from '../../src/database/table-follower.js';
 
@@ -17,8 +18,9 @@ import { TableFollower } from '../../src/database/table-follower.js';
     },
     TableFollower,
     Replicas,
+    FleetBarrier,
   ],
-  exports: [DatabaseHealth, TableFollower, Replicas],
+  exports: [DatabaseHealth, TableFollower, Replicas, FleetBarrier],
 })
 export class SessionModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly session: DatabaseHealth) {}

@@ -9,6 +9,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
 import { sanitisedText } from '../../common/pg-text.js';
+import { FleetBarrier } from '../../database/fleet-barrier.js';
 import { statusOfProblem } from '../../rest/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
 import { AuditLog } from './audit-log.js';
@@ -30,14 +31,16 @@ type PathParams = Readonly<Record<string, string>>;
 const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Writes one audit entry for each administrative request, successful or not, before it is answered. `@Scopes` binds it
- * to the routes that need an administrative scope.
+ * Writes one audit entry for each administrative request, successful or not, before it is answered. What was
+ * changed is answered when the other replicas obey it. `@Scopes` binds this to the routes that need an administrative
+ * scope.
  */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
     private readonly log: AuditLog,
+    private readonly barrier: FleetBarrier,
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -59,7 +62,8 @@ export class AuditInterceptor implements NestInterceptor {
       mergeMap(async (answer: unknown) => {
         const { statusCode } = http.getResponse<FastifyReply>();
         const isMade = statusCode === 201 && Object.keys(params).length === 0;
-        await write(statusCode, isMade ? (answer as object) : undefined);
+        const written = write(statusCode, isMade ? (answer as object) : undefined);
+        await Promise.all([written, !isRead && this.barrier.pass()]);
         return answer;
       }),
       catchError(async (error: unknown) => {

@@ -9,6 +9,7 @@ import {
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { TableFollower } from '../../database/table-follower.js';
+import { readAtStart } from '../../database/transient-error.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { PageQuery } from '../../rest/dto.js';
@@ -88,7 +89,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return this.get(id);
   }
 
-  /** Its next request is refused, here at once and by other replicas as soon as the database notifies them. @throws Problem `not_found` */
+  /** Its next request is refused. @throws Problem `not_found` */
   async revoke(id: string, by: string): Promise<void> {
     await this.stored(id);
     await this.repository.revoke(id, by);
@@ -97,7 +98,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 
   /** A server that listens knows its keys. */
   async onModuleInit(): Promise<void> {
-    await this.look();
+    await readAtStart(() => this.look());
   }
 
   onApplicationBootstrap(): void {
