@@ -838,7 +838,7 @@ export const tryCustomToolChange = <ThrowOnError extends boolean = false>(option
 /**
  * Read a tool's log, or follow it
  *
- * Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as this server keeps them in memory. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.
+ * Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as the replicas keep them in memory: a page has the lines of all replicas, a stream those of the one that answers, which its first event `replica` names. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.
  */
 export const getCustomToolLogs = <ThrowOnError extends boolean = false>(options: Options<GetCustomToolLogsData, ThrowOnError>): RequestResult<GetCustomToolLogsResponses, GetCustomToolLogsErrors, ThrowOnError> => (options.client ?? client).get<GetCustomToolLogsResponses, GetCustomToolLogsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

@@ -1629,6 +1629,10 @@ export type LogEntryView = {
     level: 'debug' | 'info' | 'warn' | 'error';
     tool: string;
     /**
+     * Where the line was written
+     */
+    replica: string;
+    /**
      * spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification
      */
     event: 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate' | 'stderr' | 'stdout' | 'log';
@@ -1992,7 +1996,7 @@ export type TryChangeBody = {
 
 export type LogPageView = {
     /**
-     * Oldest first
+     * Of all replicas, oldest first
      */
     data: Array<LogEntryView>;
     /**
@@ -2003,6 +2007,10 @@ export type LogPageView = {
      * Entries after since that had to make room before they were read
      */
     missed: number;
+    /**
+     * Whether a replica did not answer within a second
+     */
+    partial: boolean;
 };
 
 export type ServerToolsView = {
@@ -7291,7 +7299,7 @@ export type GetCustomToolLogsData = {
     query?: {
         limit?: number;
         /**
-         * Only what came after the entry of this id; absent: the latest entries
+         * Only what came after: `nextSince` of an earlier page; absent: the latest entries
          */
         since?: string;
     };

@@ -19,6 +19,7 @@ import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';
 import { PackageInstaller } from './bundles/package-installer.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
+import { FleetLogs } from './logs/fleet-logs.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
 import { ToolSupervisor } from './running/tool-supervisor.js';
@@ -81,6 +82,7 @@ export class CustomToolsModule {
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,
+        FleetLogs,
         ToolTrialsService,
         McpToolsService,
         SecretsRenewal,

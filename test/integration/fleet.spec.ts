@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fixtures } from '../support/app.js';
@@ -181,5 +182,95 @@ describe('at rest', () => {
        WHERE datname = current_database() AND application_name LIKE 'toolkeeper%'`,
     );
     expect(connections[0]?.n).toBeLessThanOrEqual(27);
+  });
+});
+
+describe('the log of a tool', () => {
+  const path = '/api/v1/custom-tools/chatty/logs';
+  const read = async (replica: FleetReplica, query: Record<string, unknown> = {}): Promise<Json> =>
+    (await replica.http.get(path).query(query).expect(200)).body;
+  const idsOf = ({ data }: Json): string[] => data.map(({ id }: Json) => id);
+  const chatterOf = ({ data }: Json): Json[] => data.filter(({ event }: Json) => event === 'stdout');
+  /** Each replica writes two more lines. */
+  const chat = async (replica: FleetReplica, lines: number): Promise<Json> => {
+    await spread(3, 'chatty', { action: 'noise', lines: 2 });
+    const all = async (): Promise<Json> => {
+      const page = await read(replica, { limit: 1_000 });
+      return chatterOf(page).length === lines ? page : undefined;
+    };
+    return until(all, { what: `${lines} lines` });
+  };
+  let before: Json;
+
+  it('has the lines of all replicas at each of them, in order', async () => {
+    await register(one!, 'chatty', { keepAlive: true });
+    before = await chat(two!, 6);
+    expect(before.partial).toBe(false);
+    expect(new Set(chatterOf(before).map(({ replica }) => replica)).size).toBe(3);
+    const times = before.data.map(({ timestamp }: Json) => timestamp);
+    expect(times).toEqual([...times].sort());
+    expect(new Set(idsOf(before)).size).toBe(before.data.length);
+    expect(idsOf(await read(three!, { limit: 5 }))).toEqual(idsOf(before).slice(-5));
+  });
+
+  it('is read on at any replica, without a gap and nothing twice', async () => {
+    const { nextSince } = await read(one!, { limit: 3 });
+    const after = await chat(two!, 12);
+    const found: Json[] = [];
+    let page: Json = { nextSince };
+    for (let n = 0; n === 0 || page.data.length > 0; n++) {
+      page = await read(fleet.replicas[n % 3]!, { limit: 4, since: page.nextSince });
+      expect(page.data.length).toBeLessThanOrEqual(4);
+      found.push(...chatterOf(page));
+    }
+    expect(found.map(({ id }) => id).sort()).toEqual(
+      chatterOf(after)
+        .slice(6)
+        .map(({ id }) => id)
+        .sort(),
+    );
+  });
+
+  it('is followed at one replica, which is named', async () => {
+    const leave = new AbortController();
+    const answer = await fetch(two!.url + path, {
+      headers: { authorization: 'Bearer the-key-of-the-whole-fleet', accept: 'text/event-stream' },
+      signal: leave.signal,
+    });
+    const { value } = await answer.body!.getReader().read();
+    leave.abort();
+    const { body } = await two!.http.get('/api/v1/replicas').expect(200);
+    const replica = body.data.find(({ self }: Json) => self).id;
+    expect(new TextDecoder().decode(value)).toContain(
+      `event: replica\ndata: ${JSON.stringify({ replica })}\n\n`,
+    );
+  });
+
+  it('is handed out by one replica only for a fresh signature of the very request', async () => {
+    const ask = async (signed: string, lastsMs: number, asked = signed, secret = 7) => {
+      const key = createHmac('sha256', Buffer.alloc(32, secret)).update('toolkeeper replicas').digest();
+      const expiry = Date.now() + lastsMs;
+      const signature = createHmac('sha256', key).update(`${expiry} ${signed}`).digest('base64url');
+      return two!.http.get(asked).set('x-toolkeeper-replica', `${expiry}.${signature}`);
+    };
+    const own = `${path}/own?limit=1000`;
+    const { status, body } = await ask(own, 5_000);
+    expect(status).toBe(200);
+    expect(new Set(body.data.map(({ replica }: Json) => replica)).size).toBe(1);
+    const others = [
+      ask(own, -1),
+      ask(own, 5_000, own.replace('chatty', 'other')),
+      ask(own, 5_000, own, 8),
+      two!.http.get(own),
+    ];
+    expect((await Promise.all(others)).map((refused) => refused.status)).toEqual([401, 401, 401, 401]);
+  });
+
+  it('says that a replica did not answer, and keeps the place in its lines', async () => {
+    const { nextSince } = await read(one!);
+    await three!.end('SIGKILL');
+    const page = await read(one!, { since: nextSince });
+    expect(page.partial).toBe(true);
+    expect(page.nextSince.split(',').sort()).toEqual(nextSince.split(',').sort());
   });
 });

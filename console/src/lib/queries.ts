@@ -22,6 +22,7 @@ import {
   listInvestigations,
   listMcpTools,
   listRecordedTools,
+  listReplicas,
   listShownPlaybooks,
   listTools,
   orNull,
@@ -200,6 +201,13 @@ export const investigationQuery = (id: string) =>
     queryFn: ({ signal }) => orNull(ask(getInvestigation({ path: { id }, signal }))),
     refetchInterval: 5_000,
   });
+
+/** The replicas report themselves every 5 s. */
+export const replicasQuery = queryOptions({
+  queryKey: ['replicas'],
+  queryFn: async ({ signal }) => (await ask(listReplicas({ signal }))).data,
+  refetchInterval: 5_000,
+});
 
 export const shownPlaybooksQuery = (investigationId: string) =>
   queryOptions({

@@ -19,6 +19,7 @@ export const screens = {
   investigations: { to: '/investigations', title: 'Investigations', scope: 'metrics:read', group: 'Watch' },
   traces: { to: '/traces', title: 'Traces', scope: 'traces:read', group: 'Watch' },
   events: { to: '/events', title: 'Events', scope: 'metrics:read', group: 'Watch' },
+  fleet: { to: '/fleet', title: 'Fleet', scope: 'tools:admin', group: 'Watch' },
   tools: { to: '/tools', title: 'Tools', scope: 'tools:call', group: 'Build' },
   playbooks: { to: '/playbooks', title: 'Playbooks', scope: 'tools:call', group: 'Build' },
   experiments: { to: '/experiments', title: 'Experiments', scope: 'traces:read', group: 'Build' },

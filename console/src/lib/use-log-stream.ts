@@ -35,7 +35,7 @@ function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
   if (event === 'log') return JSON.parse(data) as LogEntryView;
   const timestamp = new Date().toISOString();
   const message = remarks[event]?.(data) ?? event;
-  return { id: `${event} ${timestamp}`, timestamp, level: 'warn', tool, event: 'log', message };
+  return { id: `${event} ${timestamp}`, timestamp, level: 'warn', tool, replica: '', event: 'log', message };
 }
 
 const remarks: Readonly<Record<string, (data: string) => string>> = {

@@ -191,6 +191,12 @@ const events = createRoute({
   validateSearch: searches.eventsSearch,
   component: lazyRouteComponent(() => import('../features/events/events-page.js'), 'EventsPage'),
 });
+const fleet = createRoute({
+  getParentRoute: () => shell,
+  path: '/fleet',
+  staticData: screens.fleet,
+  component: lazyRouteComponent(() => import('../features/fleet/fleet-page.js'), 'FleetPage'),
+});
 const serverSettings = createRoute({
   getParentRoute: () => shell,
   path: '/settings',
@@ -252,6 +258,7 @@ const tree = root.addChildren([
     experiment,
     connect,
     events,
+    fleet,
     serverSettings.addChildren([settingsHome, keys, audit, about]),
     nowhere,
   ]),

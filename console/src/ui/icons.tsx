@@ -11,6 +11,7 @@ const paths = {
   playbooks: 'M5 4h10a4 4 0 0 1 4 4v12H9a4 4 0 0 1-4-4zM5 16a4 4 0 0 1 4-4h10',
   experiments: 'M9 3h6M10 3v6l-5.2 9A2 2 0 0 0 6.5 21h11a2 2 0 0 0 1.7-3L14 9V3M8 14h8',
   events: 'M3 12h4l3-8 4 16 3-8h4',
+  fleet: 'M4 4h16v6H4zM4 14h16v6H4zM7 7h.01M7 17h.01',
   connect: 'M9 7V3M15 7V3M6 7h12v4a6 6 0 0 1-12 0zM12 17v4',
   docs: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
   settings: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 9.5v-5M8 19.5v-5',

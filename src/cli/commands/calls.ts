@@ -57,7 +57,8 @@ export interface LogsOptions {
 export async function logs({ client, out }: Session, name: string, options: LogsOptions): Promise<void> {
   const { limit, follow } = options;
   const page = await ask(getCustomToolLogs({ client, path: { name }, query: { limit } }));
-  const { data: entries, nextSince } = page as { data: LogEntryView[]; nextSince: string | null };
+  const { data: entries, nextSince, partial } = page;
+  if (partial) out.note('a replica did not answer: its lines are missing');
   if (!follow) {
     out.answer(entries, () => entries.map((entry) => lineOf(out, entry)).join('\n'));
     return;

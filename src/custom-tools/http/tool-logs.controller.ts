@@ -1,21 +1,34 @@
 import { Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiExcludeEndpoint,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { Public } from '../../auth/scopes.decorator.js';
+import { FleetLogs, replicaHeader } from '../logs/fleet-logs.js';
+import type { LogPage } from '../logs/log-page.js';
 import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import type { Placed } from '../../streams/event-ring.js';
 import { OpenStreams } from '../../streams/open-streams.js';
 import { StreamTopics } from '../../streams/stream-topics.js';
-import { acceptsEvents, lastSeenId, sseHeaders } from '../../streams/sse.js';
+import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../streams/sse.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
 const logStream = [
-  'id: mhq3k2x1-42',
+  'event: replica',
+  'data: {"replica":"gateway-2:17:mhq3k2x1"}',
+  '',
+  'id: mhq3k2x19f2c6b-42',
   'event: log',
-  'data: {"id":"mhq3k2x1-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","event":"stderr","pid":4711,"message":"3 lines had no time"}',
+  'data: {"id":"mhq3k2x19f2c6b-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","replica":"gateway-2:17:mhq3k2x1","event":"stderr","pid":4711,"message":"3 lines had no time"}',
   '',
   '',
 ].join('\n');
@@ -26,6 +39,7 @@ export class ToolLogsController {
   constructor(
     private readonly repository: CustomToolsRepository,
     private readonly logs: ToolLogs,
+    private readonly fleet: FleetLogs,
     private readonly streams: OpenStreams,
     topics: StreamTopics,
   ) {
@@ -43,7 +57,7 @@ export class ToolLogsController {
   @ApiOperation({
     summary: "Read a tool's log, or follow it",
     description:
-      'Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as this server keeps them in memory. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
+      'Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as the replicas keep them in memory: a page has the lines of all replicas, a stream those of the one that answers, which its first event `replica` names. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
   })
   @ApiExtraModels(LogPageView)
   @ApiOkResponse({
@@ -61,17 +75,38 @@ export class ToolLogsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LogPageView | Readable> {
     await this.repository.get(name);
-    const { ring } = this.logs.open(name);
     if (request.method === 'GET' && acceptsEvents(request.headers)) {
-      // A client that comes back goes on where it was; a new one gets the latest entries first.
-      const id = lastSeenId(request.headers, since);
-      const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
-      const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
-      const stream = this.streams.follow('logs', { ring, place, eventOf });
+      const ids = idsIn(lastSeenId(request.headers, since));
       void reply.headers(sseHeaders);
-      return stream;
+      return this.follow(name, limit, ids);
     }
-    const { entries, last, missed } = ring.slice(limit, since);
-    return { data: entries, nextSince: last ?? null, missed };
+    return this.fleet.read(name, limit, idsIn(since));
+  }
+
+  /** The page of this replica alone, for another one. */
+  @Get('own')
+  @Public()
+  @ApiExcludeEndpoint()
+  async getOwnLogs(
+    @Param('name') name: string,
+    @Query() { limit, since }: LogsQuery,
+    @Req() { url, headers }: FastifyRequest,
+  ): Promise<LogPage> {
+    this.fleet.admit(url, headers[replicaHeader]);
+    await this.repository.get(name);
+    return this.fleet.own(name, limit, idsIn(since));
+  }
+
+  private follow(name: string, limit: number, ids: readonly string[]): Readable {
+    const { ring, replica } = this.logs.open(name);
+    const [first] = ids;
+    const id = ids.find((each) => ring.knows(each)) ?? first;
+    // A client that comes back goes on where it was; a new one gets the latest entries first.
+    const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
+    const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
+    const greeting = sseEvent({ event: 'replica', data: { replica } });
+    return this.streams.follow('logs', { ring, place, eventOf }, greeting);
   }
 }
+
+const idsIn = (since: string | undefined): readonly string[] => since?.split(',') ?? [];

@@ -8,7 +8,7 @@ import { PoolOutput } from './pool-output.js';
 
 const setUp = (perSecond = 1_000, now = () => 0) => {
   const ring = new EventRing<LogEntry>({ maxEntries: 100, maxBytes: 1_000_000 });
-  const book = { tool: 't', ring, budget: new LineBudget(perSecond, now), maxLineBytes: 200 };
+  const book = { tool: 't', replica: 'r', ring, budget: new LineBudget(perSecond, now), maxLineBytes: 200 };
   const output = new PoolOutput(book, new Redactor({ TOKEN: 's3cret-value' }));
   const say = (notice: Partial<LogNotice>, executionId?: string): void =>
     output.on({

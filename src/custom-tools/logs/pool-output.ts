@@ -91,8 +91,9 @@ export class PoolOutput {
     this.append({ ...entry, message, ...(cut && { truncated: true as const }) });
   }
 
-  private append(entry: Omit<LogEntry, 'timestamp' | 'tool'>): void {
-    this.book.ring.append({ timestamp: new Date().toISOString(), tool: this.book.tool, ...entry });
+  private append(entry: Omit<LogEntry, 'timestamp' | 'tool' | 'replica'>): void {
+    const { tool, replica, ring } = this.book;
+    ring.append({ timestamp: new Date().toISOString(), tool, replica, ...entry });
   }
 }
 

@@ -1,7 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Inject, Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
 import { EventRing } from '../../streams/event-ring.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { Replicas } from '../../database/replicas.js';
 import { LineBudget } from '../../process-pool/line-budget.js';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
@@ -20,6 +22,8 @@ export class LogEntryView {
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
   @ApiProperty({ enum: logLevels, example: 'info' }) readonly level!: LogLevel;
   @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
+  @ApiProperty({ example: 'gateway-2:17:mhq3k2x1', description: 'Where the line was written' })
+  readonly replica!: string;
   @ApiProperty({
     enum: logEvents,
     example: 'stderr',
@@ -57,6 +61,7 @@ export type LogRing = EventRing<LogEntry>;
 /** One tool's log and what its processes may still write into it. */
 export interface LogBook {
   readonly tool: string;
+  readonly replica: string;
   readonly ring: LogRing;
   readonly budget: LineBudget;
   readonly maxLineBytes: number;
@@ -69,7 +74,10 @@ export class ToolLogs {
   private readonly statuses = new Map<string, string>();
   private readonly limits: AppConfig['toolLogs'];
 
-  constructor(@Inject(APP_CONFIG) { toolLogs }: Pick<AppConfig, 'toolLogs'>) {
+  constructor(
+    @Inject(APP_CONFIG) { toolLogs }: Pick<AppConfig, 'toolLogs'>,
+    private readonly replicas: Replicas,
+  ) {
     this.limits = toolLogs;
   }
 
@@ -85,13 +93,18 @@ export class ToolLogs {
   /** A log beside the tool's own, of what a trial writes; it goes with its holder. */
   apart(tool: string): LogBook {
     const { maxLineBytes, linesPerSecond } = this.limits;
-    const ring = new EventRing<LogEntry>(this.limits);
-    return { tool, ring, budget: new LineBudget(linesPerSecond), maxLineBytes };
+    // Replicas begin the log of a new tool in the same millisecond.
+    const ring = new EventRing<LogEntry>(
+      this.limits,
+      Date.now().toString(36) + randomBytes(3).toString('hex'),
+    );
+    return { tool, replica: this.replicas.id, ring, budget: new LineBudget(linesPerSecond), maxLineBytes };
   }
 
   /** Logs an event of a tool; a tool without a log is one that is gone. */
-  append(entry: Omit<LogEntry, 'timestamp'>): void {
-    this.books.get(entry.tool)?.ring.append({ timestamp: new Date().toISOString(), ...entry });
+  append(entry: Omit<LogEntry, 'timestamp' | 'replica'>): void {
+    const { id: replica } = this.replicas;
+    this.books.get(entry.tool)?.ring.append({ timestamp: new Date().toISOString(), replica, ...entry });
   }
 
   /** Writes a status down if it is another one than before. */

@@ -35,6 +35,8 @@ function Logs(): ReactNode {
   const ring = useLogStream(name);
   const connection = useConnection();
   const wanted = ring.lines.filter(isWanted(q, level));
+  // A stream has the lines of the replica that answers.
+  const host = ring.lines.findLast(({ replica }) => replica !== '')?.replica.split(':')[0] ?? '';
   const change = useChange<ReturnType<typeof logsSearch>>();
   return (
     <Stack>
@@ -60,7 +62,7 @@ function Logs(): ReactNode {
               {counted(wanted.length, 'line')}
               {ring.dropped > 0 && `, ${counted(ring.dropped, 'older one')} left out`}
             </Muted>
-            <Muted>{connection === 'live' ? 'following' : 'not connected'}</Muted>
+            <Muted>{connection === 'live' ? `following ${host}` : 'not connected'}</Muted>
           </Row>
         }
       >
