@@ -63,6 +63,16 @@ describe('the assistant', () => {
     await partsOf(page).input.waitFor();
   };
 
+  /** The pictures of README and docs. */
+  const takePictures = async (page) => {
+    await page.setViewportSize({ width: 1440, height: 900 });
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      const path = `docs/operate/console/assistant-${colorScheme}.png`;
+      await page.screenshot({ path, animations: 'disabled', caret: 'hide' });
+    }
+  };
+
   /** A run whose failure is planted or not, and its trace. */
   const ran = async (thread, isPlanted) => {
     const { body } = await lab.call('find_orders', ordersFound(isPlanted));
@@ -106,6 +116,7 @@ describe('the assistant', () => {
     await chip.click();
     await until(() => new URL(page.url()).searchParams.get('span') === span, 'the span of the chip');
     await panel.getByText(/gpt-4.1: \d+ steps, 6 calls, [\d,]+ of 1,000,000 tokens/).waitFor();
+    if (process.env.PICTURES === 'update') await takePictures(page);
     await context.close();
   });
 
