@@ -107,7 +107,7 @@ describe('experiments', () => {
     await difference.getByText('says gpt-4.1-nano').waitFor();
     assert.equal(await title.innerText(), 'Cheaper still');
     assert.deepEqual([llm.asked.length, llm.asked[1].body.temperature], [2, 0.7]);
-    assert.equal(await runs.count(), 4);
+    await until(async () => (await runs.count()) === 4, 'the original and both runs');
     await page.getByRole('combobox', { name: 'Compare with' }).click();
     await page.getByRole('option', { name: 'Run 1, gpt-4.1-mini' }).click();
     await difference.getByText('says gpt-4.1-mini').waitFor();

@@ -14,8 +14,9 @@ export function Bridge({ children }: { readonly children: ReactNode }): ReactNod
   const { session } = useSyncExternalStore(link.subscribe, link.read);
   const { anonymous, keyId, scopes } = useSession();
   // A tab without the CSRF token is another caller when it reports than when it listens.
-  const isOne = scopes.includes('tools:call') && (anonymous || csrfToken.read() !== null);
-  useEffect(() => (isOne ? link.start(keyId ?? 'anonymous') : undefined), [link, isOne, keyId]);
+  const token = csrfToken.read();
+  const isOne = scopes.includes('tools:call') && (anonymous || token !== null);
+  useEffect(() => (isOne ? link.start(keyId ?? 'anonymous') : undefined), [link, isOne, keyId, token]);
   useEffect(() => router.subscribe('onResolved', () => link.changed()), [router, link]);
   useTopic(session && `ui:${session}`, (event) => link.hear(event));
   return (

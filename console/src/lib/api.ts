@@ -14,10 +14,10 @@ client.interceptors.request.use((request) => {
   return request;
 });
 
-// A half that no longer fits its cookie is of no use: the next act asks for a key.
+// A half that no longer fits its cookie is of no use: the next act asks for a key. The page's own reports are no acts.
 client.interceptors.response.use((response, { method }) => {
-  const isSigningIn = new URL(response.url).pathname === '/api/v1/session';
-  if (response.status === 401 && method !== 'GET' && !isSigningIn) csrfToken.forget();
+  const isAct = method !== 'GET' && !/^\/api\/v1\/(session$|ui\/)/.test(new URL(response.url).pathname);
+  if (response.status === 401 && isAct) csrfToken.forget();
   return response;
 });
 
