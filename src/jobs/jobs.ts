@@ -1,14 +1,14 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PgBoss } from 'pg-boss';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
 import { backOff } from '../common/back-off.js';
 import { Cancellation } from '../common/cancellation.js';
 import { isDatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import type { Lifecycle } from '../common/lifecycle.js';
 import { SingleFlight } from '../common/single-flight.js';
-import type { DatabaseHealth } from '../database/database-health.js';
+import type { DatabaseClient, DatabaseHealth } from '../database/database-health.js';
 import { JobEnds } from './job-ends.js';
 import type { Queue, StoredJob } from './queue.js';
 
@@ -174,11 +174,20 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return boss;
   }
 
-  /** In a connection of the server's pool. */
+  /**
+   * In a connection of the server's pool. pg-boss sends whole transactions as one text: it needs the rows of each
+   * statement, which TypeORM drops, and one that fails must not leave the connection in its transaction.
+   */
   private async query(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
     const runner = this.db.createQueryRunner();
     try {
-      return await rowsOf(runner, text, values);
+      const client = (await runner.connect()) as DatabaseClient;
+      try {
+        return await client.query(text, values);
+      } catch (error) {
+        await client.query('ROLLBACK').catch(() => undefined);
+        throw new QueryFailedError(text, values, error as Error);
+      }
     } finally {
       await runner.release();
     }

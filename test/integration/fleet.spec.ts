@@ -153,6 +153,23 @@ describe('a circuit', () => {
   });
 });
 
+describe('asynchronous executions', () => {
+  it('begin at all replicas at once, where the first ones make the tables of the queue', async () => {
+    await register(one!, 'later', { poolSize: 4 });
+    const submitted = await Promise.all(
+      Array.from({ length: 18 }, (_, n) =>
+        fleet.replicas[n % 3]!.call('later', {}, { prefer: 'respond-async' }),
+      ),
+    );
+    expect(submitted.map(({ status }) => status)).toEqual(Array(18).fill(202));
+    for (const { headers } of submitted) {
+      const { body } = await two!.http.get(`${headers['location']}?waitMs=20000`).expect(200);
+      expect(body.outcome.status).toBe('success');
+    }
+    expect(fleet.replicas.map((replica) => replica.log()).join('\n')).not.toContain('The queue reports');
+  });
+});
+
 describe('at rest', () => {
   const keepers = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
