@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { unauthorized } from '../../auth/access-policy.js';
+import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Replicas } from '../../database/replicas.js';
 import { HttpClient } from '../../outbound/http-client.js';
@@ -55,7 +55,7 @@ export class FleetLogs {
     return { data, nextSince: last, missed, partial: false };
   }
 
-  /** @throws Problem `unauthorized` unless another replica signed this path a moment ago */
+  /** @throws Problem `not_found` unless another replica signed this path a moment ago */
   admit(path: string, header: unknown): void {
     const [expiry = ''] = String(header).split('.');
     const given = Buffer.from(String(header));
@@ -63,7 +63,7 @@ export class FleetLogs {
       .map((key) => Buffer.from(signed(key, expiry, path)))
       .some((expected) => given.length === expected.length && timingSafeEqual(given, expected));
     if (!isSigned || !(Number(expiry) > Date.now()))
-      throw unauthorized('Only other replicas with the same SECRETS_KEY may ask this.');
+      throw new Problem('not_found', 'Only replicas with the same SECRETS_KEY may ask for this.');
   }
 
   /** @returns undefined if it does not answer in time, or knows neither key nor route */
