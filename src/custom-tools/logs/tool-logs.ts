@@ -72,14 +72,11 @@ export interface LogBook {
 export class ToolLogs {
   private readonly books = new Map<string, LogBook>();
   private readonly statuses = new Map<string, string>();
-  private readonly limits: AppConfig['toolLogs'];
 
   constructor(
-    @Inject(APP_CONFIG) { toolLogs }: Pick<AppConfig, 'toolLogs'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolLogs'>,
     private readonly replicas: Replicas,
-  ) {
-    this.limits = toolLogs;
-  }
+  ) {}
 
   /** The tool's log, a new one for a tool that had none. */
   open(tool: string): LogBook {
@@ -92,12 +89,10 @@ export class ToolLogs {
 
   /** A log beside the tool's own, of what a trial writes; it goes with its holder. */
   apart(tool: string): LogBook {
-    const { maxLineBytes, linesPerSecond } = this.limits;
+    const { maxLineBytes, linesPerSecond } = this.config.toolLogs;
     // Replicas begin the log of a new tool in the same millisecond.
-    const ring = new EventRing<LogEntry>(
-      this.limits,
-      Date.now().toString(36) + randomBytes(3).toString('hex'),
-    );
+    const epoch = Date.now().toString(36) + randomBytes(3).toString('hex');
+    const ring = new EventRing<LogEntry>(this.config.toolLogs, epoch);
     return { tool, replica: this.replicas.id, ring, budget: new LineBudget(linesPerSecond), maxLineBytes };
   }
 
