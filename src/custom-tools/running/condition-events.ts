@@ -33,7 +33,7 @@ export class ConditionEvents {
   recovered(tool: string): void {
     const from = this.known.get(tool);
     if (!this.known.delete(tool)) return;
-    this.report({ type: 'tool.recovered', tool, message: 'It works again', data: { from } });
+    this.report({ type: 'tool.recovered', tool, message: 'It starts and answers again', data: { from } });
   }
 
   /** A condition was written into its row, which may be the same as before. */
