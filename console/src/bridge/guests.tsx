@@ -1,6 +1,7 @@
 import { useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, grantUiPage, revokeUiPage } from '../lib/api.js';
+import { clockTime } from '../lib/format.js';
 import { Button } from '../ui/controls.js';
 import { Muted, Note, Row } from '../ui/layout.js';
 import { Time, useNow } from '../ui/time.js';
@@ -42,7 +43,7 @@ function GuestNote({ session, guest }: { readonly session: string; readonly gues
       <Note>
         <Row>
           <span>
-            {who} acts on this page with your rights until {timeOf(until)}.
+            {who} acts on this page with your rights until {clockTime(until)}.
           </span>
           <Button small onClick={decide(revokeUiPage)}>
             End
@@ -67,9 +68,6 @@ function GuestNote({ session, guest }: { readonly session: string; readonly gues
     </Note>
   );
 }
-
-const timeOf = (iso: string): string =>
-  new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
 
 /** Tools that change what the page shows, in words. */
 const changes: Readonly<Record<string, (input: UiAct['input']) => string>> = {

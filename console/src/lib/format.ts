@@ -22,6 +22,9 @@ export function ago(time: string, now: number): string {
 export const exactTime = (time: string): string => exact.format(new Date(time));
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+/** "19:45". */
+export const clockTime = (time: string): string => clock.format(new Date(time));
+
 const dayAndClock = new Intl.DateTimeFormat('en-GB', {
   ...{ weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
 });

@@ -1,12 +1,12 @@
 /** The sandbox's tiers, in a word and in plain words. */
 const tiers = [
   ['none', 'little: a clean environment, time-outs and output caps alone'],
-  ['rules', 'rules of the kernel on files, network, memory and system calls'],
-  ['namespaces', 'a place of its own with its own files and processes, and the rules of the kernel'],
+  ['rules', 'kernel rules on files, network, memory and system calls'],
   [
-    'full',
-    'a place of its own, the rules of the kernel, and limits on memory and processor time of all its processes',
+    'namespaces',
+    'its own view of files and processes (namespaces), and kernel rules on files, network and system calls',
   ],
+  ['full', 'namespaces, kernel rules, and limits on the memory and processor time of all its processes'],
 ] as const;
 
 export const tierName = (tier: number): string => tiers[tier]?.[0] ?? 'unknown';

@@ -61,7 +61,7 @@ const error: Column<ExecutionView> = {
 };
 const caller: Column<ExecutionView> = {
   ...{ name: 'Caller', cut: true, isMono: true, width: 124, isOptional: true },
-  cell: ({ investigationId, userId }) => investigationId ?? userId,
+  cell: ({ investigationId, userId }) => [investigationId, userId].filter(Boolean).join(' · '),
 };
 const sizes: Column<ExecutionView> = {
   ...{ name: 'In / out', isNumber: true, width: 132, isOptional: true },

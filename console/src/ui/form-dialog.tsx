@@ -31,8 +31,8 @@ interface FormDialogProps<T> {
   readonly children?: ReactNode | ((error: Error | null) => ReactNode);
 }
 
-export const inAudit = 'It stands in the audit, with your name.';
-export const inHistory = 'It stands in the history, with your name.';
+export const inAudit = 'Required. The audit shows it with your name.';
+export const inHistory = 'Required. The history shows it with your name.';
 
 /** A dialog that asks for input or confirmation before a request, and shows the server's errors. */
 export function FormDialog<T>(props: FormDialogProps<T>): ReactNode {

@@ -47,8 +47,8 @@ export function BudgetCard({ budget }: BudgetCardProps): ReactNode {
     return (
       <Card title="Budget">
         <p>
-          The whole budget is there: the server that answered you remembers no call of this investigation. It
-          was not seen here yet, or its time was over, or the server was restarted.
+          The whole budget is left: this replica counted no call of this investigation since it started or
+          since the budget reset.
         </p>
       </Card>
     );
@@ -61,7 +61,7 @@ export function BudgetCard({ budget }: BudgetCardProps): ReactNode {
       actions={
         <Muted>
           {callsPerTool === 0 ? 'no limit' : `${number(callsPerTool)} calls`} of each tool that has no limit
-          of its own; whole again <Time at={resetsAt} />
+          of its own; resets <Time at={resetsAt} />
         </Muted>
       }
     >

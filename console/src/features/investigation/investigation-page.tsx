@@ -121,7 +121,7 @@ const shownColumns: readonly Column<ShownPlaybookView>[] = [
 
 /** The playbooks that an agent chose from: a choice that is not among them was not made from what it was shown. */
 function ShownPlaybooks({ playbooks }: { readonly playbooks: readonly ShownPlaybookView[] }): ReactNode {
-  if (playbooks.length === 0) return <Empty title="It was shown none, or they are forgotten by now" />;
+  if (playbooks.length === 0) return <Empty title="No playbooks, or their record has expired" />;
   return (
     <Table
       label="Playbooks it was shown"

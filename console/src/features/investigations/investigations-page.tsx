@@ -42,7 +42,7 @@ const columns: readonly Column<Investigation>[] = [
     sort: { by: 'tools', value: ({ tools }) => tools.length, isDescending: true },
     cell: ({ tools }) => number(tools.length),
   },
-  { name: 'Least is left of', cut: true, cell: leastLeft },
+  { name: 'Lowest remaining', cut: true, cell: leastLeft },
   {
     ...{ name: 'Last call', width: 96 },
     sort: { by: 'last', value: ({ lastCallAt }) => lastCallAt, isDescending: true },
@@ -87,8 +87,8 @@ export function InvestigationsPage(): ReactNode {
           <Loaded query={investigations}>{(all) => <Investigations all={all} search={search} />}</Loaded>
         </Panel>
         <Muted>
-          This is what the server that answered you remembers: since its start, until each budget is whole
-          again. Older ones are found by their id with Ctrl K; replicas count for themselves.
+          Investigations with calls on this replica since it started, until their budgets reset. To find an
+          older one, search for its id with Ctrl K.
         </Muted>
       </Stack>
     </Page>

@@ -151,5 +151,10 @@ const AllWell = ({ summary: { healthy, unknown } }: Pick<AttentionProps, 'summar
   <p className={css.well}>
     {healthy === 0 ? 'No tool fails' : `${counted(healthy, 'tool')} ${healthy === 1 ? 'is' : 'are'} healthy`}
     {unknown > 0 && `, ${counted(unknown, 'tool')} had too few calls for a grade`}
+    {healthy === 0 && (
+      <>
+        . <Link to="/tools/new">Register a tool</Link> or <Link to="/connect">connect an agent</Link>.
+      </>
+    )}
   </p>
 );

@@ -15,6 +15,7 @@ interface KeyFiguresProps {
 /** The four figures that an operator looks at first, with their course over the period. */
 export function KeyFigures({ series, hours, circuits }: KeyFiguresProps): ReactNode {
   const { calls = 0, errors = 0, timeouts = 0, p95TimeMs = null } = series?.total ?? {};
+  const perMinute = calls / (hours * 60);
   const points = series?.data ?? [];
   const failures = points.map((point) => point.errors + point.timeouts);
   const success = points.map((point, index) =>
@@ -26,7 +27,10 @@ export function KeyFigures({ series, hours, circuits }: KeyFiguresProps): ReactN
     .join(', ');
   return (
     <dl className={css.figures}>
-      <Figure name="Requests / min" value={series ? rate(calls / (hours * 60)) : '–'}>
+      <Figure
+        name="Requests / min"
+        value={!series ? '–' : calls > 0 && perMinute < 0.01 ? '< 0.01' : rate(perMinute)}
+      >
         <Sparkline values={points.map((point) => point.calls)} bad={failures} />
       </Figure>
       <Figure name="Success" value={calls === 0 ? '–' : percent(1 - (errors + timeouts) / calls)}>

@@ -29,8 +29,8 @@ export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProp
       <section className={css.teach}>
         <h2>Call a tool</h2>
         <p>
-          Every call is checked, bounded, recorded and graded. Without a key this machine may call your own
-          tools and those that only read; the rest takes a key.
+          Toolkeeper validates, limits and records every call. On this machine, tools that only read and tools
+          of your own need no key.
         </p>
         {first && (
           <>
@@ -47,7 +47,7 @@ export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProp
       <Connections origin={origin} />
       <section className={css.teach}>
         <h2>Register your own</h2>
-        <p>Any program that reads a line of JSON and writes one becomes a tool, without a restart.</p>
+        <p>A tool is any program that answers JSON-RPC requests, one a line. It needs no restart.</p>
         <Snippet
           name="Registration"
           text={`${asCommand('tool create my_tool --template python')}\n${asCommand('tool register my_tool')}`}
@@ -69,12 +69,15 @@ function Connections({ origin }: { readonly origin: string }): ReactNode {
   return (
     <section className={css.teach}>
       <h2>Point an agent here</h2>
-      <p>Over MCP, or by the tool calls of your platform. Send the key with each request over HTTP.</p>
+      <p>
+        Over MCP, or by the tool calls of your platform. A client that starts the command needs no key; over
+        HTTP, send one with each request.
+      </p>
       <Modes label="Client" names={names} value={client} onChange={setClient} />
       <p>{file}</p>
       <Snippet name={client} text={text} />
       <Link to="/settings/keys" search={{ make: true }} className={buttonLook()}>
-        Make a key for it
+        Make a key for an agent
       </Link>
     </section>
   );

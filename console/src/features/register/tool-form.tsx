@@ -29,7 +29,7 @@ const fields = [
     name: 'description',
     label: 'Description',
     placeholder: '',
-    help: 'What agents read to choose it. Absent: what the tool says of itself.',
+    help: 'What agents read to choose it. Empty: the description that the tool gives itself.',
   },
 ] as const;
 
@@ -149,7 +149,7 @@ function CommandField({ tool, onChange, isServer, wrong }: CommandFieldProps): R
       wrong={wrong}
       onText={setCommand}
       placeholder={isServer ? 'npx some-mcp-server' : 'python3 tool.py'}
-      help="The program and its arguments. No shell reads them."
+      help="The program and its arguments, without a shell. It answers JSON-RPC; Template has one to start from."
     />
   );
 }

@@ -118,7 +118,10 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
             changes.length === 0 ? (
               <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
             ) : (
-              <ChangesTable label="Changes" changes={changes} />
+              <ChangesTable
+                label="Changes"
+                changes={changes.map((each) => ({ ...each, path: unescaped(each.path) }))}
+              />
             )
           }
         </Loaded>
@@ -130,6 +133,9 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
     </>
   );
 }
+
+/** A JSON pointer as people read it: the paths of files are members of it. */
+const unescaped = (pointer: string): string => pointer.replaceAll('~1', '/').replaceAll('~0', '~');
 
 interface FileChangesProps {
   readonly tool: string;

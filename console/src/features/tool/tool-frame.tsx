@@ -131,7 +131,7 @@ function Actions({ name, custom, kind }: ActionsProps): ReactNode {
     <>
       {maySeeAudit && (
         <Link to="/settings/audit" search={{ target: name }} className={buttonLook('quiet')}>
-          History
+          Audit
         </Link>
       )}
       <AskButton question={`How is the tool \`${name}\` doing?`} />

@@ -60,9 +60,7 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
       first={
         <>
           {annotations.destructive && (
-            <Note tone="warn">
-              Nothing says that this tool only reads: it really runs, and may change or delete things.
-            </Note>
+            <Note tone="warn">This tool is not marked as read-only: a run may change or delete things.</Note>
           )}
           <InputEditor
             schema={inputSchema}

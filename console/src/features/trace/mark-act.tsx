@@ -16,7 +16,7 @@ export function MarkAct({ execution }: { readonly execution: ExecutionView }): R
           title={isMarked ? 'Remove the mark?' : 'Mark as semantic failure?'}
           about={`The execution of ${toolName} keeps its status; the tool’s health counts semantic failures apart.`}
           name={isMarked ? 'Remove mark' : 'Mark'}
-          reason={!isMarked && 'It stands in the execution’s record.'}
+          reason={!isMarked && 'Required. The execution’s record shows it.'}
           send={(options, reason) =>
             isMarked
               ? unmarkSemanticFailure({ path: { id }, ...options })

@@ -8,7 +8,7 @@ import { executionQuery } from '../../lib/queries.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Badge } from '../../ui/controls.js';
 import { JsonText } from '../../ui/json-text.js';
-import { Facts, Muted, Note, Stack } from '../../ui/layout.js';
+import { Facts, Muted, Note, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Conversation } from './conversation.js';
@@ -37,9 +37,6 @@ export function SpanPane({ trace, span }: Readonly<Record<'trace' | 'span', stri
           return (
             <Stack tight>
               <SpanHead span={data} />
-              <div>
-                <AskButton question={`What happened in the span \`${data.span_id}\`?`} />
-              </div>
               <Modes label="Parts of the span" names={tabs} value={tab} onChange={setTab} />
               <Part span={data} tab={tab} />
             </Stack>
@@ -55,10 +52,11 @@ function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
   const tokens = `${number(asked ?? 0)} in, ${number(answered ?? 0)} out`;
   return (
     <>
-      <h2>
-        {span.tool_name ?? span.model ?? span.operation_name}{' '}
+      <Row>
+        <h2>{span.tool_name ?? span.model ?? span.operation_name}</h2>
         {span.status === 'error' && <Badge state="error" />}
-      </h2>
+        <AskButton question={`What happened in the span \`${span.span_id}\`?`} />
+      </Row>
       {span.error_message !== null && <Note tone="bad">{span.error_message}</Note>}
       <Finding span={span} />
       {span.execution_id !== null && <ExecutionOf id={span.execution_id} />}

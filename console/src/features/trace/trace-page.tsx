@@ -162,6 +162,7 @@ function Ties({ run }: Pick<OpenTraceProps, 'run'>): ReactNode {
   );
 }
 
+const keyE = { 'aria-keyshortcuts': 'e', title: 'E' } as const;
 const levels = ['1', '2', '3', '4', '5'] as const;
 
 function Toolbar({ store, state }: TraceProps): ReactNode {
@@ -208,7 +209,7 @@ function Toolbar({ store, state }: TraceProps): ReactNode {
         options={levels}
         onChange={(chosen) => store.collapseTo(chosen && Number(chosen))}
       />
-      <Button small onClick={() => store.nextWrong()} aria-keyshortcuts="e" title="E">
+      <Button small disabled={!store.hasWrong} onClick={() => store.nextWrong()} {...keyE}>
         Next error
       </Button>
       <Button

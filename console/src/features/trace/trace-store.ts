@@ -181,6 +181,11 @@ export class TraceStore {
     this.select(spans.find((span) => span > selected) ?? spans[0] ?? -1);
   }
 
+  /** Whether any span of the trace failed or reports a failure. */
+  get hasWrong(): boolean {
+    return this.trace.flags.some((each) => (each & (flag.error | flag.semantic)) !== 0);
+  }
+
   nextWrong(): void {
     const isWrong = (flags: number, span: number): boolean =>
       (flags & (flag.error | flag.semantic)) !== 0 && this.state.kept?.[span] !== 0;

@@ -28,6 +28,9 @@ function placeOf({ group_by: by, group_key: key, trace_ids: [trace = ''] }: Grou
 
 function nameOf({ group_by: by, group_key: key, ...row }: GroupView): string {
   if (by === 'thread') return key.thread_id ?? '';
+  // A run that is the call of a tool alone.
+  if (by === 'run' && row.root_operation === 'tool_call' && row.used_tools[0] !== undefined)
+    return row.used_tools[0];
   if (by === 'run') return row.root_operation ?? row.used_models[0] ?? key.run_id ?? '';
   const from = (key.time_bucket ?? 0) / 1_000;
   return timeSpan(from, from + hourSeconds * 1_000);
@@ -53,7 +56,8 @@ const columns: readonly Column<GroupView>[] = [
   { name: 'Duration', isNumber: true, card: 'state', cell: ({ duration_ms: ms }) => duration(ms) },
   {
     ...{ name: 'Tokens', isNumber: true },
-    cell: ({ input_tokens: asked, output_tokens: said }) => number((asked ?? 0) + (said ?? 0)),
+    cell: ({ input_tokens: asked, output_tokens: said }) =>
+      (asked ?? said) === null ? '–' : number((asked ?? 0) + (said ?? 0)),
   },
   { name: 'Cost', isNumber: true, cell: (row) => cost(row.cost) },
   { name: 'Errors', cut: true, width: 210, cell: (row) => <Wrong row={row} /> },
