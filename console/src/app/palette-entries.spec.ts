@@ -8,13 +8,13 @@ const playbooks = [{ name: 'Repair name resolution', playbook_id: 'cluster-dns-r
 const names = (typed: string): string[] => entriesFor(typed, { tools, playbooks }).map(({ name }) => name);
 
 it('finds by all words, and offers to look for the text as an id last', () => {
-  expect(names('DISK us')).toEqual(['disk_usage', 'Playbooks for DISK us', 'Whatever has the id DISK us']);
+  expect(names('DISK us')).toEqual(['disk_usage', 'Playbooks for DISK us', 'Records with the id DISK us']);
   expect(names('dns repair')[0]).toBe('Repair name resolution');
   expect(names('')).toEqual(expect.arrayContaining(['disk_usage', 'Overview']));
 });
 
 it('takes what looks like an id for one, so that Enter finds it, but not the name of a tool', () => {
-  expect(names('01a2b3c4-1')[0]).toBe('Whatever has the id 01a2b3c4-1');
+  expect(names('01a2b3c4-1')[0]).toBe('Records with the id 01a2b3c4-1');
   expect(names('log_summary2')[0]).toBe('log_summary2');
   expect(entriesFor('inc/42 ', { tools, playbooks })[0]?.to).toBe('/find?id=inc%2F42');
 });

@@ -71,7 +71,7 @@ export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] 
       .filter(({ name }) => fits(name)),
   );
   const asked = encodeURIComponent(text);
-  const byId = { name: `Whatever has the id ${text}`, kind: 'Find', to: `/find?id=${asked}` };
+  const byId = { name: `Records with the id ${text}`, kind: 'Find', to: `/find?id=${asked}` };
   const bySearch = { name: `Playbooks for ${text}`, kind: 'Find', to: `/playbooks?q=${asked}` };
   const all = [...found, ...acts.slice(0, maxPerKind), ...procedures];
   return looksLikeId(text) && !tools.some(({ name }) => name === text)

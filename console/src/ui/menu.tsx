@@ -28,7 +28,11 @@ export const Menu = ({ label, items, focusAfter }: MenuProps): ReactNode => (
       {label ?? <Icon name="more" />}
     </Base.Trigger>
     <Base.Portal>
-      <Base.Positioner sideOffset={4} align="end" className={css.positioner}>
+      <Base.Positioner
+        sideOffset={4}
+        align={label === undefined ? 'end' : 'start'}
+        className={css.positioner}
+      >
         <Base.Popup className={css.popup} finalFocus={focusAfter}>
           {items.map(({ name, isDanger, onClick }) => (
             <Base.Item key={name} className={`${css.item} ${isDanger ? css.danger : ''}`} onClick={onClick}>

@@ -19,7 +19,7 @@ export function SandboxCard(): ReactNode {
         <p>
           {tier === null
             ? 'There are no custom tools here.'
-            : `Each custom tool is held by ${tierText(tier)}.`}
+            : `Each custom tool runs with ${tierText(tier)}.`}
         </p>
         {tier !== null && (
           <p>
@@ -28,7 +28,9 @@ export function SandboxCard(): ReactNode {
             <code>SANDBOX_GRANTABLE_PATHS</code>).
           </p>
         )}
-        {tier !== null && gaps.length === 0 && <p>Whatever the registered tools ask for is enforced.</p>}
+        {tier !== null && gaps.length === 0 && (
+          <p>All limits that the registered tools ask for are enforced.</p>
+        )}
         {gaps.length > 0 && (
           <>
             <p>Not enforced here, of what the registered tools ask for:</p>

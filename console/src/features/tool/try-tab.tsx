@@ -80,7 +80,9 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
       bar={
         <>
           <RunButton name="Run" look="primary" run={call} />
-          {mayTest && <Checkbox label="Counts for grade and circuit" checked={counts} onChange={setCounts} />}
+          {mayTest && (
+            <Checkbox label="Count this run in health and circuit" checked={counts} onChange={setCounts} />
+          )}
           <CopyAs
             forms={{
               ...formsOf(() => callOf(name, text, isTrial)),
