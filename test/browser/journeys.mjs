@@ -583,7 +583,7 @@ describe('journeys', () => {
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/tools/audited/settings');
-    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
     const table = page.getByRole('table', { name: 'Audit' });
     const rows = () => table.getByRole('row').allInnerTexts();
     await table.getByRole('row', { name: /admin Disable custom tool custom-tools\/audited/ }).waitFor();
