@@ -90,8 +90,9 @@ describe('playbooks', () => {
     await page.getByText('Enable its latest version').waitFor();
     await visitor.open('/playbooks/cluster-dns-repair');
     await choose('Enable');
+    await page.getByLabel('Reason').fill('it was another one');
     await page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click();
-    await page.getByRole('row', { name: /active admin/ }).waitFor();
+    await page.getByRole('row', { name: /active admin it was another one/ }).waitFor();
     await button(page, 'Record an outcome').click();
     await page.getByLabel('It remedied the incident').uncheck();
     await page.getByLabel('Execution').fill('exec-1');
