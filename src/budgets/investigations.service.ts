@@ -20,7 +20,7 @@ import type {
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import type { AppConfig } from '../config/app-config.js';
-import { readAtStart } from '../database/transient-error.js';
+import { retryAtStart } from '../database/transient-error.js';
 
 @Injectable()
 export class InvestigationsService {
@@ -131,7 +131,7 @@ export class InvestigationHistory extends WriteBehind<Investigation> {
   override async onModuleInit(): Promise<void> {
     const { maxTracked } = this.config.investigations;
     const read = () => this.db.query<{ budget: Row }[]>(selectLatest, [maxTracked]);
-    const rows = await readAtStart(read);
+    const rows = await retryAtStart(read);
     for (const { budget } of rows.reverse())
       this.budgets.restore({ ...budget, limits: new Map(budget.limits), tools: new Map(budget.tools) });
     void super.onModuleInit();

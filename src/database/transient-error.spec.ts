@@ -1,5 +1,5 @@
 import { DatabaseUnavailable, isDatabaseUnavailable } from '../common/errors.js';
-import { isTransient, readAtStart } from './transient-error.js';
+import { isTransient, retryAtStart } from './transient-error.js';
 
 const withCode = (code: string) => Object.assign(new Error('x'), { code });
 const failed = (driverError: Error) => Object.assign(new Error('x'), { driverError });
@@ -47,19 +47,19 @@ describe('isDatabaseUnavailable', () => {
   });
 });
 
-describe('readAtStart', () => {
-  it('repeats a read that the database did not answer', async () => {
+describe('retryAtStart', () => {
+  it('repeats what the database did not answer', async () => {
     const answers = [failed(new Error('Connection terminated: the server does not answer')), 'rows'];
     const read = async () => {
       const answer = answers.shift();
       if (answer instanceof Error) throw answer;
       return answer;
     };
-    await expect(readAtStart(read)).resolves.toBe('rows');
+    await expect(retryAtStart(read)).resolves.toBe('rows');
   });
 
   it('passes on what the database answered', async () => {
     const wrong = failed(withCode('42601'));
-    await expect(readAtStart(() => Promise.reject(wrong))).rejects.toBe(wrong);
+    await expect(retryAtStart(() => Promise.reject(wrong))).rejects.toBe(wrong);
   });
 });

@@ -28,11 +28,11 @@ const startPauseMs = 500;
 /** The orchestrator is told after half a minute; a stop waits for the start. */
 const startTries = 60;
 
-/** Repeats a read that the start needs while the database does not answer. @throws its error, at last */
-export async function readAtStart<T>(read: () => Promise<T>): Promise<T> {
+/** Repeats work of the start, which may come again, while the database does not answer. @throws its error, at last */
+export async function retryAtStart<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await read();
+      return await work();
     } catch (error) {
       if (!isDatabaseUnavailable(error) || tries === startTries) throw error;
       await delay(startPauseMs);

@@ -7,7 +7,7 @@ import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { TableFollower } from '../database/table-follower.js';
-import { readAtStart } from '../database/transient-error.js';
+import { retryAtStart } from '../database/transient-error.js';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { type ToolEvent, ToolEvents } from '../streams/tool-events.js';
 import { Webhooks } from './webhooks.js';
@@ -73,9 +73,9 @@ export class EventHistory extends WriteBehind<Waiting> {
 
   override async onModuleInit(): Promise<void> {
     const selectEpoch = 'SELECT epoch FROM tool_events_epoch';
-    const [row] = await readAtStart(() => this.db.query<{ epoch: string }[]>(selectEpoch));
+    const [row] = await retryAtStart(() => this.db.query<{ epoch: string }[]>(selectEpoch));
     this.current = this.ringOf(row?.epoch ?? '');
-    const rows = await readAtStart(() => this.db.query<EventRow[]>(newest, [this.config.events.kept]));
+    const rows = await retryAtStart(() => this.db.query<EventRow[]>(newest, [this.config.events.kept]));
     this.append(rows.reverse());
     this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.look());
     void super.onModuleInit();

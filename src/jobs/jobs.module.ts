@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { Lifecycle } from '../common/lifecycle.js';
+import { StartupWork } from '../common/startup-work.js';
 import { DatabaseHealth } from '../database/database-health.js';
 import { Jobs } from './jobs.js';
 import { webhookMetrics, WebhookQueue } from './webhook-queue.js';
@@ -14,9 +14,8 @@ import { webhookMetrics, WebhookQueue } from './webhook-queue.js';
   providers: [
     {
       provide: Jobs,
-      inject: [getDataSourceToken(), DatabaseHealth, Lifecycle],
-      useFactory: (db: DataSource, database: DatabaseHealth, lifecycle: Lifecycle) =>
-        new Jobs(db, database, lifecycle),
+      inject: [getDataSourceToken(), DatabaseHealth, Lifecycle, StartupWork],
+      useFactory: (...given: ConstructorParameters<typeof Jobs>) => new Jobs(...given),
     },
     WebhookQueue,
     ...webhookMetrics,

@@ -8,6 +8,7 @@ import { isDatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import type { Lifecycle } from '../common/lifecycle.js';
 import { SingleFlight } from '../common/single-flight.js';
+import type { StartupWork } from '../common/startup-work.js';
 import type { DatabaseClient, DatabaseHealth } from '../database/database-health.js';
 import { JobEnds } from './job-ends.js';
 import type { Queue, StoredJob } from './queue.js';
@@ -56,6 +57,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly db: DataSource,
     private readonly database: Pick<DatabaseHealth, 'changes'>,
     private readonly lifecycle: Lifecycle,
+    private readonly work: StartupWork,
   ) {
     const failed = (error: unknown, again: boolean): void => {
       if (!again) this.logger.warn(`Jobs are not taken for now: ${String(error)}`);
@@ -197,7 +199,9 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     const { boss } = this;
     if (!boss) return;
     if (performance.now() - this.beatAt >= beatMs) await this.beat(boss);
-    if (this.lifecycle.isDraining()) return;
+    // Tools that are not loaded yet would be unknown to the jobs.
+    const { state } = this.lifecycle;
+    if (state === 'starting' || state === 'draining' || !this.work.isSettled()) return;
     for (const queue of this.queues.values()) {
       const room = this.roomOf(queue.name);
       if (room <= 0) continue;
@@ -232,6 +236,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       await this.store(() => boss.complete(queue.name, attempt, output));
       this.ends.ended(job.id);
     } catch (error) {
+      this.logger.warn(`The job ${job.id} of ${queue.name} is given out again: ${String(error)}`);
       await this.store(() => boss.fail(queue.name, attempt, { message: String(error) }));
     } finally {
       this.running.delete(job.id);

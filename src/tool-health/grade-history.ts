@@ -5,7 +5,7 @@ import { keyIn, type Page, pageFrom } from '../rest/page.js';
 import type { PageQuery } from '../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { GradeChangeView } from './tool-health.dto.js';
-import { readAtStart } from '../database/transient-error.js';
+import { retryAtStart } from '../database/transient-error.js';
 import { type HealthChange, HealthEvents, ToolHealthService } from './tool-health.service.js';
 import { TypedEvents } from '../common/typed-events.js';
 import { WriteBehind } from '../common/write-behind.js';
@@ -72,7 +72,7 @@ export class GradeHistory extends WriteBehind<HealthChange> {
   override async onModuleInit(): Promise<void> {
     void super.onModuleInit();
     const read = () => this.db.query<Pick<GradeChange, 'tool' | 'to' | 'at'>[]>(selectLast);
-    const last = await readAtStart(read);
+    const last = await retryAtStart(read);
     for (const { tool, to, at } of last) this.health.remember(tool, to, at.getTime());
   }
 

@@ -11,7 +11,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (method === 'initialize')
     result = { name: 'ending', description: 'Writes that it ended', version: '1.0.0', inputSchema };
   if (method === 'execute') {
-    await new Promise((done) => setTimeout(done, 1_000));
+    await new Promise((done) => setTimeout(done, 2_000));
     appendFileSync(file, `${params.input.key}\n`);
     result = { key: params.input.key };
   }

@@ -16,6 +16,7 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
 import { hashOfKey, newKey } from '../../src/auth/api-key.js';
 import { AuditLog } from '../../src/auth/audit/audit-log.js';
+import { FleetBarrier } from '../../src/database/fleet-barrier.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { KnownKeys } from '../../src/auth/known-keys.js';
 import { CurrentPrincipal } from '../../src/auth/principal.decorator.js';
@@ -77,6 +78,7 @@ async function start(variables: NodeJS.ProcessEnv, ...controllers: Type[]): Prom
     providers: [
       { provide: APP_FILTER, useClass: ProblemFilter },
       { provide: AuditLog, useValue: { write: (entry: object) => void audited.push(entry) } },
+      { provide: FleetBarrier, useValue: { pass: () => Promise.resolve() } },
     ],
   })
   class TestModule {}

@@ -5,6 +5,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditLog } from '../../src/auth/audit/audit-log.js';
+import { FleetBarrier } from '../../src/database/fleet-barrier.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Refusal } from '../../src/common/errors.js';
 import { ProblemFilter } from '../../src/rest/problem.filter.js';
@@ -20,6 +21,7 @@ import { supertest as request } from '../support/http.js';
 
 /** Nothing is done by hand that the audit is asked for. */
 const noAudit = { provide: AuditLog, useValue: { write: () => Promise.resolve() } };
+const alone = { provide: FleetBarrier, useValue: { pass: () => Promise.resolve() } };
 
 @Injectable()
 class Gateway {
@@ -77,7 +79,12 @@ describe.each(['in memory', 'in the database'])('investigations %s', (where) => 
           dataSourceFactory: async () => db.dataSource,
         }),
         ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key, ...variables })),
-        { module: class Audit {}, global: true, providers: [noAudit], exports: [AuditLog] },
+        {
+          module: class Audit {},
+          global: true,
+          providers: [noAudit, alone],
+          exports: [AuditLog, FleetBarrier],
+        },
         AuthModule,
         InvestigationsModule,
       ],

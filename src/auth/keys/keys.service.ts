@@ -9,7 +9,7 @@ import {
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { TableFollower } from '../../database/table-follower.js';
-import { readAtStart } from '../../database/transient-error.js';
+import { retryAtStart } from '../../database/transient-error.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { PageQuery } from '../../rest/dto.js';
@@ -98,7 +98,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 
   /** A server that listens knows its keys. */
   async onModuleInit(): Promise<void> {
-    await readAtStart(() => this.look());
+    await retryAtStart(() => this.look());
   }
 
   onApplicationBootstrap(): void {

@@ -13,6 +13,7 @@ import { isDatabaseUnavailable, Problem } from '../../common/errors.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { retryAtStart } from '../../database/transient-error.js';
 import type { CustomToolHealthView } from './custom-tools.dto.js';
 import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
@@ -92,7 +93,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   /** Brings the custom tools up in the background, which readiness waits for. */
   onApplicationBootstrap(): void {
     // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
-    const renewed = this.renewal.run();
+    const renewed = retryAtStart(() => this.renewal.run());
     this.work.register('secrets', renewed);
     const start = (): Promise<void> => this.start();
     // Tools with readable values start even if others fail.

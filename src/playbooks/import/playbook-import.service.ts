@@ -14,6 +14,7 @@ import { yamlText, yamlToJson } from './yaml-documents.js';
 import { refuseType } from '../../rest/raw-body.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { retryAtStart } from '../../database/transient-error.js';
 import type { PlaybookImportView } from '../playbook-views.dto.js';
 import { isObject } from '../../common/json.js';
 
@@ -105,7 +106,8 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   }
 
   onApplicationBootstrap(): void {
-    this.work.register('playbooks', this.importFolder());
+    const imported = retryAtStart(() => this.importFolder());
+    this.work.register('playbooks', imported);
   }
 
   /**
