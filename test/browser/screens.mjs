@@ -88,7 +88,12 @@ export const screens = (execution) => [
     refused: 'Your key may not see this',
   },
   { path: '/events?type=tool.failed', full: 'No events match' },
-  { path: '/fleet', full: 'answers you', fresh: 'set DATABASE_URL', refused: 'Your key may not see this' },
+  {
+    path: '/fleet',
+    full: 'answers you',
+    fresh: 'To run several, set DATABASE_URL',
+    refused: 'Your key may not see this',
+  },
   {
     path: '/settings/keys',
     full: 'The operator’s own key',

@@ -6,31 +6,28 @@ import { replicasQuery } from '../../lib/queries.js';
 import { useSession } from '../../lib/session.js';
 import { tierName } from '../../lib/tiers.js';
 import { Badge, Tag } from '../../ui/controls.js';
-import { Muted, Note, Page, Panel, Row, Stack } from '../../ui/layout.js';
+import { Muted, Note, Page, Panel, Stack } from '../../ui/layout.js';
 import { Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Since, Time } from '../../ui/time.js';
 
 const columns: readonly Column<ReplicaView>[] = [
   {
-    ...{ name: 'Replica', isMono: true, width: 250 },
-    cell: ({ id, host, self }) => (
-      <Row>
-        <span title={id}>{host}</span>
-        {self && <Tag>answers you</Tag>}
-      </Row>
+    ...{ name: 'Replica', isMono: true, width: 210 },
+    cell: ({ id, host, address, self }) => (
+      <span title={id}>
+        {host} {self && <Tag>answers you</Tag>}
+        <br />
+        <Muted>{address}</Muted>
+      </span>
     ),
   },
-  { name: 'Health', width: 110, card: 'state', cell: health },
-  { name: 'Issues', cell: issues },
-  { name: 'Waiting records', width: 170, cell: ({ journal }) => waiting(journal) },
-  {
-    ...{ name: 'Sandbox', width: 130 },
-    cell: ({ tier }) => (tier === null ? <Muted>no custom tools</Muted> : `${tierName(tier)} (tier ${tier})`),
-  },
-  { name: 'Version', width: 90, isMono: true, cell: ({ version }) => version },
-  { name: 'Address', width: 200, isMono: true, cut: true, cell: ({ address }) => address },
-  { name: 'Running', width: 120, cell: ({ startedAt }) => <Since at={startedAt} /> },
+  { name: 'Health', width: 100, card: 'state', cell: health },
+  { name: 'Issues', cell: (replica) => issues(replica) },
+  { name: 'Journal lag', width: 130, cell: ({ journal }) => lag(journal) },
+  { name: 'Sandbox', width: 150, cell: ({ tier }) => tier !== null && `tier ${tier}, ${tierName(tier)}` },
+  { name: 'Version', width: 80, isMono: true, cell: ({ version }) => version },
+  { name: 'Running', width: 110, cell: ({ startedAt }) => <Since at={startedAt} /> },
   { name: 'Last seen', width: 90, cell: ({ seenAt }) => <Time at={seenAt} /> },
 ];
 
@@ -40,31 +37,28 @@ function health({ troubles }: ReplicaView): ReactNode {
   return <Badge state={isDown ? 'down' : 'degraded'} tone={isDown ? 'bad' : 'warn'} />;
 }
 
-function issues({ troubles }: ReplicaView): ReactNode {
-  if (troubles.length === 0) return <Muted>none</Muted>;
-  return (
-    <Stack tight>
-      {troubles.map(({ part, message }) => (
-        <span key={part}>
-          <strong>{part}</strong>
-          {message !== null && `: ${message}`}
-        </span>
-      ))}
-    </Stack>
-  );
-}
+const issues = ({ troubles }: ReplicaView): ReactNode => (
+  <Stack tight>
+    {troubles.map(({ part, message }) => (
+      <span key={part}>
+        <strong>{part}</strong>
+        {message !== null && `: ${message}`}
+      </span>
+    ))}
+  </Stack>
+);
 
-const waiting = ({ depth, oldestMs }: ReplicaView['journal']): ReactNode =>
-  depth === 0 ? <Muted>none</Muted> : `${counted(depth, 'record')}, oldest ${duration(oldestMs)}`;
+const lag = ({ depth, oldestMs }: ReplicaView['journal']): string =>
+  `${counted(depth, 'record')}${depth > 0 ? `, ${duration(oldestMs)}` : ''}`;
 
 /** The replicas that serve on this database, each as of its last heartbeat. */
 export function FleetPage(): ReactNode {
   const replicas = useQuery(replicasQuery);
   return (
     <Page name="Fleet">
-      <Panel>
-        <Loaded query={replicas}>{(all) => <Replicas all={all} />}</Loaded>
-      </Panel>
+      <Loaded query={replicas} within={(state) => <Panel>{state}</Panel>}>
+        {(all) => <Replicas all={all} />}
+      </Loaded>
     </Page>
   );
 }
@@ -77,11 +71,13 @@ function Replicas({ all }: { readonly all: readonly ReplicaView[] }): ReactNode 
       {versions.length > 1 && (
         <Note tone="warn">Replicas run different versions: {versions.join(', ')}. Finish the upgrade.</Note>
       )}
-      <Table label="Replicas" rows={all} columns={columns} keyOf={({ id }) => id} />
+      <Panel>
+        <Table label="Replicas" rows={all} columns={columns} keyOf={({ id }) => id} />
+      </Panel>
       {isEmbedded && (
-        <Note>
-          With the embedded database there is one replica. To run several, set <code>DATABASE_URL</code>.
-        </Note>
+        <Muted>
+          With the embedded database there is one replica. To run several, set DATABASE_URL on each of them.
+        </Muted>
       )}
     </Stack>
   );
