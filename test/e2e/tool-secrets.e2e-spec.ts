@@ -179,6 +179,7 @@ describe('what a tool says while it works', () => {
       level: 'info',
       pid: expect.any(Number),
       message: 'after it',
+      replica: expect.any(String),
     });
   });
 
