@@ -167,10 +167,15 @@ describe('the assistant', () => {
     llm.answer = () => answer.promise;
     await page.getByRole('button', { name: 'Ask' }).click();
     assert.equal(await input.inputValue(), 'How is the tool `find_orders` doing?');
+    const arrives = Promise.withResolvers();
+    await page.route('**/turns', (route) => arrives.promise.then(() => route.continue()), { times: 1 });
     await page.keyboard.press('Enter');
     await panel.getByRole('button', { name: 'Stop' }).waitFor();
     await page.keyboard.press('Escape');
     await panel.waitFor({ state: 'detached' });
+    const taken = page.waitForResponse('**/turns');
+    arrives.resolve();
+    await taken;
     answer.resolve('It does **well**.');
     await page.keyboard.press('Control+i');
     await log.getByText('It does well.').waitFor();

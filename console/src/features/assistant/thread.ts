@@ -37,6 +37,7 @@ export class Thread {
 
   constructor(initial: readonly UiMessage[] = []) {
     this.state = { ...empty, messages: initial };
+    this.begun.resolve();
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -62,10 +63,11 @@ export class Thread {
     }
   }
 
-  /** Stops following; the turn goes on. */
+  /** Stops following; the turn goes on. A message is not taken back on its way to the server. */
   leave(): void {
-    this.left.abort();
+    const { left } = this;
     this.left = new AbortController();
+    void this.begun.promise.then(() => left.abort());
   }
 
   async say({ message, insteadOf, ...about }: Said): Promise<void> {
