@@ -48,6 +48,8 @@ describe('tools that the page answers', () => {
     await llm.close();
   });
 
+  const sessionOf = (page) =>
+    page.evaluate(() => JSON.parse(window.sessionStorage.getItem('toolkeeper.ui'))?.session);
   /** A signed-in page that records its events, and the agent of the same caller. */
   const arrive = async (path, options) => {
     const visitor = await lab.visit(options);
@@ -59,8 +61,7 @@ describe('tools that the page answers', () => {
     await lab.signIn(visitor);
     await visitor.open(path);
     const { page } = visitor;
-    const kept = () => page.evaluate(() => JSON.parse(window.sessionStorage.getItem('toolkeeper.ui')));
-    const uiSession = (await until(kept, 'the session')).session;
+    const uiSession = await until(() => sessionOf(page), 'the session');
     const call = (tool, input = {}) => lab.call(tool, input, { uiSession });
     /** Waits for the page to be reported. */
     const result = async (tool, input) => {
@@ -227,11 +228,28 @@ describe('tools that the page answers', () => {
         for (const [name, value] of JSON.parse(text)) window.sessionStorage.setItem(name, value);
     }, kept);
     await twin.goto(`${lab.url}/console/playbooks`);
-    const sessionOf = (tab) =>
-      tab.evaluate(() => JSON.parse(window.sessionStorage.getItem('toolkeeper.ui'))?.session);
     await until(async () => ![undefined, uiSession].includes(await sessionOf(page)), 'another session');
     assert.equal(await sessionOf(twin), uiSession);
     assert.equal((await result('get_current_page')).url, '/playbooks');
+    await visitor.context.close();
+  });
+
+  it('a page whose session has ended says so at the next act, and is reached again after the sign-in', async () => {
+    const { visitor, page, uiSession } = await arrive('/settings/keys', { known: [/401/] });
+    await page.evaluate(() => window.sessionStorage.setItem('toolkeeper.session', 'of another'));
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await until(async () => (await sessionOf(page)) !== uiSession, 'the refused report');
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByLabel('Name').fill('another agent');
+    await page.getByRole('button', { name: 'Make key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByLabel('API key').fill(lab.adminKey);
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('It is shown this once').waitFor();
+    const renewed = await until(() => sessionOf(page), 'the new session');
+    const { body } = await lab.call('get_current_page', {}, { uiSession: renewed });
+    assert.equal(body.result.screen, '/settings/keys');
     await visitor.context.close();
   });
 

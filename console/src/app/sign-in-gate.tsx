@@ -4,6 +4,7 @@ import {
   lazy,
   type ReactNode,
   Suspense,
+  useCallback,
   useContext,
   useEffect,
   useEffectEvent,
@@ -41,6 +42,8 @@ interface Pending {
 export function SignInGate({ children }: { readonly children: ReactNode }): ReactNode {
   const [pending, setPending] = useState<Pending>();
   const client = useQueryClient();
+  // The same function each time: a question must not draw anew, and so take away, the form that it is asked for.
+  const gate = useCallback((then: () => void) => setPending({ then, hasEnded: false }), []);
   useRefusedActs((repeat) => setPending({ then: repeat, hasEnded: true }));
   const done = (): void => {
     pending?.then();
@@ -51,7 +54,7 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
     if (pending?.hasEnded === true) void client.invalidateQueries(sessionQuery);
   };
   return (
-    <Gate value={(then) => setPending({ then, hasEnded: false })}>
+    <Gate value={gate}>
       {children}
       <Suspense>
         {pending && <SignInDialog hasEnded={pending.hasEnded} onDone={done} onClose={close} />}
