@@ -19,7 +19,7 @@ const known = [/40[0134]/];
 
 describe('pages', () => {
   let lab;
-  let execution;
+  const ids = {};
   before(async () => {
     lab = await openLab();
     await lab.register('word_count');
@@ -53,7 +53,7 @@ describe('pages', () => {
   /** Goes through all screens of a state: each is drawn, has no violation, and fits narrow windows. */
   const walk = async (visitor, state) => {
     const found = [];
-    for (const { path, [state]: text } of screens(execution)) {
+    for (const { path, [state]: text } of screens(ids)) {
       if (text === undefined) continue;
       await visitor.open(path);
       await drawn(visitor.page, text).catch((error) => assert.fail(`${path}: ${error.message}`));
@@ -97,11 +97,12 @@ describe('pages', () => {
           output: 'Hi',
         },
       });
-      await lab.api('POST', '/api/v1/experiments', {
+      const { body } = await lab.api('POST', '/api/v1/experiments', {
         ...{ name: 'A cheaper model', original_span_id: 'a-model-call' },
       });
+      ids.experiment = body.id;
       const listed = () => lab.api('GET', '/api/v1/tool-metrics/executions?status=error');
-      execution = (await until(async () => (await listed()).body.data[0], 'a failed execution')).metricId;
+      ids.execution = (await until(async () => (await listed()).body.data[0], 'a failed execution')).metricId;
     });
 
     for (const colorScheme of themes) {
@@ -165,7 +166,7 @@ describe('pages', () => {
       const other = await lab.visit({ known });
       for (const each of [visitor, other]) await lab.signIn(each);
       const different = [];
-      for (const { path, full } of screens(execution)) {
+      for (const { path, full } of screens(ids)) {
         await visitor.open(path);
         await drawn(visitor.page, full);
         const address = visitor.page.url();

@@ -1,9 +1,9 @@
 /**
  * Every screen with the words that say it is drawn, by what stands behind it: `full`, a server in use; `fresh`, one that
  * nobody has called yet; `refused`, a key that may call tools and nothing else.
- * @param execution the id of one that failed; a fresh server has none
+ * @param ids of an execution that failed and of an experiment; a fresh server has neither
  */
-export const screens = (execution) => [
+export const screens = ({ execution, experiment }) => [
   {
     path: '/',
     full: 'Newest failures',
@@ -79,7 +79,11 @@ export const screens = (execution) => [
     refused: 'Your key may not see this',
   },
   { path: '/traces?group=thread', full: 'inc-0' },
+  { path: '/traces?group=time', full: 'in all' },
   { path: '/traces?q=nothing-fits', full: 'No traces match these filters' },
+  { path: '/traces/a-trace', full: 'Bottlenecks', refused: 'Your key may not see this' },
+  { path: '/traces/a-trace?span=a-model-call', full: 'New experiment' },
+  { path: '/traces/a-trace?view=log', full: 'Hi {{name}}' },
   { path: '/traces/absent', full: 'There is no trace', refused: 'Your key may not see this' },
   {
     path: '/events',
@@ -140,7 +144,14 @@ export const screens = (execution) => [
     fresh: 'There is no span a-model-call',
     refused: 'Your key may not see this',
   },
+  { path: `/experiments/${experiment}`, full: 'Each run is stored', refused: 'Your key may not see this' },
   { path: '/experiments/absent', full: 'Try again' },
+  {
+    path: '/connect',
+    full: 'Point an agent here',
+    fresh: 'Point an agent here',
+    refused: 'Point an agent here',
+  },
   { path: '/find?id=nothing-has-it', full: 'Nothing has this id' },
   { path: '/sign-in', full: 'Sign in to Toolkeeper' },
   { path: '/nowhere', full: 'Page not found', refused: 'Page not found' },
