@@ -148,7 +148,8 @@ export const screens = ({ execution, experiment }) => [
   { path: '/experiments/absent', full: 'Try again' },
   {
     path: '/connect',
-    full: 'Point an agent here',
+    // The last that is drawn: the server has to know the tab first.
+    full: 'Let an agent use this page',
     fresh: 'Point an agent here',
     refused: 'Point an agent here',
   },
