@@ -55,12 +55,12 @@ export class SchemaThread {
   ask(question: SchemaTrial): Promise<number>;
   ask(question: SchemaPass): Promise<readonly FieldProblem[]>;
   async ask(question: SchemaTrial | SchemaPass): Promise<SchemaAnswer> {
-    // A tool that is loaded while the server stops would start the thread once more.
-    if (this.stopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
     if (this.waiting >= this.maxWaiting)
       throw new ThreadBusy(`${this.maxWaiting} inputs that take long to validate wait already`);
     this.waiting += 1;
     const answer = this.last.then(async () => {
+      // A tool that is loaded while the server stops would start the thread once more.
+      if (this.stopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
       await (this.started ??= this.start());
       return this.worker.call(question, limitMs);
     });

@@ -279,7 +279,7 @@ describe('journeys', () => {
     await page.getByRole('button', { name: 'Reset budget' }).click();
     await page.getByLabel('Reason').fill('it is over');
     await page.getByRole('dialog').getByRole('button', { name: 'Reset budget' }).click();
-    await page.getByText('The whole budget is there').waitFor();
+    await page.getByText('The whole budget is left').waitFor();
     await visitor.context.close();
   });
 

@@ -71,7 +71,7 @@ export const screens = ({ execution, experiment }) => [
   },
   { path: '/investigations?q=nothing-fits', full: 'matches these filters' },
   { path: '/investigations/inc-0', full: '9 left', refused: 'Your key may not see this' },
-  { path: '/investigations/never-seen', full: 'The whole budget is there' },
+  { path: '/investigations/never-seen', full: 'The whole budget is left' },
   {
     path: '/traces',
     full: 'in all',
@@ -148,7 +148,8 @@ export const screens = ({ execution, experiment }) => [
   { path: '/experiments/absent', full: 'Try again' },
   {
     path: '/connect',
-    full: 'Point an agent here',
+    // The last that is drawn: the server has to know the tab first.
+    full: 'Let an agent use this page',
     fresh: 'Point an agent here',
     refused: 'Point an agent here',
   },
