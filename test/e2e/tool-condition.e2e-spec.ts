@@ -46,6 +46,8 @@ describe.each([
     }
     expect(await viewOf(name)).toMatchObject({ errorMessage: null, updatedAt });
     expect(new Date((await viewOf(name)).lastHealthCheck) > new Date(updatedAt)).toBe(true);
+    // Events come by way of the database.
+    await until(async () => (await eventsOf(name)).length >= 4, { what: 'four events' });
     expect(await eventsOf(name)).toEqual([
       ...['tool.crashed', 'tool.recovered'],
       ...['tool.crashed', 'tool.recovered'],
