@@ -17,7 +17,7 @@ export function SignInForm({ onDone, onCancel }: SignInFormProps): ReactNode {
   const [wrong, setWrong] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const client = useQueryClient();
-  // Who sees nothing without a key is not told where it lies.
+  // The path of the key file is shown only to callers who may read the environment.
   const readKey = keyCommand(client.getQueryData(sessionQuery.queryKey)?.environment ?? null);
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();

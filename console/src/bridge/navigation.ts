@@ -13,7 +13,7 @@ const maxRoute = 2_048;
 /** The route of unknown addresses. */
 const nowhere = '/$';
 
-/** What the page shows: its address, and for agents its title, screen and parameters. */
+/** The screen that is open: its address, and for agents its title, name and parameters. */
 export function pageOf(router: AnyRouter): PageView {
   const { pathname, searchStr } = router.latestLocation;
   const title = document.title.replace(/ · Toolkeeper$/, '');

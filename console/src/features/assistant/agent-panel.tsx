@@ -238,7 +238,7 @@ const Start = ({ tools }: { readonly tools: readonly string[] }): ReactNode => (
   </div>
 );
 
-/** What the chat has used, of what it may. */
+/** Steps, calls, tokens and cost of the chat, and its limits. */
 function Figures({
   state: { usage, chat },
   model,

@@ -6,7 +6,7 @@ interface ComposerProps {
   readonly ref: Ref<HTMLTextAreaElement>;
   readonly initial: string;
   readonly isRunning: boolean;
-  /** What is said takes the place of an earlier message. */
+  /** The new message replaces an earlier one. */
   readonly isRewinding: boolean;
   readonly onSay: (message: string) => void;
   readonly onStop: () => void;

@@ -21,7 +21,7 @@ const empty: ThreadState = {
   ...{ messages: [], state: 'idle', error: null, usage: undefined },
 };
 
-/** As often as a person can see a change, however fast the words come. */
+/** Interval of drawing, so that fast words do not draw the panel too often. */
 const drawMs = 60;
 const reconnectMs = 1_000;
 const root = '/api/v1/assistant/chats';

@@ -4,7 +4,7 @@ import { pageOf } from '../../bridge/navigation.js';
 import { LinkContext, usePageLink } from '../../bridge/use-page.js';
 
 interface PageAccess {
-  /** What the person sees, for the model. */
+  /** The open screen, described for the model. */
   readonly read: () => object;
   /** The tab that tools of the page act on; undefined: it is not connected. */
   readonly uiSession: string | undefined;

@@ -25,7 +25,7 @@ interface Trouble {
   readonly fault?: string | undefined;
 }
 
-/** What callers alone are to blame for. */
+/** Error types that only callers cause. */
 const isTheirs = new Set(['invalid_input', 'payload_too_large', 'idempotency_key_reused']);
 
 const refusalsOf = ({ refusals }: ToolReportView): ToolReportView['refusals'] =>

@@ -78,7 +78,7 @@ function VersionTable({ id, versions }: VersionTableProps): ReactNode {
   );
 }
 
-/** What is compared; absent: the latest version with the one before it. */
+/** The versions to compare; absent: the latest and the one before it. */
 type Choice = ReturnType<typeof playbookVersionsSearch>;
 
 interface DifferenceProps {
