@@ -24,7 +24,9 @@ export function ExperimentBench({
   const run = { isPending, start: () => void editor.run().catch(() => undefined), cancel: editor.cancel };
   const { draft, nextName, change: onChange } = editor;
   const first = <RequestEditor {...{ draft, nextName, onChange }} />;
-  const second = (
+  const second = editor.isPending ? (
+    <Loading />
+  ) : (
     <>
       <div className={css.notes} aria-live="polite">
         {editor.canRun === false && <NoModel />}

@@ -25,7 +25,7 @@ export type ExperimentEditor = ReturnType<typeof useExperiment>;
 
 export function useExperiment(props: ExperimentProps) {
   const { start: members, experiment } = props;
-  const { runs, nextNumber, canRun } = useRelated(props);
+  const { runs, nextNumber, canRun, isPending } = useRelated(props);
   const { draft, data, ...editor } = useRequest(props);
   const stored = evaluationQuery(experiment ?? { id: '', updated_at: '' });
   const evaluation = useQuery({ ...stored, enabled: experiment !== undefined });
@@ -74,6 +74,8 @@ export function useExperiment(props: ExperimentProps) {
     /** The runs that start from the same request, the newest first. */
     runs,
     canRun,
+    /** Runs and whether one can run are being loaded. */
+    isPending,
     /** The name of the next run unless another is written. */
     nextName,
   };
@@ -84,13 +86,14 @@ const maxShown = 12;
 
 /** The runs that start from the same request, with the given one. */
 function useRelated({ start: { original_span_id: span }, experiment }: ExperimentProps) {
-  const { data: list } = useQuery(experimentsQuery(span ?? undefined));
+  const { data: list, isPending } = useQuery(experimentsQuery(span ?? undefined));
   const others = list?.data.filter(({ id, original_span_id: its }) => its === span && id !== experiment?.id);
   const runs = [...(others ?? []).slice(0, maxShown), ...(experiment ? [experiment] : [])];
   return {
     runs: runs.toSorted((a, b) => b.created_at.localeCompare(a.created_at)),
     nextNumber: (list?.pagination.total ?? 0) + 1,
     canRun: list?.can_run,
+    isPending,
   };
 }
 

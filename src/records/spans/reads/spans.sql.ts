@@ -145,19 +145,30 @@ const marks = `
       WHERE semantic_failure IS NOT NULL AND metric_id = ANY (ARRAY(SELECT execution_id FROM chosen))
     )`;
 
-const pattern = `
-             CASE
-               WHEN finding IS NOT NULL AND row_number() OVER (PARTITION BY finding ORDER BY start_us, span_id, trace_id) = 1
-                 THEN semantic_pattern
-               WHEN execution_id IN (SELECT metric_id FROM marks)
-                 THEN (SELECT semantic_failure FROM marks WHERE metric_id = execution_id LIMIT 1)
-             END`;
+/** Neither a kind nor a status has a space. */
+const typeKey = `(kind || ' ' || status || ' ' || operation)`;
+const typeView = `json_build_object('operation', operation, 'kind', kind, 'status', status)`;
+const wholeMs = '(finish_us - start_us + CASE WHEN finish_us < start_us THEN -500 ELSE 500 END) / 1000';
+
+/** The different values of the chosen spans as a list, and the place of each in it by its key. */
+const listed = (column: string, others = '', key = column, value = key): string => `
+      SELECT coalesce(json_agg(value ORDER BY place), '[]') AS list, coalesce(jsonb_object_agg(key, place), '{}') AS places
+      FROM (
+        SELECT ${key} AS key, ${value} AS value, row_number() OVER (ORDER BY ${column} COLLATE "C"${others}) - 1 AS place
+        FROM (SELECT DISTINCT ${column}${others} FROM chosen WHERE ${column} IS NOT NULL) AS each
+      ) AS listed`;
+
+const lists = `
+    types AS (${listed('operation', ', kind, status', typeKey, typeView)}),
+    names AS (${listed('title')}),
+    labels AS (${listed('label')})`;
 
 /**
  * All spans of a trace as the text of one JSON object, in columns by start: what a tree and a time line draw. The database
  * writes it, so that 50,000 spans cost the event loop one string. Ids are most of what is left in gzip, so they stand in one
  * text without anything between them. Nothing is joined: of a day that was not analysed yet the planner expects a span or
- * two, and would compare each with each.
+ * two, and would compare each with each. Places in the lists are looked up in one JSON object: a window over all spans for
+ * each list takes twice as long.
  * @param most spans at most, from the first on
  */
 export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
@@ -167,52 +178,49 @@ export const selectSkeleton = (filter: SpanFilter, most: number): Statement =>
       `'[' || string_agg((${value})::text, ',' ORDER BY place) || ']'`;
     return `
     WITH chosen AS MATERIALIZED (
-      SELECT span_id, parent_span_id, trace_id, operation, kind, status, start_us, finish_us, execution_id, label, semantic_pattern, ${findingOf} AS finding,
+      SELECT span_id, parent_span_id, operation, kind, status, start_us, finish_us, execution_id, label, semantic_pattern, ${findingOf} AS finding,
              coalesce(cost, 0) AS cost, coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens,
-             coalesce(CASE kind WHEN 'tool' THEN tool_name WHEN 'llm' THEN coalesce(model, request_model) END, operation) AS title
+             coalesce(CASE kind WHEN 'tool' THEN tool_name WHEN 'llm' THEN coalesce(model, request_model) END, operation) AS title,
+             row_number() OVER by_start - 1 AS place,
+             start_us / 1000 - lag(start_us / 1000, 1, start_us / 1000) OVER by_start AS after_ms
       FROM all_spans
       WHERE ${condition}
-      ORDER BY start_us, span_id, trace_id
-      LIMIT ${values.add(most)}
-    ), ${marks}, placed AS MATERIALIZED (
-      SELECT *, row_number() OVER by_start - 1 AS place,
-             start_us / 1000 - lag(start_us / 1000, 1, start_us / 1000) OVER by_start AS after_ms,
-             dense_rank() OVER (ORDER BY operation COLLATE "C", kind, status) - 1 AS type,
-             dense_rank() OVER (ORDER BY title COLLATE "C") - 1 AS name,
-             CASE WHEN label IS NOT NULL THEN dense_rank() OVER (ORDER BY label COLLATE "C") - 1 ELSE -1 END AS label_place,
-             ${pattern} AS pattern
-      FROM chosen
       WINDOW by_start AS (ORDER BY start_us, span_id, trace_id)
+      ORDER BY place
+      LIMIT ${values.add(most)}
+    ), ${marks}, firsts AS MATERIALIZED (
+      SELECT min(place) AS place FROM chosen WHERE finding IS NOT NULL GROUP BY finding
+    ), placed AS MATERIALIZED (
+      SELECT *, CASE
+          WHEN place IN (SELECT place FROM firsts) THEN semantic_pattern
+          WHEN execution_id IN (SELECT metric_id FROM marks)
+            THEN (SELECT semantic_failure FROM marks WHERE metric_id = execution_id LIMIT 1)
+        END AS pattern
+      FROM chosen
     ), ends AS (
-      SELECT span_id AS id, place, false AS is_child FROM placed
+      SELECT span_id AS id, place, false AS is_child FROM chosen
       UNION ALL
-      SELECT parent_span_id, place, true FROM placed
+      SELECT parent_span_id, place, true FROM chosen
     ), links AS (
       SELECT place, is_child, min(place) FILTER (WHERE NOT is_child) OVER (PARTITION BY id) AS parent FROM ends
-    ), types AS (
-      SELECT DISTINCT type, operation, kind, status FROM placed
-    ), names AS (
-      SELECT DISTINCT name, title FROM placed
-    ), labels AS (
-      SELECT DISTINCT label_place, label FROM placed WHERE label IS NOT NULL
-    ), ids AS (
-      SELECT max(length(span_id)) AS id_length FROM placed
+    ), ${lists}, ids AS (
+      SELECT max(length(span_id)) AS id_length FROM chosen
     )
-    SELECT '{"spans":' || count(*) || ',"total_spans":' || (SELECT count(*) FROM all_spans WHERE ${condition})
+    SELECT '{"spans":' || count(*) || ',"total_spans":'
+      || CASE WHEN count(*) < ${values.add(most)} THEN count(*) ELSE (SELECT count(*) FROM all_spans WHERE ${condition}) END
       || ',"start_time_us":' || min(start_us)
       || ',"id_length":' || (SELECT id_length FROM ids)
       || ',"span_ids":' || to_json(string_agg(rpad(span_id, (SELECT id_length FROM ids)), '' ORDER BY place))
       || ',"parents":' || (SELECT ${column('coalesce(nullif(parent, place), -1)')} FROM links WHERE is_child)
       || ',"starts_after_ms":' || ${column('after_ms')}
-      || ',"durations_ms":' || ${column('round((finish_us - start_us) / 1000.0)')}
-      || ',"types":' || (
-        SELECT json_agg(json_build_object('operation', operation, 'kind', kind, 'status', status) ORDER BY type) FROM types)
-      || ',"type":' || ${column('type')}
-      || ',"names":' || (SELECT json_agg(title ORDER BY name) FROM names)
-      || ',"name":' || ${column('name')}
-      || ',"labels":' || (SELECT coalesce(json_agg(label ORDER BY label_place), '[]') FROM labels)
-      || ',"label":' || ${column('label_place')}
-      || ',"costs":' || ${column('trim_scale(round(cost, 9))')}
+      || ',"durations_ms":' || ${column(wholeMs)}
+      || ',"types":' || (SELECT list FROM types)
+      || ',"type":' || ${column(`(SELECT places FROM types) ->> ${typeKey}`)}
+      || ',"names":' || (SELECT list FROM names)
+      || ',"name":' || ${column('(SELECT places FROM names) ->> title')}
+      || ',"labels":' || (SELECT list FROM labels)
+      || ',"label":' || ${column("coalesce((SELECT places FROM labels) ->> label, '-1')")}
+      || ',"costs":' || ${column("CASE WHEN cost = 0 THEN '0' ELSE trim_scale(round(cost, 9))::text END")}
       || ',"tokens":' || ${column('tokens')}
       || ',"flags":' || ${column(flags)}
       || ',"patterns":' || to_json(coalesce(array_agg(pattern ORDER BY place) FILTER (WHERE pattern IS NOT NULL), '{}'))
