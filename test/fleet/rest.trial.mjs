@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { times } from './check.mjs';
 
-const seconds = 20;
+/** What is done now and then is done each minute at the latest. */
+const seconds = 60;
 
 /** What the fleet costs PostgreSQL while nobody calls. */
 export async function rest({ fleet, checks }) {
