@@ -16,7 +16,7 @@ const allowed = {
   'tool-contract': ['common', 'outbound', 'schemas'],
   rest: ['common'],
   database: [...base],
-  counters: [...base],
+  counters: [...base, 'database'],
   jobs: [...base, 'outbound', 'database'],
   auth: [...base, 'rest', 'tool-contract', 'database', 'counters'],
   'process-pool': [...base],

@@ -1,30 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { DataSource } from 'typeorm';
 import { principalOf, projectOf } from '../auth/principal.decorator.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import type { Page } from '../rest/page.js';
-import {
-  budgetProject,
-  BudgetStore,
-  type InvestigationKey,
-  type InvestigationView,
-  keyless,
-} from './budget-store.js';
-import { type Investigation, InvestigationBudget } from './investigation-budget.js';
+import { budgetProject, Budgets, type InvestigationKey, type InvestigationView, keyless } from './budgets.js';
 import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,
   RaiseBudgetBody,
 } from './investigations.dto.js';
-import { storableJson } from '../common/pg-text.js';
-import { WriteBehind } from '../common/write-behind.js';
-import type { AppConfig } from '../config/app-config.js';
-import { retryAtStart } from '../database/transient-error.js';
 
 @Injectable()
 export class InvestigationsService {
-  constructor(private readonly budgets: BudgetStore) {}
+  constructor(private readonly budgets: Budgets) {}
 
   /** Everything that is remembered of the caller's projects, in one page. */
   async list(
@@ -91,49 +79,3 @@ const toDto = ({ projectId, resetsAt, lastCallAt, ...view }: InvestigationView):
   project: projectId === keyless ? null : projectId,
   resetsAt: new Date(resetsAt).toISOString(),
 });
-
-const delayMs = 1_000;
-
-/** The last one of a key counts. Their order is the same for every replica: none waits in a circle. */
-const upsert = `
-  INSERT INTO investigations (project, investigation_id, resets_at, used_at, budget)
-  SELECT DISTINCT ON (1, 2) budget #>> '{key,projectId}', budget #>> '{key,investigationId}',
-         to_timestamp((budget ->> 'resetsAt')::float8 / 1000), now(), budget
-  FROM json_array_elements($1::json) WITH ORDINALITY AS changed (budget, place)
-  ORDER BY 1, 2, place DESC
-  ON CONFLICT (project, investigation_id) DO UPDATE SET
-    resets_at = excluded.resets_at, used_at = excluded.used_at, budget = excluded.budget`;
-
-const selectLatest =
-  'SELECT budget FROM investigations WHERE resets_at > now() ORDER BY used_at DESC LIMIT $1';
-
-const withoutMaps = (investigation: Investigation) => ({
-  ...investigation,
-  ...{ limits: [...investigation.limits], tools: [...investigation.tools] },
-});
-type Row = ReturnType<typeof withoutMaps>;
-
-/** Budgets of investigations in rows, a second behind: a restart goes on with them. */
-export class InvestigationHistory extends WriteBehind<Investigation> {
-  constructor(
-    private readonly config: Pick<AppConfig, 'investigations'>,
-    private readonly budgets: InvestigationBudget,
-    private readonly db: DataSource,
-  ) {
-    const keeping = {
-      insert: (changed: readonly Investigation[]) =>
-        db.query(upsert, [storableJson(changed.map(withoutMaps))]),
-      deleteOlder: () => db.query('DELETE FROM investigations WHERE resets_at <= now()'),
-    };
-    super('investigations', budgets.changes, keeping, 0, delayMs);
-  }
-
-  override async onModuleInit(): Promise<void> {
-    const { maxTracked } = this.config.investigations;
-    const read = () => this.db.query<{ budget: Row }[]>(selectLatest, [maxTracked]);
-    const rows = await retryAtStart(read);
-    for (const { budget } of rows.reverse())
-      this.budgets.restore({ ...budget, limits: new Map(budget.limits), tools: new Map(budget.tools) });
-    void super.onModuleInit();
-  }
-}

@@ -8,6 +8,7 @@ import { sha256 } from '../common/canonical-json.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { Counters, LocalCounters } from './counters.js';
+import { KeptCounters } from './kept-counters.js';
 import { SharedCounters } from './shared-counters.js';
 
 const countedHere = 'toolkeeper_budget_local_total';
@@ -39,12 +40,16 @@ export class CountersModule {}
 
 function countersFor(...[{ database, investigations }, here, db, contributors]: Injected): Counters {
   const { callsPerTool } = investigations;
-  if (database.url === undefined || !db) return new LocalCounters(callsPerTool);
-  const logger = new Logger(SharedCounters.name);
+  const logger = new Logger(Counters.name);
+  const warn = (message: string): void => logger.warn(message);
+  if (database.url === undefined || !db) {
+    const local = new LocalCounters(callsPerTool, warn);
+    return db ? new KeptCounters(local, db) : local;
+  }
   const query = (text: string, values?: unknown[]): Promise<never[]> => prepared(db, text, values);
   const shared = new SharedCounters({ query }, callsPerTool, {
     countedHere: (kind) => here.inc({ kind }),
-    warn: (message) => logger.warn(message),
+    warn,
   });
   contributors?.addHealth('budgets', () => shared.health());
   return shared;

@@ -4,9 +4,9 @@ import { minuteMs } from '../common/clock.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { messageOf } from '../common/message-of.js';
-import { sanitisedText } from '../common/pg-text.js';
 import type { PartHealth } from '../observability/contributors.js';
 import { type CounterKey, Counters, LocalCounters, type Take, type Taken, textOf } from './counters.js';
+import { deleteOld } from './kept-counters.js';
 
 /** What a counter looks like after the statement; `prev` is the count before the calls that it asked for. */
 interface Row extends CounterKey {
@@ -82,7 +82,6 @@ const takeAll = `
     coalesce(c.set_limit, c.own_limit, ${investigationLimit}, $2::int) AS "limit",
     (extract(epoch FROM resets_at - clock_timestamp()) * 1000)::float8 AS "leftMs"`;
 
-const deleteOld = "DELETE FROM call_counters WHERE resets_at < now() - interval '1 minute'";
 const cleanEveryMs = 5 * minuteMs;
 
 /** A statement that takes longer counts as failed. */
@@ -126,11 +125,10 @@ export class SharedCounters extends Counters implements OnApplicationBootstrap, 
 
   override take(take: Take): Promise<Taken> {
     const { promise, resolve } = Promise.withResolvers<Taken>();
-    const stored = { ...take, project: sanitisedText(take.project), subject: sanitisedText(take.subject) };
-    const text = textOf(stored);
+    const text = textOf(take);
     const takers = this.waiting.get(text)?.takers ?? [];
     takers.push(resolve);
-    this.waiting.set(text, { take: stored, takers });
+    this.waiting.set(text, { take, takers });
     this.schedule();
     return promise;
   }
