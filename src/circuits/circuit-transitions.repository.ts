@@ -42,12 +42,16 @@ interface PastRow {
   readonly byHand: { readonly to: CircuitKind; at: number; reason: string; by: string } | null;
 }
 
-/** A transition that is there already stays as it is: a batch may be written again. */
+/**
+ * A transition that is there already stays as it is: a batch may be written again. One replica inserts after another, so
+ * that none becomes visible after a later one.
+ */
 const insert = `
+  WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('circuit_transitions')))
   INSERT INTO circuit_transitions
     (transition_id, tool, from_state, to_state, reason, changed_by, at, openings, replica, local)
   SELECT id, tool, "from", "to", reason, by, to_timestamp(at_ms / 1000), openings, replica, coalesce(local, false)
-  FROM ROWS FROM (
+  FROM turn, ROWS FROM (
     json_to_recordset($1::json)
       AS (id uuid, tool text, "from" text, "to" text, reason text, by text, at float8, openings int, replica text,
           local boolean)
@@ -64,12 +68,12 @@ const selectNewest = `
   ORDER BY seq DESC
   LIMIT $2`;
 
-/** seq: the last change of each tool since then that all replicas share. One may be committed after one with a higher number. */
+/** seq: the last change of each tool since then that all replicas share */
 const selectSince = `
   SELECT DISTINCT ON (tool) seq::float8 AS seq, transition_id AS "id", tool, from_state AS "from", to_state AS "to",
          reason, changed_by AS "by", at, openings, replica
   FROM circuit_transitions
-  WHERE seq > $1 - 100 AND NOT local AND (replica IS NOT NULL OR changed_by IS NOT NULL)
+  WHERE seq > $1 AND NOT local AND (replica IS NOT NULL OR changed_by IS NOT NULL)
   ORDER BY tool, seq DESC`;
 
 const selectPasts = `

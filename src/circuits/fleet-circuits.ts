@@ -24,6 +24,9 @@ const flushMs = 500;
 /** Questions for the fleet's window, at most so many a second for each tool. */
 const maxQuestions = 4;
 
+/** Changes that are read twice at the start. */
+const overlap = 100;
+
 const takeLease = `
   INSERT INTO circuit_probes AS held (tool, replica, held_until)
   VALUES ($1, $2, now() + $3 * interval '1 millisecond')
@@ -44,7 +47,6 @@ export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationB
   private readonly takes = new SingleFlight<void>();
   /** Until when this replica may probe a tool, or must not ask again; milliseconds since the epoch. */
   private readonly leases = new Map<string, { readonly granted: boolean; readonly until: number }>();
-  private readonly adopted = new Map<string, number>();
   private seenSeq: number | undefined;
 
   constructor(
@@ -128,17 +130,11 @@ export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationB
 
   /** Brings changes by other replicas into memory. */
   private async adopt(): Promise<void> {
-    const { seenSeq = (await this.transitions.lastSeq()) - 1 } = this;
-    const rows = await this.transitions.since(seenSeq);
-    for (const { seq, ...transition } of rows) {
-      this.seenSeq = Math.max(this.seenSeq ?? seenSeq, seq);
-      const { tool, replica } = transition;
-      if (seq <= (this.adopted.get(tool) ?? -1)) continue;
-      this.adopted.set(tool, seq);
-      if (replica === this.replica) continue;
-      this.endLease(tool);
-      this.circuits.adopt(transition, leaseMs);
+    // The first time it reads some again that the start has read, so that none is between the two.
+    this.seenSeq ??= Math.max(0, (await this.transitions.lastSeq()) - overlap);
+    for (const { seq, ...transition } of await this.transitions.since(this.seenSeq)) {
+      this.seenSeq = Math.max(this.seenSeq, seq);
+      if (transition.replica !== this.replica) this.circuits.adopt(transition, leaseMs);
     }
-    this.seenSeq ??= seenSeq;
   }
 }

@@ -25,8 +25,6 @@ export interface CircuitFleet {
 export interface TrackedCircuit {
   /** Whether it was opened by this replica's own faults alone. */
   local: boolean;
-  /** Set while it is found out whether an opening is of this replica alone; later changes are emitted after it. */
-  judging?: Promise<void> | undefined;
   readonly breaker: CircuitBreaker;
   /** Oldest first; the last 50. */
   readonly history: CircuitTransition[];

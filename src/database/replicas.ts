@@ -19,7 +19,7 @@ import { DatabaseHealth } from './database-health.js';
 
 const beatMs = 5_000;
 /** A replica without a heartbeat for this long is gone. */
-export const isAlive = `seen_at > now() - interval '15 seconds'`;
+const isAlive = `seen_at > now() - interval '15 seconds'`;
 
 /** A server on this database. */
 export interface Replica {
@@ -54,6 +54,9 @@ const alive = `
   SELECT id, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt", parts
   FROM replicas WHERE ${isAlive}
   ORDER BY started_at, id`;
+
+const leave = `
+  WITH gone AS (DELETE FROM replicas WHERE id = $1) SELECT pg_notify('toolkeeper', 'replicas')`;
 
 /** The replicas of the fleet: this one reports itself in the table, and reads the others there. */
 @Injectable()
@@ -120,7 +123,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** A replica that stops is gone at once. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
-    await this.database.query('DELETE FROM replicas WHERE id = $1', [this.id]).catch(() => undefined);
+    await this.database.query(leave, [this.id]).catch(() => undefined);
   }
 
   private async beat(): Promise<void> {

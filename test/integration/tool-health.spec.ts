@@ -815,7 +815,7 @@ describe('circuits', () => {
     known.set([{ name: 'decided' }]);
     await app.init();
     const circuits = app.get(CircuitBreakers);
-    circuits.find('decided').breaker.openByHand({ by: 'alice', reason: 'maintenance' });
+    await circuits.override('decided', 'openByHand', { by: 'alice', reason: 'maintenance' });
     known.set([]);
     for (let n = 0; n < 10_001; n++) circuits.admit(`gone-${n}`, 'call');
     expect(await request('GET', '/gone-0/circuit')).toMatchObject({ status: 404 });
