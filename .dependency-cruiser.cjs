@@ -26,7 +26,7 @@ const allowed = {
   'lexical-search': ['common'],
   'records/journal': [...base, 'database'],
   'records/executions': [...rest, 'database', 'records/journal', 'semantic-errors'],
-  circuits: [...rest, 'circuits/breaker', 'database', 'records/executions'],
+  circuits: [...rest, 'circuits/breaker', 'counters', 'database', 'records/executions'],
   'tool-health': [...rest, 'database', 'records/executions', 'circuits'],
   'records/spans': [
     ...rest,

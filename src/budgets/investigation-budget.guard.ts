@@ -24,9 +24,9 @@ export class InvestigationBudgetGuard implements CanActivate {
 
   private spend(call: ToolCall, investigationId: string): boolean | Promise<boolean> {
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
-    const projectId = budgetProject(call.principal, call.context.projectId);
+    const project = budgetProject(call.principal, call.context.projectId);
     const taken = this.counters.take({
-      ...subjectOf({ projectId, investigationId }),
+      ...subjectOf(project, investigationId),
       name,
       limit: callsPerInvestigation,
       ttlMs: this.config.investigations.ttlMs,

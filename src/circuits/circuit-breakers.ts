@@ -21,8 +21,9 @@ import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
+import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
-import type { CircuitFleet, TrackedCircuit } from './tracked-circuit.js';
+import type { TrackedCircuit } from './tracked-circuit.js';
 
 const maxHistory = 50;
 /** Maximum number of circuits, up to which those of removed tools are kept. */
@@ -39,8 +40,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private pasts: Map<string, CircuitPast> | undefined;
   /** Milliseconds since the epoch. */
   private startedAt = 0;
-  /** Absent: there is one replica. */
-  fleet: CircuitFleet | undefined;
+  /** Undefined: there is one replica. */
+  private readonly fleet: FleetCircuits | undefined;
   /** Whether a breaker is opened now for the faults of all replicas. */
   private opensForAll = false;
 
@@ -51,8 +52,10 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     private readonly events: CircuitEvents,
     private readonly knownTools: KnownTools,
     private readonly before: CircuitPasts,
+    fleet: FleetCircuits,
   ) {
     this.settings = config.circuit;
+    this.fleet = fleet.isOn ? fleet : undefined;
   }
 
   onModuleInit(): void {
@@ -72,6 +75,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       this.pasts = new Map();
     }
     this.followTools();
+    this.fleet?.follow((transition, probingMs) => this.adopt(transition, probingMs));
   }
 
   onApplicationShutdown(): void {
@@ -112,7 +116,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   /** Takes over a change that another replica made. */
-  adopt(transition: CircuitTransition, probingMs: number): void {
+  private adopt(transition: CircuitTransition, probingMs: number): void {
     const tracked = this.track(transition.tool);
     const { to, by } = transition;
     // What is this replica's own trouble is over only when the tool works here.
@@ -241,7 +245,6 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private put(tracked: TrackedCircuit, transition: CircuitTransition, probingMs?: number): void {
-    this.fleet?.endLease(transition.tool);
     tracked.local = false;
     tracked.breaker.adopt(transition, probingMs);
   }
@@ -259,7 +262,6 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
         ...{ id: newId(change.at), tool, ...change },
         ...{ replica: fleet?.replica ?? null, local: tracked?.local ?? false },
       });
-    if (change.to !== 'half_open') fleet?.endLease(tool);
     const isOwnOpening = fleet && !this.opensForAll && change.from === 'closed' && change.to === 'open';
     if (!tracked || !isOwnOpening) say();
     else {

@@ -91,29 +91,40 @@ const selectPasts = `
 
 /** before: of each tool its last transition and what was done by hand last stay, whatever their age */
 const deleteOlder = `
-  WITH deleted AS (
-    DELETE FROM circuit_transitions old
-    WHERE at < $1 AND EXISTS (
-      SELECT 1 FROM circuit_transitions later
-      WHERE later.tool = old.tool AND later.seq > old.seq
-        AND (old.changed_by IS NULL OR later.changed_by IS NOT NULL)
-    )
-    RETURNING 1
-  )
-  SELECT count(*)::int AS "deleted" FROM deleted`;
+  DELETE FROM circuit_transitions old
+  WHERE at < $1 AND EXISTS (
+    SELECT 1 FROM circuit_transitions later
+    WHERE later.tool = old.tool AND later.seq > old.seq
+      AND (old.changed_by IS NULL OR later.changed_by IS NOT NULL)
+  )`;
 
-/** The changes of circuits, durable. */
+/** The changes of circuits, durable, and kept as long as metrics. */
 @Injectable()
-export class CircuitTransitionsRepository {
-  constructor(@InjectDataSource() private readonly db: DataSource) {}
+export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition> {
+  constructor(
+    @Inject(APP_CONFIG) { recorder }: Pick<AppConfig, 'recorder'>,
+    @InjectDataSource() private readonly db: DataSource,
+    events: CircuitEvents,
+  ) {
+    const keeping = {
+      insert: (transitions: readonly CircuitTransition[]) => this.insert(transitions),
+      deleteOlder: (before: Date) => this.deleteOlder(before),
+    };
+    super('circuit history', events, keeping, recorder.retentionDays);
+  }
 
   /** @param transitions in the order in which they happened */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
     await this.db.query(insert, [storableJson(transitions)]);
   }
 
-  /** The newest of one tool, oldest first. */
+  async deleteOlder(before: Date): Promise<void> {
+    await this.db.query(deleteOlder, [before]);
+  }
+
+  /** The newest of one tool, oldest first. @throws the database's error */
   async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
+    await this.flush();
     const rows = await this.db.query<TransitionRow[]>(selectNewest, [sanitisedText(tool), limit]);
     return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
   }
@@ -146,33 +157,6 @@ export class CircuitTransitionsRepository {
         },
       ]),
     );
-  }
-
-  /** @returns how many were deleted */
-  async deleteOlder(before: Date): Promise<number> {
-    const [row] = await this.db.query<{ deleted: number }[]>(deleteOlder, [before]);
-    return row?.deleted ?? 0;
-  }
-}
-
-/** The history of circuits, kept as long as metrics. */
-@Injectable()
-export class CircuitHistory extends WriteBehind<CircuitTransition> {
-  constructor(
-    @Inject(APP_CONFIG) { recorder }: AppConfig,
-    events: CircuitEvents,
-    private readonly repository: CircuitTransitionsRepository,
-  ) {
-    super('circuit history', events, repository, recorder.retentionDays);
-  }
-
-  /**
-   * The newest of one tool, oldest first.
-   * @throws the database's error
-   */
-  async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
-    await this.flush();
-    return this.repository.newest(tool, limit);
   }
 }
 

@@ -33,6 +33,13 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
       ],
       useFactory: (...injected: Injected) => countersFor(...injected),
     },
+    {
+      // Counters in memory survive a restart in rows; those in the database need nothing beside them.
+      provide: KeptCounters,
+      inject: [Counters, { token: getDataSourceToken(), optional: true }],
+      useFactory: (counters: Counters, db?: DataSource) =>
+        counters instanceof LocalCounters && db ? new KeptCounters(counters, db) : null,
+    },
   ],
   exports: [Counters],
 })
@@ -42,12 +49,9 @@ function countersFor(...[{ database, investigations }, here, db, contributors]: 
   const { callsPerTool } = investigations;
   const logger = new Logger(Counters.name);
   const warn = (message: string): void => logger.warn(message);
-  if (database.url === undefined || !db) {
-    const local = new LocalCounters(callsPerTool, warn);
-    return db ? new KeptCounters(local, db) : local;
-  }
+  if (database.url === undefined || !db) return new LocalCounters(callsPerTool, warn);
   const query = (text: string, values?: unknown[]): Promise<never[]> => prepared(db, text, values);
-  const shared = new SharedCounters({ query }, callsPerTool, {
+  const shared = new SharedCounters(query, callsPerTool, {
     countedHere: (kind) => here.inc({ kind }),
     warn,
   });

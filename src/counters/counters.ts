@@ -37,7 +37,7 @@ export interface Taken {
 export abstract class Counters {
   abstract take(take: Take): Taken | Promise<Taken>;
   /** Brings what is counted in memory into the table `call_counters`. @throws the database's error */
-  stored?(): Promise<void>;
+  stored?: () => Promise<void>;
   /** Takes over limits, by name, that an operator has set in the table. */
   limited?(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void;
   /** The subject's rows were deleted. */

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { retryAtStart } from '../database/transient-error.js';
-import type { Counter, CounterKey, Counters, LocalCounters, Subject, Take, Taken } from './counters.js';
+import type { Counter, CounterKey, LocalCounters } from './counters.js';
 
 const delayMs = 1_000;
 const maxRead = 100_000;
@@ -34,8 +34,8 @@ const rowOf = ({ key, of, used, ownLimit: own, usedAt: called }: Counter) => {
   return { ...key, used, own, resets: of.resetsAt, called };
 };
 
-/** Counters in memory; those of budgets are in the database a second later, so that a restart goes on with them. */
-export class KeptCounters extends WriteBehind<Counter> implements Counters {
+/** The counters of budgets in memory, in the database a second later: a restart goes on with them. */
+export class KeptCounters extends WriteBehind<Counter> {
   constructor(
     private readonly local: LocalCounters,
     private readonly db: DataSource,
@@ -45,6 +45,7 @@ export class KeptCounters extends WriteBehind<Counter> implements Counters {
       deleteOlder: () => db.query(deleteOld),
     };
     super('budgets', local.changes, keeping, 0, delayMs);
+    local.stored = () => this.flush();
   }
 
   override async onModuleInit(): Promise<void> {
@@ -52,21 +53,5 @@ export class KeptCounters extends WriteBehind<Counter> implements Counters {
     for (const { limit, ...row } of rows.reverse())
       this.local.set(row, { ...row, limit: limit ?? undefined });
     void super.onModuleInit();
-  }
-
-  take(take: Take): Taken {
-    return this.local.take(take);
-  }
-
-  stored(): Promise<void> {
-    return this.flush();
-  }
-
-  limited(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void {
-    this.local.limited(subject, limits, resetsAt);
-  }
-
-  forgotten(subject: Subject): void {
-    this.local.forgotten(subject);
   }
 }

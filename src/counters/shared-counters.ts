@@ -1,8 +1,6 @@
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { endsWithin } from '../common/abortable.js';
 import { minuteMs } from '../common/clock.js';
 import { DatabaseUnavailable } from '../common/errors.js';
-import { IntervalLoop } from '../common/interval-loop.js';
 import { messageOf } from '../common/message-of.js';
 import type { PartHealth } from '../observability/contributors.js';
 import { type CounterKey, Counters, LocalCounters, type Take, type Taken, textOf } from './counters.js';
@@ -16,21 +14,13 @@ interface Row extends CounterKey {
   readonly leftMs: number;
 }
 
-/** Calls that wait for the next statement. */
+/** What the next statement tells of a counter. */
 interface Waiting {
   readonly take: Take;
+  /** Calls that wait for it. */
   readonly takers: ((taken: Taken) => void)[];
-}
-
-/** Calls that were decided here, or taken back, and that the database does not know of. */
-interface Owed {
-  readonly take: Take;
-  readonly calls: number;
-}
-
-/** Runs statements. @throws the database's error */
-export interface Database {
-  query(text: string, values?: unknown[]): Promise<unknown[]>;
+  /** Calls that were decided here, or taken back, and that the database does not know of. */
+  carried: number;
 }
 
 export interface CountersReport {
@@ -93,42 +83,27 @@ const retryMs = 1_000;
  * Counters in the database, exact over all replicas: the calls of one turn of the event loop share one statement. While
  * the database is away this replica counts on from the last number it heard, and brings its calls along later.
  */
-export class SharedCounters extends Counters implements OnApplicationBootstrap, OnApplicationShutdown {
+export class SharedCounters extends Counters {
   private readonly local: LocalCounters;
-  private readonly cleaner: IntervalLoop;
   private waiting = new Map<string, Waiting>();
-  private owed = new Map<string, Owed>();
   private isRunning = false;
+  private cleanedAt = performance.now();
   /** The database is away, and no statement is tried until then, by performance.now(). */
   private awayUntil: number | undefined;
 
   constructor(
-    private readonly db: Database,
+    /** Runs a statement. @throws the database's error */
+    private readonly query: (text: string, values?: unknown[]) => Promise<unknown[]>,
     private readonly defaultLimit: number,
     private readonly report: CountersReport,
   ) {
     super();
     this.local = new LocalCounters(defaultLimit);
-    const clean = async (): Promise<void> => void (await db.query(deleteOld));
-    this.cleaner = new IntervalLoop(clean, cleanEveryMs, (error) =>
-      report.warn(`Old budgets and rates could not be removed: ${messageOf(error)}`),
-    );
-  }
-
-  onApplicationBootstrap(): void {
-    this.cleaner.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.cleaner.stop();
   }
 
   override take(take: Take): Promise<Taken> {
     const { promise, resolve } = Promise.withResolvers<Taken>();
-    const text = textOf(take);
-    const takers = this.waiting.get(text)?.takers ?? [];
-    takers.push(resolve);
-    this.waiting.set(text, { take, takers });
+    this.waitingFor(take).takers.push(resolve);
     this.schedule();
     return promise;
   }
@@ -147,30 +122,52 @@ export class SharedCounters extends Counters implements OnApplicationBootstrap, 
   /** One statement at a time: what comes meanwhile goes with the next one. */
   private async run(): Promise<void> {
     do {
-      const { waiting, owed } = this;
+      const { waiting } = this;
       this.waiting = new Map();
-      this.owed = new Map();
       try {
-        this.answer(waiting, await this.count(waiting, owed));
+        this.answer(waiting, await this.count([...waiting.values()]));
+        this.clean();
       } catch (error) {
         this.failed(error);
-        for (const { take, calls } of owed.values()) this.owe(take, calls);
-        for (const { take, takers } of waiting.values())
+        for (const { take, takers, carried } of waiting.values()) {
+          this.owe(take, carried);
           for (const taker of takers) taker(this.takeHere(take));
+        }
       }
-    } while (this.waiting.size > 0 || (this.owed.size > 0 && this.awayUntil === undefined));
+    } while (this.hasWork());
     this.isRunning = false;
   }
 
+  /** Now and then, while there are calls. */
+  private clean(): void {
+    if (performance.now() - this.cleanedAt < cleanEveryMs) return;
+    this.cleanedAt = performance.now();
+    const failed = (error: unknown): void =>
+      this.report.warn(`Old budgets and rates could not be removed: ${messageOf(error)}`);
+    this.query(deleteOld).catch(failed);
+  }
+
+  /** While the database is away nothing but calls is a reason to try it. */
+  private hasWork(): boolean {
+    const all = [...this.waiting.values()];
+    return this.awayUntil === undefined ? all.length > 0 : all.some(({ takers }) => takers.length > 0);
+  }
+
+  private waitingFor(take: Take): Waiting {
+    const text = textOf(take);
+    const waiting = this.waiting.get(text) ?? { take, takers: [], carried: 0 };
+    this.waiting.set(text, waiting);
+    return waiting;
+  }
+
   /** @throws DatabaseUnavailable, or the database's error */
-  private async count(waiting: Map<string, Waiting>, owed: Map<string, Owed>): Promise<Row[]> {
+  private async count(waiting: readonly Waiting[]): Promise<Row[]> {
     if (this.awayUntil !== undefined && performance.now() < this.awayUntil) throw new DatabaseUnavailable();
-    const takes = new Map([...owed, ...waiting].map(([text, { take }]) => [text, take]));
-    const asks = [...takes].map(([text, { kind, project, subject, name, limit: own, ttlMs: ttl }]) => {
-      const asked = waiting.get(text)?.takers.length ?? 0;
-      return { kind, project, subject, name, own, ttl, asked, carried: owed.get(text)?.calls ?? 0 };
+    const asks = waiting.map(({ take, takers, carried }) => {
+      const { kind, project, subject, name, limit: own, ttlMs: ttl } = take;
+      return { kind, project, subject, name, own, ttl, asked: takers.length, carried };
     });
-    const rows = this.db.query(takeAll, [JSON.stringify(asks), this.defaultLimit]);
+    const rows = this.query(takeAll, [JSON.stringify(asks), this.defaultLimit]);
     if (!(await endsWithin(timeoutMs, rows))) throw new DatabaseUnavailable(`no answer in ${timeoutMs} ms`);
     if (this.awayUntil !== undefined) this.report.warn('Budgets and rates are counted by all replicas again');
     this.awayUntil = undefined;
@@ -205,10 +202,8 @@ export class SharedCounters extends Counters implements OnApplicationBootstrap, 
 
   /** Goes with the next statement. */
   private owe(take: Take, calls: number): void {
-    const text = textOf(take);
-    const sum = (this.owed.get(text)?.calls ?? 0) + calls;
-    if (sum === 0) this.owed.delete(text);
-    else this.owed.set(text, { take, calls: sum });
+    if (calls === 0) return;
+    this.waitingFor(take).carried += calls;
     if (this.awayUntil === undefined) this.schedule();
   }
 

@@ -37,7 +37,7 @@ export interface Replica {
 }
 
 /** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
-const houseLock = '0x686f7573656b6570';
+const houseLock = BigInt('0x686f7573656b6570');
 
 /** A new replica notifies the others, so that they count it at once. */
 const beat = `
@@ -48,6 +48,7 @@ const beat = `
   ON CONFLICT (id) DO UPDATE
     SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts
   RETURNING (SELECT count(*)::int FROM replicas WHERE ${isAlive} AND id <> $1) AS others,
+    pg_try_advisory_lock(${houseLock}) AS keeps,
     CASE WHEN xmax = 0 THEN pg_notify('toolkeeper', 'replicas') END`;
 
 const alive = `
@@ -132,15 +133,11 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: number }>(beat, row);
+    const [answer] = await this.database.query<{ others: number; keeps: boolean }>(beat, row);
+    const kept = this.keepsHouse;
     this.others = answer?.others ?? 0;
-    if (this.keepsHouse) return;
-    const [lock] = await this.database.query<{ held: boolean }>(
-      'SELECT pg_try_advisory_lock($1::bigint) AS held',
-      [BigInt(houseLock).toString()],
-    );
-    this.keeps = lock?.held ?? false;
-    if (this.keeps) this.elected.emit();
+    this.keeps = answer?.keeps ?? false;
+    if (this.keeps && !kept) this.elected.emit();
   }
 
   private address(): string | null {

@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { PgBoss } from 'pg-boss';
-import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { Cancellation } from '../common/cancellation.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import type { Lifecycle } from '../common/lifecycle.js';
@@ -43,7 +43,6 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly queues = new Map<string, Staffed>();
   private readonly starts = new SingleFlight<PgBoss>();
   private boss: PgBoss | undefined;
-  private readonly waiting = new Map<string, number>();
   private notifiedAt = 0;
   private readonly loop: IntervalLoop;
 
@@ -77,24 +76,24 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return sent !== null;
   }
 
-  /** MUST come before the transaction of `sendIn`: the queue may have to make its tables. @throws the database's error */
-  async prepare(): Promise<void> {
-    await this.started();
-  }
-
-  /** Sends jobs in a transaction that is under way. @throws the database's error */
-  async sendIn(
-    { queryRunner }: EntityManager,
+  /** Sends the jobs that a transaction yields, or nothing of it is stored. @throws the database's error */
+  async sendWith(
     queue: string,
-    jobs: readonly { readonly id: string; readonly data: object }[],
+    store: (manager: EntityManager) => Promise<{ readonly id: string; readonly data: object }[]>,
   ): Promise<void> {
+    // First: the queue may have to make its tables.
     const boss = await this.started();
-    const db = { executeSql: (text: string, values?: unknown[]) => rowsOf(queryRunner, text, values) };
-    await boss.insert(queue, [...jobs], { db });
+    await this.db.transaction(async (manager) => {
+      const jobs = await store(manager);
+      const client = (await manager.queryRunner?.connect()) as DatabaseClient;
+      const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) };
+      if (jobs.length > 0) await boss.insert(queue, jobs, { db });
+    });
+    this.hasten();
   }
 
   /** Has one worker of each queue look for a job now; each one that finds a job wakes the next. */
-  hasten(): void {
+  private hasten(): void {
     for (const staffed of this.queues.values()) if (this.boss) this.wake(this.boss, staffed);
   }
 
@@ -111,15 +110,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     await boss.cancel(queue, id);
   }
 
-  /** Jobs that have not ended, of all replicas, as of the last time of asking. */
-  waitingIn(queue: string): number {
+  /** Jobs that have not ended, of all replicas. @throws the database's error */
+  async waitingIn(queue: string): Promise<number> {
+    if (!this.boss) return 0;
     const sql = `SELECT count(*)::int AS n FROM ${schema}.job WHERE name = $1 AND state < 'completed'`;
-    if (this.boss)
-      void this.db.query<{ n: number }[]>(sql, [queue]).then(
-        ([row]) => this.waiting.set(queue, row?.n ?? 0),
-        () => undefined,
-      );
-    return this.waiting.get(queue) ?? 0;
+    const [row] = await this.db.query<{ n: number }[]>(sql, [queue]);
+    return row?.n ?? 0;
   }
 
   onApplicationBootstrap(): void {
@@ -240,13 +236,4 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.notifiedAt = performance.now();
     void this.db.query("SELECT pg_notify('toolkeeper', $1)", [channel]).catch(() => undefined);
   }
-}
-
-async function rowsOf(
-  runner: QueryRunner | undefined,
-  text: string,
-  values: unknown[] = [],
-): Promise<{ rows: unknown[] }> {
-  const answer = await runner?.query(text, values, true);
-  return { rows: (answer?.records ?? []) as unknown[] };
 }

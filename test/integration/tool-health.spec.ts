@@ -695,7 +695,7 @@ describe('circuits', () => {
       old('calm', 'open', null),
       old('calm', 'closed', null),
     ]);
-    expect(await transitions.deleteOlder(ago(30 * 24 * hour))).toBe(4);
+    await transitions.deleteOlder(ago(30 * 24 * hour));
     expect((await transitions.newest('held', 10)).map(({ to, by }) => [to, by])).toEqual([
       ['open', 'alice'],
       ['open', null],
