@@ -13,7 +13,6 @@ import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,
   RaiseBudgetBody,
-  ToolBudgetView,
 } from './investigations.dto.js';
 
 interface CounterRow {
@@ -155,7 +154,10 @@ export class InvestigationsService {
     const tools = counters
       .filter(({ name }) => name !== '')
       .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(({ name, used, set, own }) => toolView(name, set ?? own ?? callsPerTool, used));
+      .map(({ name, used, set, own }) => {
+        const limit = set ?? own ?? callsPerTool;
+        return { tool: name, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
+      });
     return {
       ...{ investigationId, project: project === keyless ? null : project, callsPerTool, tools },
       resetsAt: resetsAt.toISOString(),
@@ -172,11 +174,3 @@ function projectsOf(request: FastifyRequest): readonly string[] | undefined {
   const own = ownProject(request);
   return own === keyless || request.headers['x-project-id'] ? [own] : principalOf(request).projects;
 }
-
-/** @param limit 0: none */
-const toolView = (tool: string, limit: number, used: number): ToolBudgetView => ({
-  tool,
-  limit,
-  used,
-  remaining: limit > 0 ? Math.max(0, limit - used) : null,
-});

@@ -104,14 +104,13 @@ export class FleetCircuits {
     const lease = this.leases.get(tool);
     if (lease && lease.until > Date.now()) return undefined;
     return this.takes.join(tool, async () => {
-      const grant = (granted: boolean, ms: number): void =>
-        void this.leases.set(tool, { granted, until: Date.now() + ms });
-      try {
-        const taken = await this.db.query<unknown[]>(takeLease, [tool, this.replica, leaseMs]);
-        grant(taken.length > 0, taken.length > 0 ? leaseMs : deniedMs);
-      } catch {
-        grant(true, leaseMs);
-      }
+      const asked = this.db.query<unknown[]>(takeLease, [tool, this.replica, leaseMs]);
+      // Without the database each replica probes.
+      const granted = await asked.then(
+        (rows) => rows.length > 0,
+        () => true,
+      );
+      this.leases.set(tool, { granted, until: Date.now() + (granted ? leaseMs : deniedMs) });
     });
   }
 

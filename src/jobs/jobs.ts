@@ -1,12 +1,13 @@
-import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
 import type { PgBoss } from 'pg-boss';
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
 import { Cancellation } from '../common/cancellation.js';
 import { IntervalLoop } from '../common/interval-loop.js';
-import type { Lifecycle } from '../common/lifecycle.js';
+import { Lifecycle } from '../common/lifecycle.js';
 import { SingleFlight } from '../common/single-flight.js';
-import type { StartupWork } from '../common/startup-work.js';
-import type { DatabaseClient, DatabaseHealth } from '../database/database-health.js';
+import { StartupWork } from '../common/startup-work.js';
+import { type DatabaseClient, DatabaseHealth } from '../database/database-health.js';
 import type { Queue, StoredJob } from './queue.js';
 
 /** A queue and its workers, of which each runs one job at a time. */
@@ -38,6 +39,7 @@ const stopMs = 3_000;
  * Queues in the database, by pg-boss, in a schema of its own. It is loaded, and its tables are made, when the first job
  * comes. Each replica takes jobs as it has room; a job whose replica is lost is given to another one.
  */
+@Injectable()
 export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(Jobs.name);
   private readonly queues = new Map<string, Staffed>();
@@ -47,8 +49,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly loop: IntervalLoop;
 
   constructor(
-    private readonly db: DataSource,
-    private readonly database: Pick<DatabaseHealth, 'changes' | 'check'>,
+    @InjectDataSource() private readonly db: DataSource,
+    private readonly database: DatabaseHealth,
     private readonly lifecycle: Lifecycle,
     private readonly work: StartupWork,
   ) {
@@ -119,12 +121,11 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   onApplicationBootstrap(): void {
+    const warn = (error: unknown): void => this.logger.warn(String(error));
     this.database.changes.subscribe((changed) => {
-      if (changed !== channel) return;
-      if (this.boss) this.hasten();
-      else void this.started().catch((error: unknown) => this.logger.warn(String(error)));
+      if (changed === channel) this.started().then(() => this.hasten(), warn);
     });
-    void this.resume().catch((error: unknown) => this.logger.warn(String(error)));
+    this.resume().catch(warn);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -193,16 +193,16 @@ export class AsyncExecutions {
   }
 
   /** @throws if another replica is to run it */
-  private async outputOf({ id, data }: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
-    const { principal: keyless, ...call } = JSON.parse((data as unknown as JobData).call) as KeptCall;
-    const { caller } = data as unknown as JobData;
+  private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+    const { caller, call: kept } = dataOf(job);
+    const { principal: keyless, ...call } = JSON.parse(kept) as KeptCall;
     for (;;) {
       try {
         const principal = keyless
           ? { ...keyless, scopes: new Set(keyless.scopes) }
           : this.keys.withId(caller);
         if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
-        const queued = { idempotencyKey: id, cancellation, queued: true };
+        const queued = { idempotencyKey: job.id, cancellation, queued: true };
         const { outcome } = await this.door.call({ ...call, ...queued, principal });
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
@@ -216,11 +216,11 @@ export class AsyncExecutions {
   }
 
   /** Tells the webhook that the call named. @throws the database's error */
-  private async report({ id, data }: StoredJob, view: AsyncExecutionView): Promise<void> {
-    const { webhookUrl } = data as unknown as JobData;
+  private async report(job: StoredJob, view: AsyncExecutionView): Promise<void> {
+    const { webhookUrl } = dataOf(job);
     if (webhookUrl === undefined) return;
     const body = JSON.stringify({ type: 'execution.ended', timestamp: view.endedAt, data: view });
-    await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller' });
+    await this.webhooks.send({ id: `execution-${job.id}`, url: webhookUrl, body, by: 'caller' });
   }
 
   /** @throws Problem `invalid_request` for a URL to which nothing is sent */
@@ -248,7 +248,7 @@ const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
 const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>
   principal.keyId === undefined ? { principal: { ...principal, scopes: [...principal.scopes] } } : {};
 
-const dataOf = ({ data }: StoredJob): JobData => data as unknown as JobData;
+const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 
 const statuses = {
   created: 'queued',
@@ -259,14 +259,10 @@ const statuses = {
   failed: 'ended',
 } as const;
 
-type Shown = Pick<StoredJob, 'id' | 'data' | 'state' | 'createdOn' | 'completedOn'> & {
-  readonly startedOn: Date | null;
-  readonly output: object | null;
-};
-
-function viewOf(job: Shown): AsyncExecutionView {
-  const { id, data, state, createdOn, startedOn, completedOn } = job;
-  const { tool } = data as unknown as JobData;
+function viewOf(job: StoredJob): AsyncExecutionView {
+  const { id, state, createdOn, completedOn } = job;
+  const startedOn = job.startedOn as Date | null;
+  const { tool } = dataOf(job);
   const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
   return {
     ...{ id, tool, status: problem === undefined ? statuses[state] : 'refused' },
