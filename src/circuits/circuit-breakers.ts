@@ -103,6 +103,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     { by, reason }: CircuitOverride,
   ): Promise<void> {
     const tracked = this.find(tool);
+    await tracked.judging;
     const { kind: from, openings } = tracked.breaker.current();
     const at = this.clock.now();
     const made: CircuitTransition = {
@@ -267,8 +268,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     else {
       // Open at once; the others follow if the tool fails at all replicas, and not here alone.
       tracked.local = true;
-      void this.fleetsFaults(tool, true).then((counts) => {
-        // Unless it was changed by hand, or by another replica, meanwhile.
+      tracked.judging = this.fleetsFaults(tool, true).then((counts) => {
+        // Unless another replica has changed it meanwhile.
         if (tracked.breaker.current().since !== change.at) return;
         tracked.local = counts === undefined;
         say();
