@@ -16,7 +16,7 @@ const allowed = {
   'tool-contract': ['common', 'outbound', 'schemas'],
   rest: ['common'],
   database: [...base],
-  counters: [...base],
+  counters: [...base, 'database'],
   jobs: [...base, 'outbound', 'database'],
   auth: [...base, 'rest', 'tool-contract', 'database', 'counters'],
   'process-pool': [...base],
@@ -26,7 +26,7 @@ const allowed = {
   'lexical-search': ['common'],
   'records/journal': [...base, 'database'],
   'records/executions': [...rest, 'database', 'records/journal', 'semantic-errors'],
-  circuits: [...rest, 'circuits/breaker', 'database', 'records/executions'],
+  circuits: [...rest, 'circuits/breaker', 'counters', 'database', 'records/executions'],
   'tool-health': [...rest, 'database', 'records/executions', 'circuits'],
   'records/spans': [
     ...rest,

@@ -22,6 +22,7 @@ import { Replicas1764000300000 } from './0030-replicas.js';
 import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js';
 import { ToolConditions1764000320000 } from './0032-tool-conditions.js';
 import { FleetEvents1764000360000 } from './0036-fleet-events.js';
+import { KeptBudgets1764000370000 } from './0037-kept-budgets.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -49,4 +50,5 @@ export const migrations = [
   CircuitsOfTheFleet1764000310000,
   ToolConditions1764000320000,
   FleetEvents1764000360000,
+  KeptBudgets1764000370000,
 ];

@@ -1,13 +1,18 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Refusal } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Counters, type Taken } from '../counters/counters.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { type BudgetDecision, budgetProject, BudgetStore, rateLimitHeaders } from './budget-store.js';
+import { budgetProject, rateLimitHeaders, subjectOf } from './budgets.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
 @Injectable()
 export class InvestigationBudgetGuard implements CanActivate {
-  constructor(private readonly budgets: BudgetStore) {}
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'investigations'>,
+    private readonly counters: Counters,
+  ) {}
 
   /** @throws Refusal `investigation_budget_spent` */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -19,22 +24,22 @@ export class InvestigationBudgetGuard implements CanActivate {
 
   private spend(call: ToolCall, investigationId: string): boolean | Promise<boolean> {
     const { name, callsPerInvestigation } = call.ticket.tool.definition;
-    const decision = this.budgets.take({
-      projectId: budgetProject(call.principal, call.context.projectId),
-      investigationId,
-      tool: name,
-      toolLimit: callsPerInvestigation,
+    const project = budgetProject(call.principal, call.context.projectId);
+    const taken = this.counters.take({
+      ...subjectOf(project, investigationId),
+      name,
+      limit: callsPerInvestigation,
+      ttlMs: this.config.investigations.ttlMs,
     });
-    return decision instanceof Promise
-      ? decision.then((decided) => admit(call, decided))
-      : admit(call, decision);
+    return taken instanceof Promise ? taken.then((late) => admit(call, late)) : admit(call, taken);
   }
 }
 
-function admit({ ticket }: ToolCall, decision: BudgetDecision): true {
-  if (!decision.granted) throw spent(ticket.tool.definition.name, decision.budget);
-  ticket.returnIfRefused(decision.release);
-  ticket.budget = decision.budget;
+function admit({ ticket }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
+  const budget = { limit, remaining: Math.max(0, limit - used), resetsAt };
+  if (!granted) throw spent(ticket.tool.definition.name, budget);
+  ticket.returnIfRefused(release);
+  ticket.budget = limit > 0 ? budget : undefined;
   return true;
 }
 

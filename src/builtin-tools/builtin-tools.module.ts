@@ -58,10 +58,10 @@ export class BuiltinToolsModule implements OnApplicationBootstrap, OnApplication
   }
 
   onApplicationBootstrap(): void {
-    this.folder?.start();
+    this.folder?.loop.start(0);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.reader.stop(), this.search?.close(), this.folder?.stop()]);
+    await Promise.all([this.reader.stop(), this.search?.close(), this.folder?.loop.stop()]);
   }
 }

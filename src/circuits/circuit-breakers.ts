@@ -21,8 +21,9 @@ import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
+import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
-import type { CircuitFleet, TrackedCircuit } from './tracked-circuit.js';
+import type { TrackedCircuit } from './tracked-circuit.js';
 
 const maxHistory = 50;
 /** Maximum number of circuits, up to which those of removed tools are kept. */
@@ -39,10 +40,10 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private pasts: Map<string, CircuitPast> | undefined;
   /** Milliseconds since the epoch. */
   private startedAt = 0;
-  /** Absent: there is one replica. */
-  fleet: CircuitFleet | undefined;
-  /** Why a breaker is changed now, if not by its own window; `id`: by hand, and that is stored already. */
-  private cause: { readonly id: string } | 'fleet' | undefined;
+  /** Undefined: there is one replica. */
+  private readonly fleet: FleetCircuits | undefined;
+  /** Whether a breaker is opened now for the faults of all replicas. */
+  private opensForAll = false;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -51,8 +52,10 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     private readonly events: CircuitEvents,
     private readonly knownTools: KnownTools,
     private readonly before: CircuitPasts,
+    fleet: FleetCircuits,
   ) {
     this.settings = config.circuit;
+    this.fleet = fleet.isOn ? fleet : undefined;
   }
 
   onModuleInit(): void {
@@ -72,6 +75,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       this.pasts = new Map();
     }
     this.followTools();
+    this.fleet?.follow((transition, probingMs) => this.adopt(transition, probingMs));
   }
 
   onApplicationShutdown(): void {
@@ -102,24 +106,23 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     await tracked.judging;
     const { kind: from, openings } = tracked.breaker.current();
     const at = this.clock.now();
-    const id = newId(at);
-    const to = change === 'openByHand' ? 'open' : 'closed';
-    const made = { id, tool, at, from, to, reason, by, openings: change === 'reset' ? 0 : openings } as const;
-    await this.fleet?.write({ ...made, replica: this.fleet.replica, local: false });
-    tracked.local = false;
-    this.cause = { id };
-    tracked.breaker[change]({ by, reason });
-    this.cause = undefined;
+    const made: CircuitTransition = {
+      ...{ id: newId(at), tool, at, from, reason, by, local: false, replica: this.fleet?.replica ?? null },
+      to: change === 'openByHand' ? 'open' : 'closed',
+      openings: change === 'reset' ? 0 : openings,
+    };
+    await this.fleet?.write(made);
+    this.put(tracked, made);
+    this.say(tracked, made);
   }
 
   /** Takes over a change that another replica made. */
-  adopt(transition: CircuitTransition, probingMs: number): void {
+  private adopt(transition: CircuitTransition, probingMs: number): void {
     const tracked = this.track(transition.tool);
     const { to, by } = transition;
     // What is this replica's own trouble is over only when the tool works here.
     if (tracked.local && to !== 'open' && by === null) return;
-    tracked.local = false;
-    tracked.breaker.adopt(transition, probingMs);
+    this.put(tracked, transition, probingMs);
     this.remember(tracked, transition);
   }
 
@@ -157,11 +160,11 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const { breaker } = this.track(tool);
     const counts = await this.fleetsFaults(tool, false);
     if (!counts || breaker.current().kind !== 'closed') return;
-    this.cause = 'fleet';
+    this.opensForAll = true;
     breaker.openFor(
       `${counts.faults} of ${counts.calls} calls at all replicas in the last ${breaker.rules().windowMs / 1_000} s were tool faults`,
     );
-    this.cause = undefined;
+    this.opensForAll = false;
   }
 
   /** Calls and faults of all replicas since the circuit was closed, if they open it. */
@@ -242,32 +245,37 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     }
   }
 
+  private put(tracked: TrackedCircuit, transition: CircuitTransition, probingMs?: number): void {
+    tracked.local = false;
+    tracked.breaker.adopt(transition, probingMs);
+  }
+
   private remember({ history }: TrackedCircuit, transition: CircuitTransition): void {
     history.push(transition);
     if (history.length > maxHistory) history.shift();
   }
 
   private tell(tool: string, change: CircuitChange): void {
-    const { cause, fleet } = this;
-    const id = typeof cause === 'object' ? cause.id : newId(change.at);
     const tracked = this.circuits.get(tool);
-    if (!fleet || !tracked) return this.say(tracked, { id, tool, ...change });
-    const of = (local: boolean) => ({ id, tool, ...change, replica: fleet.replica, local });
-    if (change.to !== 'half_open') fleet.endLease(tool);
-    const isOwnOpening = !cause && change.from === 'closed' && change.to === 'open';
-    const say = (): void => this.say(tracked, of(tracked.local));
-    if (isOwnOpening) {
+    const { fleet } = this;
+    const say = (): void =>
+      this.say(tracked, {
+        ...{ id: newId(change.at), tool, ...change },
+        ...{ replica: fleet?.replica ?? null, local: tracked?.local ?? false },
+      });
+    const isOwnOpening = fleet && !this.opensForAll && change.from === 'closed' && change.to === 'open';
+    if (!tracked || !isOwnOpening) say();
+    else {
       // Open at once; the others follow if the tool fails at all replicas, and not here alone.
       tracked.local = true;
-      const judged = this.fleetsFaults(tool, true).then((counts) => {
-        tracked.local &&= counts === undefined;
-        tracked.judging = undefined;
+      tracked.judging = this.fleetsFaults(tool, true).then((counts) => {
+        // Unless another replica has changed it meanwhile.
+        if (tracked.breaker.current().since !== change.at) return;
+        tracked.local = counts === undefined;
         say();
       });
-      tracked.judging = judged;
-    } else if (tracked.judging) void tracked.judging.then(say);
-    else say();
-    if (change.to === 'closed') tracked.local = false;
+    }
+    if (tracked && change.to === 'closed') tracked.local = false;
   }
 
   private say(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {
@@ -276,14 +284,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       tracked.transitions[to] += 1;
       this.remember(tracked, transition);
     }
-    const entry = {
-      event: `circuit_${to}`,
-      tool,
-      from,
-      reason,
-      ...(by !== null && { by }),
-      ...(local && { local }),
-    };
+    const more = { ...(by !== null && { by }), ...(local && { local }) };
+    const entry = { event: `circuit_${to}`, tool, from, reason, ...more };
     if (to === 'open') this.logger.warn(entry, 'circuit opened');
     else this.logger.log(entry, 'circuit changed');
     this.events.emit(transition);

@@ -42,12 +42,16 @@ interface PastRow {
   readonly byHand: { readonly to: CircuitKind; at: number; reason: string; by: string } | null;
 }
 
-/** A transition that is there already stays as it is: a batch may be written again. */
+/**
+ * A transition that is there already stays as it is: a batch may be written again. One replica inserts after another, so
+ * that none becomes visible after a later one.
+ */
 const insert = `
+  WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('circuit_transitions')))
   INSERT INTO circuit_transitions
     (transition_id, tool, from_state, to_state, reason, changed_by, at, openings, replica, local)
   SELECT id, tool, "from", "to", reason, by, to_timestamp(at_ms / 1000), openings, replica, coalesce(local, false)
-  FROM ROWS FROM (
+  FROM turn, ROWS FROM (
     json_to_recordset($1::json)
       AS (id uuid, tool text, "from" text, "to" text, reason text, by text, at float8, openings int, replica text,
           local boolean)
@@ -64,12 +68,12 @@ const selectNewest = `
   ORDER BY seq DESC
   LIMIT $2`;
 
-/** seq: the last change of each tool since then that all replicas share. One may be committed after one with a higher number. */
+/** seq: the last change of each tool since then that all replicas share */
 const selectSince = `
   SELECT DISTINCT ON (tool) seq::float8 AS seq, transition_id AS "id", tool, from_state AS "from", to_state AS "to",
          reason, changed_by AS "by", at, openings, replica
   FROM circuit_transitions
-  WHERE seq > $1 - 100 AND NOT local AND (replica IS NOT NULL OR changed_by IS NOT NULL)
+  WHERE seq > $1 AND NOT local AND (replica IS NOT NULL OR changed_by IS NOT NULL)
   ORDER BY tool, seq DESC`;
 
 const selectPasts = `
@@ -87,29 +91,40 @@ const selectPasts = `
 
 /** before: of each tool its last transition and what was done by hand last stay, whatever their age */
 const deleteOlder = `
-  WITH deleted AS (
-    DELETE FROM circuit_transitions old
-    WHERE at < $1 AND EXISTS (
-      SELECT 1 FROM circuit_transitions later
-      WHERE later.tool = old.tool AND later.seq > old.seq
-        AND (old.changed_by IS NULL OR later.changed_by IS NOT NULL)
-    )
-    RETURNING 1
-  )
-  SELECT count(*)::int AS "deleted" FROM deleted`;
+  DELETE FROM circuit_transitions old
+  WHERE at < $1 AND EXISTS (
+    SELECT 1 FROM circuit_transitions later
+    WHERE later.tool = old.tool AND later.seq > old.seq
+      AND (old.changed_by IS NULL OR later.changed_by IS NOT NULL)
+  )`;
 
-/** The changes of circuits, durable. */
+/** The changes of circuits, durable, and kept as long as metrics. */
 @Injectable()
-export class CircuitTransitionsRepository {
-  constructor(@InjectDataSource() private readonly db: DataSource) {}
+export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition> {
+  constructor(
+    @Inject(APP_CONFIG) { recorder }: Pick<AppConfig, 'recorder'>,
+    @InjectDataSource() private readonly db: DataSource,
+    events: CircuitEvents,
+  ) {
+    const keeping = {
+      insert: (transitions: readonly CircuitTransition[]) => this.insert(transitions),
+      deleteOlder: (before: Date) => this.deleteOlder(before),
+    };
+    super('circuit history', events, keeping, recorder.retentionDays);
+  }
 
   /** @param transitions in the order in which they happened */
   async insert(transitions: readonly CircuitTransition[]): Promise<void> {
     await this.db.query(insert, [storableJson(transitions)]);
   }
 
-  /** The newest of one tool, oldest first. */
+  async deleteOlder(before: Date): Promise<void> {
+    await this.db.query(deleteOlder, [before]);
+  }
+
+  /** The newest of one tool, oldest first. @throws the database's error */
   async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
+    await this.flush();
     const rows = await this.db.query<TransitionRow[]>(selectNewest, [sanitisedText(tool), limit]);
     return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
   }
@@ -142,33 +157,6 @@ export class CircuitTransitionsRepository {
         },
       ]),
     );
-  }
-
-  /** @returns how many were deleted */
-  async deleteOlder(before: Date): Promise<number> {
-    const [row] = await this.db.query<{ deleted: number }[]>(deleteOlder, [before]);
-    return row?.deleted ?? 0;
-  }
-}
-
-/** The history of circuits, kept as long as metrics. */
-@Injectable()
-export class CircuitHistory extends WriteBehind<CircuitTransition> {
-  constructor(
-    @Inject(APP_CONFIG) { recorder }: AppConfig,
-    events: CircuitEvents,
-    private readonly repository: CircuitTransitionsRepository,
-  ) {
-    super('circuit history', events, repository, recorder.retentionDays);
-  }
-
-  /**
-   * The newest of one tool, oldest first.
-   * @throws the database's error
-   */
-  async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
-    await this.flush();
-    return this.repository.newest(tool, limit);
   }
 }
 

@@ -9,7 +9,6 @@ import { FleetCircuits } from './fleet-circuits.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import {
   CircuitEvents,
-  CircuitHistory,
   CircuitPasts,
   CircuitTransitionsRepository,
 } from './circuit-transitions.repository.js';
@@ -26,7 +25,6 @@ const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];
     KnownTools,
     CircuitEvents,
     CircuitTransitionsRepository,
-    CircuitHistory,
     CircuitPasts,
     CircuitBreakers,
     FleetCircuits,

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from './breaker/circuit-breaker.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import type { TrackedCircuit } from './tracked-circuit.js';
-import { CircuitHistory, type CircuitTransition } from './circuit-transitions.repository.js';
+import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import type {
   CircuitListView,
   CircuitStateView,
@@ -25,7 +25,7 @@ export class CircuitsService {
 
   constructor(
     private readonly circuits: CircuitBreakers,
-    private readonly history: CircuitHistory,
+    private readonly history: CircuitTransitionsRepository,
   ) {}
 
   /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */

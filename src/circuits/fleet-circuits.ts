@@ -1,21 +1,19 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { LRUCache } from 'lru-cache';
 import type { DataSource } from 'typeorm';
 import { endsWithin } from '../common/abortable.js';
 import { SingleFlight } from '../common/single-flight.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { LocalCounters } from '../counters/counters.js';
 import { Replicas } from '../database/replicas.js';
 import { TableFollower } from '../database/table-follower.js';
 import { ExecutionRecorder } from '../records/executions/execution-recorder.js';
 import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
 import type { WindowCounts } from './breaker/sample-ring.js';
-import { CircuitBreakers } from './circuit-breakers.js';
-import type { CircuitFleet } from './tracked-circuit.js';
 import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 
-/** How long one replica alone may probe; the others take over if it dies meanwhile. */
+/** How long one replica alone may probe; the others may take over then. The shortest opening lasts as long. */
 const leaseMs = 30_000;
 /** Pause after another replica was found to probe. */
 const deniedMs = 1_000;
@@ -23,6 +21,11 @@ const deniedMs = 1_000;
 const flushMs = 500;
 /** Questions for the fleet's window, at most so many a second for each tool. */
 const maxQuestions = 4;
+
+/** Changes that are read twice at the start. */
+const overlap = 100;
+
+type Adopt = (transition: CircuitTransition, probingMs: number) => void;
 
 const takeLease = `
   INSERT INTO circuit_probes AS held (tool, replica, held_until)
@@ -37,20 +40,17 @@ const takeLease = `
  * database each replica decides alone. With the embedded database there is one replica, and none of this.
  */
 @Injectable()
-export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationBootstrap {
-  private readonly logger = new Logger(FleetCircuits.name);
-  /** When the fleet's window was asked for, by tool. */
-  private readonly questions = new LRUCache<string, readonly number[]>({ max: 10_000 });
+export class FleetCircuits {
+  /** How often the fleet's window was asked for. */
+  private readonly questions = new LocalCounters(maxQuestions);
   private readonly takes = new SingleFlight<void>();
   /** Until when this replica may probe a tool, or must not ask again; milliseconds since the epoch. */
   private readonly leases = new Map<string, { readonly granted: boolean; readonly until: number }>();
-  private readonly adopted = new Map<string, number>();
   private seenSeq: number | undefined;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'database'>,
     @InjectDataSource() private readonly db: DataSource,
-    private readonly circuits: CircuitBreakers,
     private readonly transitions: CircuitTransitionsRepository,
     private readonly metrics: ToolMetricsRepository,
     private readonly recorder: ExecutionRecorder,
@@ -58,22 +58,30 @@ export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationB
     private readonly follower: TableFollower,
   ) {}
 
-  onModuleInit(): void {
-    if (this.config.database.url !== undefined) this.circuits.fleet = this;
+  /** Whether replicas may share the database. */
+  get isOn(): boolean {
+    return this.config.database.url !== undefined;
   }
 
-  onApplicationBootstrap(): void {
-    if (this.circuits.fleet !== this) return;
+  /** @param adopt takes over a change by another replica, and how long that may probe */
+  follow(adopt: Adopt): void {
     const followed = { table: 'circuit_transitions', what: 'circuits' };
-    this.follower.follow(followed, () => this.adopt());
+    this.follower.follow(followed, () => this.look(adopt));
   }
 
+  /** Id of this replica. */
   get replica(): string {
     return this.replicas.id;
   }
 
+  /**
+   * Calls and faults of all replicas; undefined if that cannot be found out.
+   * @param urgent false: also undefined if it was asked for often in the last second
+   */
   async countFaults(tool: string, since: number, urgent: boolean): Promise<WindowCounts | undefined> {
-    if (!urgent && this.isAskedOften(tool)) return undefined;
+    const question = { kind: 'rate', project: '', subject: tool, name: '' } as const;
+    const { granted } = this.questions.take({ ...question, limit: maxQuestions, ttlMs: 1_000 });
+    if (!urgent && !granted) return undefined;
     try {
       // The fault that led here is in the journal a moment later; it must be counted, and others be able to count it.
       await nextTurn();
@@ -85,60 +93,38 @@ export class FleetCircuits implements CircuitFleet, OnModuleInit, OnApplicationB
     }
   }
 
-  private isAskedOften(tool: string): boolean {
-    const now = Date.now();
-    const recent = (this.questions.get(tool) ?? []).filter((at) => at > now - 1_000);
-    if (recent.length >= maxQuestions) return true;
-    this.questions.set(tool, [...recent, now]);
-    return false;
-  }
-
+  /** Whether this replica is the one that probes. */
   mayProbe(tool: string): boolean {
     const lease = this.leases.get(tool);
     return lease !== undefined && lease.granted && lease.until > Date.now();
   }
 
+  /** Asks to be the one that probes; undefined: that is decided. */
   takeLease(tool: string): Promise<void> | undefined {
     const lease = this.leases.get(tool);
     if (lease && lease.until > Date.now()) return undefined;
     return this.takes.join(tool, async () => {
-      const grant = (granted: boolean, ms: number): void =>
-        void this.leases.set(tool, { granted, until: Date.now() + ms });
-      try {
-        const taken = await this.db.query<unknown[]>(takeLease, [tool, this.replica, leaseMs]);
-        grant(taken.length > 0, taken.length > 0 ? leaseMs : deniedMs);
-      } catch {
-        grant(true, leaseMs);
-      }
+      const asked = this.db.query<unknown[]>(takeLease, [tool, this.replica, leaseMs]);
+      // Without the database each replica probes.
+      const granted = await asked.then(
+        (rows) => rows.length > 0,
+        () => true,
+      );
+      this.leases.set(tool, { granted, until: Date.now() + (granted ? leaseMs : deniedMs) });
     });
   }
 
-  endLease(tool: string): void {
-    const lease = this.leases.get(tool);
-    this.leases.delete(tool);
-    if (!lease?.granted) return;
-    const release = 'DELETE FROM circuit_probes WHERE tool = $1 AND replica = $2';
-    // A lease that cannot be given back ends by itself.
-    this.db.query(release, [tool, this.replica]).catch((error: unknown) => this.logger.debug(error));
+  /** Stores a change so that the other replicas adopt it. @throws the database's error */
+  write(transition: CircuitTransition): Promise<void> {
+    return this.transitions.insert([transition]);
   }
 
-  async write(transition: CircuitTransition): Promise<void> {
-    await this.transitions.insert([transition]);
-  }
-
-  /** Brings changes by other replicas into memory. */
-  private async adopt(): Promise<void> {
-    const { seenSeq = (await this.transitions.lastSeq()) - 1 } = this;
-    const rows = await this.transitions.since(seenSeq);
-    for (const { seq, ...transition } of rows) {
-      this.seenSeq = Math.max(this.seenSeq ?? seenSeq, seq);
-      const { tool, replica } = transition;
-      if (seq <= (this.adopted.get(tool) ?? -1)) continue;
-      this.adopted.set(tool, seq);
-      if (replica === this.replica) continue;
-      this.endLease(tool);
-      this.circuits.adopt(transition, leaseMs);
+  private async look(adopt: Adopt): Promise<void> {
+    // The first time it reads some again that the start has read, so that none is between the two.
+    this.seenSeq ??= Math.max(0, (await this.transitions.lastSeq()) - overlap);
+    for (const { seq, ...transition } of await this.transitions.since(this.seenSeq)) {
+      this.seenSeq = Math.max(this.seenSeq, seq);
+      if (transition.replica !== this.replica) adopt(transition, leaseMs);
     }
-    this.seenSeq ??= seenSeq;
   }
 }

@@ -1,10 +1,15 @@
 import { LRUCache } from 'lru-cache';
+import { TypedEvents } from '../common/typed-events.js';
 
-/** Name of a counter: a budget's is project, investigation and tool; a rate's is its key or address. */
-export interface CounterKey {
+/** Whose calls are counted together: an investigation of a project, or a key or address with a rate. */
+export interface Subject {
   readonly kind: 'budget' | 'rate';
   readonly project: string;
   readonly subject: string;
+}
+
+/** One counter of a subject: `name` is a tool; empty: all of it. */
+export interface CounterKey extends Subject {
   readonly name: string;
 }
 
@@ -12,7 +17,7 @@ export interface CounterKey {
 export interface Take extends CounterKey {
   /** 0: no limit; undefined: the default one. An operator's limit wins. */
   readonly limit: number | undefined;
-  /** Milliseconds from a counter's first call until it starts anew. */
+  /** Milliseconds from a subject's first call until it starts anew. */
   readonly ttlMs: number;
 }
 
@@ -31,49 +36,118 @@ export interface Taken {
 /** Counts calls up to a limit. */
 export abstract class Counters {
   abstract take(take: Take): Taken | Promise<Taken>;
+  /** Brings what is counted in memory into the table `call_counters`. @throws the database's error */
+  stored?: () => Promise<void>;
+  /** Takes over limits, by name, that an operator has set in the table. */
+  limited?(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void;
+  /** The subject's rows were deleted. */
+  forgotten?(subject: Subject): void;
 }
 
-interface Counter {
+interface Counted {
+  /** Milliseconds since the epoch; 0: it was forgotten. */
+  resetsAt: number;
+  readonly counters: Map<string, Counter>;
+}
+
+/** A counter in memory. */
+export interface Counter {
+  readonly key: CounterKey;
+  readonly of: Counted;
   used: number;
-  /** The limit as the database had it. */
-  readonly limit: number | undefined;
-  readonly resetsAt: number;
+  /** An operator's limit, and the one of the last call. */
+  setLimit: number | undefined;
+  ownLimit: number | undefined;
+  /** Time of the last call. */
+  usedAt: number;
 }
 
-/** The least recently used make room. */
-const maxCounters = 100_000;
+const maxSubjects = 100_000;
+const warnEveryMs = 60_000;
 
-/** Counters in the memory of this process. */
+/** Counters in the memory of this process. The least recently used subjects make room. */
 export class LocalCounters extends Counters {
-  private readonly counters = new LRUCache<string, Counter>({ max: maxCounters });
+  private readonly subjects = { budget: this.remembered(), rate: this.remembered() };
+  private warnedAt = -Infinity;
+  /** Each counter of a budget that changes. */
+  readonly changes = new TypedEvents<Counter>(() => undefined);
 
-  constructor(private readonly defaultLimit: number) {
+  constructor(
+    private readonly defaultLimit: number,
+    private readonly warn: (message: string) => void = () => undefined,
+  ) {
     super();
   }
 
   override take(take: Take): Taken {
-    const counter = this.open(take);
-    const limit = counter.limit ?? take.limit ?? this.defaultLimit;
+    const counter = this.counter(take, Date.now() + take.ttlMs);
+    counter.ownLimit = take.limit;
+    const { resetsAt, counters } = counter.of;
+    const limit = counter.setLimit ?? take.limit ?? counters.get('')?.setLimit ?? this.defaultLimit;
     const granted = limit === 0 || counter.used < limit;
-    if (granted) counter.used += 1;
-    const release = (): void => void (counter.used -= 1);
-    return { granted, limit, used: counter.used, resetsAt: counter.resetsAt, release };
+    if (granted) this.count(counter, 1);
+    return { granted, limit, used: counter.used, resetsAt, release: () => this.count(counter, -1) };
   }
 
-  /** Sets a counter to what the database said. */
-  set(key: CounterKey, { used, limit, resetsAt }: Omit<Taken, 'granted' | 'release'>): void {
-    // A rate's limit comes with each call.
-    this.counters.set(textOf(key), { used, limit: key.kind === 'budget' ? limit : undefined, resetsAt });
+  /** Sets a counter to what the database has; a rate's limit comes with each call. */
+  set(
+    key: CounterKey,
+    {
+      used,
+      limit,
+      resetsAt,
+    }: Pick<Counter, 'used'> & Pick<Counted, 'resetsAt'> & { readonly limit: number | undefined },
+  ): void {
+    const counter = this.counter(key, resetsAt);
+    counter.used = used;
+    counter.setLimit = key.kind === 'budget' ? limit : undefined;
+    counter.of.resetsAt = resetsAt;
   }
 
-  private open(take: Take): Counter {
-    const known = this.counters.get(textOf(take));
-    if (known && known.resetsAt > Date.now()) return known;
-    const counter = { used: 0, limit: undefined, resetsAt: Date.now() + take.ttlMs };
-    this.counters.set(textOf(take), counter);
+  override limited(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void {
+    for (const [name, limit] of Object.entries(limits))
+      this.counter({ ...subject, name }, resetsAt).setLimit = limit;
+  }
+
+  override forgotten(subject: Subject): void {
+    const of = this.subjects[subject.kind].get(textOf(subject));
+    if (of) of.resetsAt = 0;
+    this.subjects[subject.kind].delete(textOf(subject));
+  }
+
+  private count(counter: Counter, calls: 1 | -1): void {
+    counter.used += calls;
+    if (calls > 0) counter.usedAt = Date.now();
+    // A call that is taken back after a reset changes nothing.
+    if (counter.key.kind === 'budget' && counter.of.resetsAt > 0) this.changes.emit(counter);
+  }
+
+  private counter({ kind, project, subject, name }: CounterKey, resetsAt: number): Counter {
+    const text = textOf({ kind, project, subject });
+    let of = this.subjects[kind].get(text);
+    if (!of || of.resetsAt <= Date.now())
+      this.subjects[kind].set(text, (of = { resetsAt, counters: new Map() }));
+    let counter = of.counters.get(name);
+    if (!counter) {
+      const key = { kind, project, subject, name };
+      counter = { key, of, used: 0, setLimit: undefined, ownLimit: undefined, usedAt: 0 };
+      of.counters.set(name, counter);
+    }
     return counter;
+  }
+
+  private remembered(): LRUCache<string, Counted> {
+    return new LRUCache<string, Counted>({
+      max: maxSubjects,
+      dispose: ({ resetsAt }, _text, reason) => {
+        const now = Date.now();
+        if (reason !== 'evict' || resetsAt <= now || now - this.warnedAt < warnEveryMs) return;
+        this.warnedAt = now;
+        this.warn(`More than ${maxSubjects} are counted at once: the least recently used lose their count`);
+      },
+    });
   }
 }
 
-export const textOf = ({ kind, project, subject, name }: CounterKey): string =>
+export const textOf = ({ kind, project, subject, name }: Subject & { readonly name?: string }): string =>
   JSON.stringify([kind, project, subject, name]);

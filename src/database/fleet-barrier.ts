@@ -2,25 +2,24 @@ import { Injectable, Logger } from '@nestjs/common';
 import { endsWithin } from '../common/abortable.js';
 import { newId } from '../common/ids.js';
 import { DatabaseHealth } from './database-health.js';
-import { isAlive, Replicas } from './replicas.js';
+import { Replicas } from './replicas.js';
 import { TableFollower } from './table-follower.js';
 
 /** A replica that is cut off, or was killed, holds up an operator no longer. */
 const maxWaitMs = 500;
 
-/** Notifies nobody if no other replica is alive. */
-const ask = `SELECT id, pg_notify('toolkeeper', $2) FROM replicas WHERE ${isAlive} AND id <> $1`;
+const notify = "SELECT pg_notify('toolkeeper', $1)";
 
 /**
  * Holds back the answer to an administrative act until all replicas obey it. Notifications arrive in the order of their
- * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id> <replica>` when
- * it has read what changed.
+ * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id>` when it has
+ * read what changed.
  */
 @Injectable()
 export class FleetBarrier {
   private readonly logger = new Logger(FleetBarrier.name);
   /** What is done with the replies, by the id of the question. */
-  private readonly questions = new Map<string, (replica: string) => void>();
+  private readonly questions = new Map<string, () => void>();
 
   constructor(
     private readonly database: DatabaseHealth,
@@ -28,37 +27,29 @@ export class FleetBarrier {
     private readonly replicas: Replicas,
   ) {
     database.changes.subscribe((payload) => {
-      const [word, id = '', replica = ''] = payload.split(' ');
+      const [word, id = ''] = payload.split(' ');
       if (word === 'sync' && !this.questions.has(id)) void this.reply(id);
-      if (word === 'synced') this.questions.get(id)?.(replica);
+      if (word === 'synced') this.questions.get(id)?.();
     });
   }
 
   /** Ends when the other replicas have read what was committed before; after half a second in any case. */
   async pass(): Promise<void> {
-    if (this.replicas.count === 1) return;
+    const others = this.replicas.count - 1;
+    if (others === 0) return;
     const id = newId();
-    const replied = new Set<string>();
     const all = Promise.withResolvers<void>();
-    let others: readonly string[] | undefined;
-    const missing = (): string[] | undefined => others?.filter((other) => !replied.has(other));
-    const check = (): void => {
-      if (missing()?.length === 0) all.resolve();
-    };
-    this.questions.set(id, (replica) => {
-      replied.add(replica);
-      check();
+    let missing = others;
+    this.questions.set(id, () => {
+      missing -= 1;
+      if (missing === 0) all.resolve();
     });
-    const asked = async (): Promise<void> => {
-      const rows = await this.database.query<{ id: string }>(ask, [this.replicas.id, `sync ${id}`]);
-      others = rows.map((row) => row.id);
-      check();
-      await all.promise;
-    };
     try {
-      if (await endsWithin(maxWaitMs, asked())) return;
-      const which = missing()?.join(', ') ?? 'any other replica';
-      this.logger.warn(`A change was not confirmed within ${maxWaitMs} ms by ${which}`);
+      const asked = this.database.query(notify, [`sync ${id}`]).then(() => all.promise);
+      if (await endsWithin(maxWaitMs, asked)) return;
+      this.logger.warn(
+        `A change was not confirmed within ${maxWaitMs} ms by ${missing} of ${others} other replicas`,
+      );
     } catch (error) {
       this.logger.warn(`Other replicas could not be asked whether they saw a change: ${String(error)}`);
     } finally {
@@ -66,10 +57,13 @@ export class FleetBarrier {
     }
   }
 
+  /** Whoever asked waits half a second at most. */
   private async reply(id: string): Promise<void> {
-    await this.follower.caughtUp();
-    const reply = `synced ${id} ${this.replicas.id}`;
-    // Whoever asked waits half a second at most.
-    await this.database.query(`SELECT pg_notify('toolkeeper', $1)`, [reply]).catch(() => undefined);
+    try {
+      await this.follower.caughtUp();
+      await this.database.query(notify, [`synced ${id}`]);
+    } catch (error) {
+      this.logger.debug(error, 'a change was not confirmed');
+    }
   }
 }

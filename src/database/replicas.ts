@@ -19,7 +19,7 @@ import { DatabaseHealth } from './database-health.js';
 
 const beatMs = 5_000;
 /** A replica without a heartbeat for this long is gone. */
-export const isAlive = `seen_at > now() - interval '15 seconds'`;
+const isAlive = `seen_at > now() - interval '15 seconds'`;
 
 /** A server on this database. */
 export interface Replica {
@@ -37,7 +37,7 @@ export interface Replica {
 }
 
 /** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
-const houseLock = '0x686f7573656b6570';
+const houseLock = BigInt('0x686f7573656b6570');
 
 /** A new replica notifies the others, so that they count it at once. */
 const beat = `
@@ -48,12 +48,16 @@ const beat = `
   ON CONFLICT (id) DO UPDATE
     SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts
   RETURNING (SELECT count(*)::int FROM replicas WHERE ${isAlive} AND id <> $1) AS others,
+    pg_try_advisory_lock(${houseLock}) AS keeps,
     CASE WHEN xmax = 0 THEN pg_notify('toolkeeper', 'replicas') END`;
 
 const alive = `
   SELECT id, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt", parts
   FROM replicas WHERE ${isAlive}
   ORDER BY started_at, id`;
+
+const leave = `
+  WITH gone AS (DELETE FROM replicas WHERE id = $1) SELECT pg_notify('toolkeeper', 'replicas')`;
 
 /** The replicas of the fleet: this one reports itself in the table, and reads the others there. */
 @Injectable()
@@ -120,7 +124,7 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** A replica that stops is gone at once. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
-    await this.database.query('DELETE FROM replicas WHERE id = $1', [this.id]).catch(() => undefined);
+    await this.database.query(leave, [this.id]).catch(() => undefined);
   }
 
   private async beat(): Promise<void> {
@@ -129,15 +133,11 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: number }>(beat, row);
+    const [answer] = await this.database.query<{ others: number; keeps: boolean }>(beat, row);
+    const kept = this.keepsHouse;
     this.others = answer?.others ?? 0;
-    if (this.keepsHouse) return;
-    const [lock] = await this.database.query<{ held: boolean }>(
-      'SELECT pg_try_advisory_lock($1::bigint) AS held',
-      [BigInt(houseLock).toString()],
-    );
-    this.keeps = lock?.held ?? false;
-    if (this.keeps) this.elected.emit();
+    this.keeps = answer?.keeps ?? false;
+    if (this.keeps && !kept) this.elected.emit();
   }
 
   private address(): string | null {

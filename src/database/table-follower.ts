@@ -46,7 +46,7 @@ export class TableFollower implements OnApplicationShutdown {
     this.follows.set(new Follow(this.database, look, everyMs, failed), table);
   }
 
-  /** Ends when all changes that the database has notified of so far were read. */
+  /** Ends when all changes that the database has notified of so far were read. @throws an error of a look */
   async caughtUp(): Promise<void> {
     await Promise.all([...this.follows.keys()].map((follow) => follow.caughtUp()));
   }
@@ -60,8 +60,7 @@ export class TableFollower implements OnApplicationShutdown {
 class Follow {
   private readonly loop: IntervalLoop;
   private isDue = true;
-  private current = Promise.resolve();
-  private next = Promise.withResolvers<void>();
+  private looking: Promise<void> = Promise.resolve();
   private lookedAt = -Infinity;
 
   constructor(
@@ -79,9 +78,8 @@ class Follow {
     this.loop.hasten(0);
   }
 
-  /** A look that has begun may have missed what changed since: then the next one counts. */
   caughtUp(): Promise<void> {
-    return this.isDue ? this.next.promise : this.current;
+    return this.isDue ? this.lookNow() : this.looking;
   }
 
   stop(): Promise<void> {
@@ -89,21 +87,16 @@ class Follow {
   }
 
   private async run(): Promise<void> {
-    const now = performance.now();
-    if (!this.isDue && this.database.listens && now - this.lookedAt < this.everyMs) return;
+    const isOver = performance.now() - this.lookedAt >= this.everyMs;
+    if (this.isDue || isOver || !this.database.listens) await this.lookNow();
+  }
+
+  /** After the look under way, which may have missed what changed since. */
+  private lookNow(): Promise<void> {
     this.isDue = false;
-    this.lookedAt = now;
-    const { promise, resolve } = this.next;
-    this.current = promise;
-    this.next = Promise.withResolvers();
-    try {
-      await this.look();
-      resolve();
-    } catch (error) {
-      this.isDue = true;
-      // Whoever waits for this look waits for its repetition.
-      void this.next.promise.then(resolve);
-      throw error;
-    }
+    this.lookedAt = performance.now();
+    this.looking = this.looking.catch(() => undefined).then(() => this.look());
+    this.looking.catch(() => (this.isDue = true));
+    return this.looking;
   }
 }

@@ -8,9 +8,9 @@ import { WriteBehind } from '../common/write-behind.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { TableFollower } from '../database/table-follower.js';
 import { retryAtStart } from '../database/transient-error.js';
+import { WebhookQueue } from '../jobs/webhook-queue.js';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { type ToolEvent, ToolEvents } from '../streams/tool-events.js';
-import { Webhooks } from './webhooks.js';
 
 /** An event that waits for the database. */
 interface Waiting {
@@ -47,14 +47,14 @@ const delayMs = 50;
  */
 @Injectable()
 export class EventHistory extends WriteBehind<Waiting> {
-  private current: EventRing<ToolEvent>;
+  ring: EventRing<ToolEvent>;
   private last = 0;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @InjectDataSource() private readonly db: DataSource,
     private readonly follower: TableFollower,
-    private readonly webhooks: Webhooks,
+    private readonly webhooks: WebhookQueue,
     source: ToolEvents,
   ) {
     const waiting = new TypedEvents<Waiting>(() => undefined);
@@ -64,17 +64,13 @@ export class EventHistory extends WriteBehind<Waiting> {
     };
     super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
     source.subscribe((event) => waiting.emit({ key: newId(), event }));
-    this.current = this.ringOf('');
-  }
-
-  get ring(): EventRing<ToolEvent> {
-    return this.current;
+    this.ring = this.ringOf('');
   }
 
   override async onModuleInit(): Promise<void> {
     const selectEpoch = 'SELECT epoch FROM tool_events_epoch';
     const [row] = await retryAtStart(() => this.db.query<{ epoch: string }[]>(selectEpoch));
-    this.current = this.ringOf(row?.epoch ?? '');
+    this.ring = this.ringOf(row?.epoch ?? '');
     const rows = await retryAtStart(() => this.db.query<EventRow[]>(newest, [this.config.events.kept]));
     this.append(rows.reverse());
     this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.look());
@@ -85,17 +81,21 @@ export class EventHistory extends WriteBehind<Waiting> {
     return new EventRing<ToolEvent>({ maxEntries: this.config.events.kept, maxBytes }, epoch);
   }
 
-  /** Events, and a webhook for each of them and each receiver, or neither. */
+  /** Events, and a webhook for each of them and each receiver in WEBHOOK_URLS, or neither. */
   private async insert(events: readonly Waiting[]): Promise<void> {
-    await this.webhooks.prepare();
-    await this.db.transaction(async (manager: EntityManager) => {
+    const store = async (manager: EntityManager): Promise<Placed<ToolEvent>[]> => {
       const rows = await manager.query<EventRow[]>(insert, [storableJson(events)]);
-      await this.webhooks.sendIn(
-        manager,
-        rows.map((row) => this.placed(row)),
-      );
-    });
-    this.webhooks.hasten();
+      return rows.map((row) => this.placed(row));
+    };
+    const { urls, types } = this.config.webhooks;
+    if (urls.length === 0) await this.db.transaction(store);
+    else
+      await this.webhooks.sendWith(async (manager) => {
+        const wanted = (await store(manager)).filter(({ type }) => types?.has(type) ?? true);
+        return wanted.flatMap((event) =>
+          urls.map((url) => ({ id: event.id, url, body: JSON.stringify(event), by: 'operator' as const })),
+        );
+      });
   }
 
   private async look(): Promise<void> {
@@ -109,12 +109,12 @@ export class EventHistory extends WriteBehind<Waiting> {
   private append(rows: readonly EventRow[]): void {
     for (const row of rows) {
       this.last = Number(row.seq);
-      this.current.append(this.placed(row), this.last);
+      this.ring.append(this.placed(row), this.last);
     }
   }
 
   /** An event that an earlier version has stored brings its id along. */
   private placed({ seq, event }: EventRow): Placed<ToolEvent> {
-    return { id: this.current.idBefore(Number(seq)), ...event };
+    return { id: this.ring.idBefore(Number(seq)), ...event };
   }
 }

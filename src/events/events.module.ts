@@ -11,7 +11,6 @@ import { EventsController, TopicStreamController } from './events.controller.js'
 import { EventsService } from './events.service.js';
 import { ExecutionNews } from './execution-news.js';
 import { TopicStreamService } from './topic-stream.service.js';
-import { Webhooks } from './webhooks.js';
 
 const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
   open: 'circuit.opened',
@@ -23,7 +22,7 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
-  providers: [EventHistory, EventsService, ExecutionNews, TopicStreamService, Webhooks],
+  providers: [EventHistory, EventsService, ExecutionNews, TopicStreamService],
 })
 export class EventsModule implements OnModuleInit {
   constructor(

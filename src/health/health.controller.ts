@@ -7,12 +7,15 @@ import {
   ServiceUnavailableException,
   UseFilters,
 } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { HealthCheck, type HealthCheckResult } from '@nestjs/terminus';
 import type { FastifyReply } from 'fastify';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
-import { Public } from '../auth/scopes.decorator.js';
+import { Public, Scopes } from '../auth/scopes.decorator.js';
+import { Replicas } from '../database/replicas.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import { HealthService } from './health.service.js';
+import { ReplicaListView, replicaView } from './replicas.dto.js';
 
 /** A failed probe answers Terminus' own body: it is what Kubernetes' events and dashboards show. */
 @Catch(ServiceUnavailableException)
@@ -30,7 +33,10 @@ class ProbeFilter implements ExceptionFilter<ServiceUnavailableException> {
 @UseFilters(ProbeFilter)
 @Controller()
 export class HealthController {
-  constructor(private readonly service: HealthService) {}
+  constructor(
+    private readonly service: HealthService,
+    private readonly replicas: Replicas,
+  ) {}
 
   @Get('livez')
   @Public()
@@ -66,5 +72,19 @@ export class HealthController {
   })
   startupz(): Promise<HealthCheckResult> {
     return this.service.started();
+  }
+
+  @Get('api/v1/replicas')
+  @Scopes('tools:admin')
+  @ApiOperation({
+    summary: 'List the replicas that serve on this database',
+    description:
+      'Each with its version, sandbox tier, journal and what is not well, as of its last heartbeat.',
+  })
+  @ApiOkResponse({ type: ReplicaListView })
+  @ApiProblems('database_unavailable', 'unauthorized', 'forbidden')
+  async listReplicas(): Promise<ReplicaListView> {
+    const alive = await this.replicas.alive();
+    return { data: alive.map((replica) => replicaView(replica, this.replicas.id)) };
   }
 }

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { HealthController } from './health.controller.js';
-import { ReplicasController } from './replicas.controller.js';
 import { HealthService } from './health.service.js';
 
 @Module({
   // Terminus would log every failed probe as an error; the body says enough.
   imports: [TerminusModule.forRoot({ logger: false })],
-  controllers: [HealthController, ReplicasController],
+  controllers: [HealthController],
   providers: [HealthService],
 })
 export class HealthModule {}

@@ -1,8 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { Lifecycle } from '../common/lifecycle.js';
-import { StartupWork } from '../common/startup-work.js';
-import { DatabaseHealth } from '../database/database-health.js';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { Jobs } from './jobs.js';
 import { webhookMetrics, WebhookQueue } from './webhook-queue.js';
 
@@ -11,15 +8,7 @@ import { webhookMetrics, WebhookQueue } from './webhook-queue.js';
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([])],
-  providers: [
-    {
-      provide: Jobs,
-      inject: [getDataSourceToken(), DatabaseHealth, Lifecycle, StartupWork],
-      useFactory: (...given: ConstructorParameters<typeof Jobs>) => new Jobs(...given),
-    },
-    WebhookQueue,
-    ...webhookMetrics,
-  ],
+  providers: [Jobs, WebhookQueue, ...webhookMetrics],
   exports: [Jobs, WebhookQueue],
 })
 export class JobsModule {}

@@ -66,7 +66,13 @@ export class WebhookQueue {
       concurrency,
       run: (job) => this.deliver(job),
     });
-    contributors.addSampler(() => waiting.set(jobs.waitingIn(queue)));
+    contributors.addSampler(() => {
+      // A scrape shows what the one before has asked for.
+      void jobs.waitingIn(queue).then(
+        (count) => waiting.set(count),
+        () => undefined,
+      );
+    });
   }
 
   /** A message that was sent before is not sent again. @throws the database's error */
@@ -75,18 +81,9 @@ export class WebhookQueue {
     await this.jobs.send(queue, id, data);
   }
 
-  /** MUST come before the transaction of `sendIn`. @throws the database's error */
-  async prepare(): Promise<void> {
-    await this.jobs.prepare();
-  }
-
-  /** The same in a transaction that is under way. @throws the database's error */
-  async sendIn(manager: EntityManager, webhooks: readonly Webhook[]): Promise<void> {
-    await this.jobs.sendIn(manager, queue, webhooks.map(jobOf));
-  }
-
-  hasten(): void {
-    this.jobs.hasten();
+  /** The same with those that a transaction yields, or nothing of it is stored. @throws the database's error */
+  async sendWith(store: (manager: EntityManager) => Promise<readonly Webhook[]>): Promise<void> {
+    await this.jobs.sendWith(queue, async (manager) => (await store(manager)).map(jobOf));
   }
 
   /** @throws UpstreamFailure if it was not taken */

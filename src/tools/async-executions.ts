@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { unauthorized } from '../auth/access-policy.js';
 import { KnownKeys } from '../auth/known-keys.js';
 import { principalOf } from '../auth/principal.decorator.js';
+import { backOff } from '../common/back-off.js';
 import type { Cancellation } from '../common/cancellation.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { invalidRequest, Problem, type ProblemCode } from '../common/errors.js';
@@ -55,8 +56,8 @@ const passing: ReadonlySet<ProblemCode> = new Set(['queue_full', 'recorder_full'
 /** Refusals that another replica need not repeat. */
 const ofThisReplica: ReadonlySet<ProblemCode> = new Set(['shutting_down', 'database_unavailable']);
 const defaultPauseMs = 1_000;
-/** Interval of sending the status to a client that follows an execution. */
-const followMs = 5_000;
+/** Between two looks at an execution for a client that waits for its end. */
+const lookPause = { firstMs: 25, maxMs: 500 };
 
 /** Calls that are run later, by any replica: queued, polled, followed, cancelled. */
 @Injectable()
@@ -118,12 +119,18 @@ export class AsyncExecutions {
     reply: FastifyReply,
   ): Promise<AsyncExecutionView | Readable> {
     const caller = callerOf(principalOf(request));
-    const job = await this.find(id, caller);
+    const view = viewOf(await this.find(id, caller));
     if (request.method === 'GET' && acceptsEvents(request.headers))
-      return this.follow(job, caller, request, reply);
-    if (waitMs === 0 || viewOf(job).endedAt !== null) return viewOf(job);
-    await this.jobs.ends.wait(id, waitMs, request.cancellation?.signal);
-    return viewOf(await this.find(id, caller));
+      return this.follow(view, caller, request.id, reply);
+    const { signal } = request.cancellation ?? new AbortController();
+    let latest = view;
+    if (waitMs > 0)
+      for await (latest of this.changes(
+        view,
+        caller,
+        AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
+      ));
+    return latest;
   }
 
   /** @throws Problem `not_found`; `conflict` if it has ended */
@@ -134,8 +141,7 @@ export class AsyncExecutions {
     const job = await this.find(id, caller);
     if (job.state !== 'cancelled' || before.state === 'cancelled')
       throw new Problem('conflict', `The execution has ended: its status is ${viewOf(job).status}`);
-    // One that runs is reported by the replica that runs it.
-    if (before.state !== 'active') await this.report(job, viewOf(job));
+    await this.report(job, viewOf(job));
     return viewOf(job);
   }
 
@@ -145,44 +151,58 @@ export class AsyncExecutions {
     throw new Problem('not_found', `There is no asynchronous execution ${JSON.stringify(id)} of this caller`);
   }
 
-  private follow(job: StoredJob, caller: string, request: FastifyRequest, reply: FastifyReply): Readable {
+  /** The execution whenever its status has changed, until its end or that of the wait. */
+  private async *changes(
+    view: AsyncExecutionView,
+    caller: string,
+    wait: AbortSignal,
+  ): AsyncGenerator<AsyncExecutionView> {
+    for (let looks = 1; view.endedAt === null && !wait.aborted; looks++) {
+      await delay(backOff(looks, lookPause), undefined, { signal: wait }).catch(() => undefined);
+      const { status } = view;
+      view = viewOf(await this.find(view.id, caller));
+      if (view.status !== status) yield view;
+    }
+  }
+
+  private follow(view: AsyncExecutionView, caller: string, requestId: string, reply: FastifyReply): Readable {
     const ring = new EventRing<AsyncExecutionView>({ maxEntries: 100, maxBytes: 1_000_000 });
     const eventOf = (data: AsyncExecutionView): ServerSentEvent => ({ event: 'status', data });
     const stream = this.streams.follow('executions', { ring, place: 0, eventOf });
+    const left = new AbortController();
+    stream.once('close', () => left.abort());
     void reply.headers(sseHeaders);
     const last = async (): Promise<ServerSentEvent> => {
-      let view = viewOf(job);
-      for (let shown = ''; view.endedAt === null && !stream.destroyed;) {
-        if (view.status !== shown) ring.append(view);
-        shown = view.status;
-        await this.jobs.ends.wait(job.id, followMs, request.cancellation?.signal);
-        view = viewOf(await this.find(job.id, caller));
-      }
-      return { event: 'outcome', data: view };
+      let data = view;
+      if (data.endedAt === null) ring.append(data);
+      for await (data of this.changes(view, caller, left.signal))
+        if (data.endedAt === null) ring.append(data);
+      return { event: 'outcome', data };
     };
-    finishWith(stream, last(), request.id);
+    finishWith(stream, last(), requestId);
     return stream;
   }
 
   private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
     const output = await this.outputOf(job, cancellation);
-    const state = cancellation.isCancelled ? 'cancelled' : 'completed';
-    // Before its end is stored: a replica that is lost in between has the next one send it, with the same id.
-    await this.report(job, viewOf({ ...job, state, output, completedOn: new Date() }));
+    // Whoever cancelled it tells of that; before its end is stored, for a replica that is lost in between has the next
+    // one send it, with the same id.
+    if (!cancellation.isCancelled)
+      await this.report(job, viewOf({ ...job, state: 'completed', output, completedOn: new Date() }));
     return output;
   }
 
   /** @throws if another replica is to run it */
-  private async outputOf({ id, data }: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
-    const { principal: keyless, ...call } = JSON.parse((data as unknown as JobData).call) as KeptCall;
-    const { caller } = data as unknown as JobData;
+  private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+    const { caller, call: kept } = dataOf(job);
+    const { principal: keyless, ...call } = JSON.parse(kept) as KeptCall;
     for (;;) {
       try {
         const principal = keyless
           ? { ...keyless, scopes: new Set(keyless.scopes) }
           : this.keys.withId(caller);
         if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
-        const queued = { idempotencyKey: id, cancellation, queued: true };
+        const queued = { idempotencyKey: job.id, cancellation, queued: true };
         const { outcome } = await this.door.call({ ...call, ...queued, principal });
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
@@ -196,11 +216,11 @@ export class AsyncExecutions {
   }
 
   /** Tells the webhook that the call named. @throws the database's error */
-  private async report({ id, data }: StoredJob, view: AsyncExecutionView): Promise<void> {
-    const { webhookUrl } = data as unknown as JobData;
+  private async report(job: StoredJob, view: AsyncExecutionView): Promise<void> {
+    const { webhookUrl } = dataOf(job);
     if (webhookUrl === undefined) return;
     const body = JSON.stringify({ type: 'execution.ended', timestamp: view.endedAt, data: view });
-    await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller' });
+    await this.webhooks.send({ id: `execution-${job.id}`, url: webhookUrl, body, by: 'caller' });
   }
 
   /** @throws Problem `invalid_request` for a URL to which nothing is sent */
@@ -228,7 +248,7 @@ const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
 const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>
   principal.keyId === undefined ? { principal: { ...principal, scopes: [...principal.scopes] } } : {};
 
-const dataOf = ({ data }: StoredJob): JobData => data as unknown as JobData;
+const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 
 const statuses = {
   created: 'queued',
@@ -239,14 +259,10 @@ const statuses = {
   failed: 'ended',
 } as const;
 
-type Shown = Pick<StoredJob, 'id' | 'data' | 'state' | 'createdOn' | 'completedOn'> & {
-  readonly startedOn: Date | null;
-  readonly output: object | null;
-};
-
-function viewOf(job: Shown): AsyncExecutionView {
-  const { id, data, state, createdOn, startedOn, completedOn } = job;
-  const { tool } = data as unknown as JobData;
+function viewOf(job: StoredJob): AsyncExecutionView {
+  const { id, state, createdOn, completedOn } = job;
+  const startedOn = job.startedOn as Date | null;
+  const { tool } = dataOf(job);
   const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
   return {
     ...{ id, tool, status: problem === undefined ? statuses[state] : 'refused' },

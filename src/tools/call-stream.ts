@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
-import { rateLimitHeaders } from '../budgets/budget-store.js';
+import { rateLimitHeaders } from '../budgets/budgets.js';
 import { EventRing, type Placed } from '../streams/event-ring.js';
 import { problemBody, loggedProblem } from '../rest/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../streams/sse.js';

@@ -129,7 +129,7 @@ describe('a server that runs', () => {
       server: { status: 'up', state: 'ready', version: manifest().version },
       database: { status: 'up', responseTime: expect.any(Number) },
       budgets: { status: 'up' },
-      files: { status: 'up' },
+      files: { status: 'up', id: expect.any(String) },
       embeddings: { status: 'up', provider: 'lexical', vectors: 0 },
       tools: { status: 'up', registered: expect.any(Number) },
       sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),

@@ -695,7 +695,7 @@ describe('circuits', () => {
       old('calm', 'open', null),
       old('calm', 'closed', null),
     ]);
-    expect(await transitions.deleteOlder(ago(30 * 24 * hour))).toBe(4);
+    await transitions.deleteOlder(ago(30 * 24 * hour));
     expect((await transitions.newest('held', 10)).map(({ to, by }) => [to, by])).toEqual([
       ['open', 'alice'],
       ['open', null],
@@ -815,7 +815,7 @@ describe('circuits', () => {
     known.set([{ name: 'decided' }]);
     await app.init();
     const circuits = app.get(CircuitBreakers);
-    circuits.find('decided').breaker.openByHand({ by: 'alice', reason: 'maintenance' });
+    await circuits.override('decided', 'openByHand', { by: 'alice', reason: 'maintenance' });
     known.set([]);
     for (let n = 0; n < 10_001; n++) circuits.admit(`gone-${n}`, 'call');
     expect(await request('GET', '/gone-0/circuit')).toMatchObject({ status: 404 });

@@ -173,7 +173,9 @@ class Pair {
   }
 
   private override(what: 'openByHand' | 'closeByHand' | 'reset'): void {
-    this.breaker[what]({ by: 'alice', reason: 'hand' });
+    const openings = what === 'reset' ? 0 : this.breaker.current().openings;
+    const to = what === 'openByHand' ? 'open' : 'closed';
+    this.breaker.adopt({ to, at: this.model.now, by: 'alice', reason: 'hand', openings });
     if (what === 'openByHand') this.model.openByHand();
     else this.model.close(what === 'reset' ? 0 : this.model.openings);
   }

@@ -2,7 +2,6 @@ import type { Clock } from '../../common/clock.js';
 import type {
   CircuitDecision,
   CircuitChange,
-  CircuitOverride,
   CircuitPast,
   CircuitSample,
   CircuitSettings,
@@ -109,29 +108,17 @@ export class CircuitBreaker {
     this.settings = settings;
   }
 
-  /** Refuses every call until the circuit is closed or reset by hand. */
-  openByHand({ by, reason }: CircuitOverride): void {
-    const now = this.clock.now();
-    const { openings } = this.current();
-    this.enter({ kind: 'open', since: now, reason, by, until: null, openings }, now);
-  }
-
-  /** Lets calls pass and forgets the window's faults; an opening soon after still counts as a repeated one. */
-  closeByHand(override: CircuitOverride): void {
-    const { openings } = this.current();
-    this.close(this.clock.now(), override, openings);
-  }
-
   /** Opens for faults that were counted elsewhere. */
   openFor(reason: string): void {
     this.open(this.clock.now(), reason);
   }
 
   /**
-   * Takes over a change that another replica made; emits nothing.
+   * Takes over a change that was made by hand or by another replica; emits nothing. One that a hand has opened stays so
+   * until a hand closes it.
    * @param probingMs how long it stays open while another replica probes
    */
-  adopt({ to, at, reason, by, openings }: CircuitChange, probingMs: number): void {
+  adopt({ to, at, reason, by, openings }: Omit<CircuitChange, 'from'>, probingMs = 0): void {
     if (to === 'closed') {
       this.window.clear();
       this.state = { kind: 'closed', since: at, reason, by, openings };
@@ -139,12 +126,6 @@ export class CircuitBreaker {
     }
     const again = to === 'half_open' ? this.clock.now() + probingMs : at + this.openMsOf(openings);
     this.state = { kind: 'open', since: at, reason, by, until: by === null ? again : null, openings };
-  }
-
-  /** Makes it new: closed, without faults or openings. */
-  reset(override: CircuitOverride): void {
-    this.current();
-    this.close(this.clock.now(), override, 0);
   }
 
   /** The state as of now: an opening that is over has become half-open. */
@@ -194,7 +175,9 @@ export class CircuitBreaker {
     state.successes++;
     const { probes } = this.settings;
     if (state.successes < probes) return;
-    this.close(now, { by: null, reason: `${probes} probes succeeded` }, state.openings);
+    this.window.clear();
+    const reason = `${probes} probes succeeded`;
+    this.enter({ kind: 'closed', since: now, reason, by: null, openings: state.openings }, now);
   }
 
   /** The last of these faults that would have opened the circuit, if that would still be open. */
@@ -252,15 +235,6 @@ export class CircuitBreaker {
     const { openMs, maxOpenMs } = this.settings;
     const ms = Math.min(maxOpenMs, openMs * 2 ** (openings - 1));
     return openings === 1 ? ms : Math.round(ms * (1 - this.random() / 5));
-  }
-
-  private close(
-    at: number,
-    { by, reason }: { readonly by: string | null; readonly reason: string },
-    openings: number,
-  ): void {
-    this.window.clear();
-    this.enter({ kind: 'closed', since: at, reason, by, openings }, at);
   }
 
   private enter<S extends CircuitState & { reason: string }>(
