@@ -8,7 +8,6 @@ import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
 import { Sessions, SignInLinks } from './sessions.js';
 import { SessionController } from './session/session.controller.js';
-import { SessionService } from './session/session.service.js';
 import { KeysController } from './keys/keys.controller.js';
 import { KeysRepository } from './keys/keys.repository.js';
 import { KeysService } from './keys/keys.service.js';
@@ -33,6 +32,6 @@ export class AuthModule {}
   // TypeORM closes its connections after the modules that import it: when keys were used last is stored by then.
   imports: [TypeOrmModule.forFeature([]), AuthModule],
   controllers: [KeysController, SessionController],
-  providers: [KeysRepository, KeysService, SessionService],
+  providers: [KeysRepository, KeysService],
 })
 export class KeysModule {}

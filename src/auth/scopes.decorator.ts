@@ -1,6 +1,8 @@
-import { UseInterceptors } from '@nestjs/common';
+import { applyDecorators, Controller, UseInterceptors } from '@nestjs/common';
 import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants.js';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyContextConfig } from 'fastify';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Scope } from '../tool-contract/principal.js';
 import { AUDITED_READ, AuditInterceptor } from './audit/audit.interceptor.js';
 
@@ -58,3 +60,12 @@ function undeclaredIn({ prototype }: { readonly prototype: object }): Handler[] 
     .filter((value) => typeof value === 'function' && value !== prototype.constructor) as Handler[];
   return methods.filter((method) => accessOf(configOf(method) ?? {}) === undefined);
 }
+
+/** A controller of the API: its path, its tag in the documents, and the scope of routes that name no other. */
+export const ApiRoutes = (path: string, tag: string, scope: Scope): ClassDecorator =>
+  applyDecorators(
+    ApiTags(tag),
+    Scopes(scope),
+    ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
+    Controller(path),
+  );

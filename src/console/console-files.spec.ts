@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { makeTestFolder } from '../../test/support/test-folder.js';
-import { ConsoleFiles } from './console.service.js';
+import { ConsoleFiles } from './console.controller.js';
 
 const folder = makeTestFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

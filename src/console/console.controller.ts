@@ -1,35 +1,148 @@
-import { Controller, Get, Headers, Param, Redirect, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Inject, Param, Redirect, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { extname, join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { Public } from '../auth/scopes.decorator.js';
-import { ConsoleService } from './console.service.js';
+import { Problem } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+
+/** Names of assets hold a hash of their content. */
+const forEver = 'public, max-age=31536000, immutable';
+
+/** Scripts and styles come from this server alone; the nonce is for the one style element that the code editor makes. */
+const policyWith = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "require-trusted-types-for 'script'",
+  ].join('; ');
+
+const notBuilt = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8" />
+<title>Toolkeeper</title>
+<h1>The console is not built</h1>
+<p>Run <code>npm run build</code> in Toolkeeper's folder and start the server again. The API works without it: see <a href="/docs">/docs</a>.</p>
+</html>
+`;
 
 /** The web console's files. They hold no secret: whoever opens them signs in by the API. */
 @ApiExcludeController()
 @Controller()
 export class ConsoleController {
-  constructor(private readonly service: ConsoleService) {}
+  private readonly files: ConsoleFiles;
 
+  constructor(@Inject(APP_CONFIG) { root }: Pick<AppConfig, 'root'>) {
+    this.files = new ConsoleFiles(join(root, 'console', 'dist'));
+  }
+
+  /** Browsers are led to the console, API clients to the pages that explain the API. */
   @Get()
   @Public()
   @Redirect()
   home(@Headers('accept') accept: string | undefined): { url: string } {
-    return { url: this.service.home(accept) };
+    return { url: wantsPage(accept) ? '/console/' : '/docs' };
   }
 
+  /** @throws Problem `not_found` */
   @Get('console/assets/:name')
   @Public()
-  asset(
+  async asset(
     @Param('name') name: string,
     @Headers('accept-encoding') encodings: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    return this.service.asset(name, encodings, reply);
+    const file = this.files.asset(name);
+    if (!file) throw new Problem('not_found', `There is no file ${name} in this build of the console.`);
+    void reply.headers({
+      'content-type': file.type,
+      'cache-control': forEver,
+      vary: 'accept-encoding',
+    });
+    const zipped = /\bgzip\b/.test(encodings ?? '');
+    if (zipped) void reply.header('content-encoding', 'gzip');
+    await reply.send(zipped ? await file.gzipped() : file.plain);
   }
 
+  /** Every address below /console/ is the same page, which shows what the address says. @throws Problem `not_found` */
   @Get(['console', 'console/*'])
   @Public()
-  page(@Headers('accept') accept: string | undefined, @Res() reply: FastifyReply): Promise<void> {
-    return this.service.page(accept, reply);
+  async page(@Headers('accept') accept: string | undefined, @Res() reply: FastifyReply): Promise<void> {
+    if (!takesPage(accept)) throw new Problem('not_found', 'The console is for browsers.');
+    const nonce = randomBytes(16).toString('base64');
+    const page = this.files.page(nonce);
+    await reply
+      .status(page === undefined ? 503 : 200)
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'content-security-policy': policyWith(nonce),
+        'cross-origin-opener-policy': 'same-origin',
+      })
+      .send(page ?? notBuilt);
   }
+}
+
+const wantsPage = (accept = ''): boolean => /\btext\/html\b/i.test(accept);
+/** Monitors and `curl -I` name no type. */
+const takesPage = (accept = '*/*'): boolean => wantsPage(accept) || accept.trim() === '*/*';
+
+const compress = promisify(gzip);
+
+/** A file of the built console as HTTP carries it. */
+export interface ConsoleFile {
+  readonly type: string;
+  readonly plain: Buffer;
+  /** The same by gzip, made when it is first asked for. */
+  gzipped(): Promise<Buffer>;
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+};
+
+/** The built console, read once: a build that takes its place takes effect with the next start. */
+export class ConsoleFiles {
+  private readonly assets = new Map<string, ConsoleFile>();
+  private readonly index: string | undefined;
+
+  /** @param folder where the build stands; what is absent or half there counts as no build */
+  constructor(folder: string) {
+    try {
+      this.index = readFileSync(join(folder, 'index.html'), 'utf8');
+      for (const name of readdirSync(join(folder, 'assets')))
+        this.assets.set(name, consoleFile(name, readFileSync(join(folder, 'assets', name))));
+    } catch {
+      this.index = undefined;
+    }
+  }
+
+  asset(name: string): ConsoleFile | undefined {
+    return this.assets.get(name);
+  }
+
+  /** @returns the page with this nonce at the places where a nonce belongs; undefined if there is no build */
+  page(nonce: string): string | undefined {
+    return this.index?.replaceAll('__NONCE__', nonce);
+  }
+}
+
+function consoleFile(name: string, plain: Buffer): ConsoleFile {
+  let gzipped: Promise<Buffer> | undefined;
+  const type = types[extname(name)] ?? 'application/octet-stream';
+  return { type, plain, gzipped: () => (gzipped ??= compress(plain, { level: 9 })) };
 }

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ConsoleController } from './console.controller.js';
-import { ConsoleService } from './console.service.js';
 
 /** The web console under /console/. */
-@Module({ controllers: [ConsoleController], providers: [ConsoleService] })
+@Module({ controllers: [ConsoleController] })
 export class ConsoleModule {}

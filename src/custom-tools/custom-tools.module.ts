@@ -9,7 +9,6 @@ import { CustomToolManager } from './manager/custom-tool-manager.js';
 import { Registrations } from './manager/registrations.js';
 import { TemplatesController } from './http/templates.controller.js';
 import { ToolTrialsController } from './http/tool-trials.controller.js';
-import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { ToolConditions } from './entity/tool-conditions.js';
@@ -35,7 +34,6 @@ import { LaunchPreparation } from './launch/launch-preparation.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { McpToolsController } from './http/mcp-tools.controller.js';
-import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 
@@ -83,8 +81,6 @@ export class CustomToolsModule {
         LaunchPreparation,
         ToolLogs,
         FleetLogs,
-        ToolTrialsService,
-        McpToolsService,
         SecretsRenewal,
         {
           provide: EnvCipher,

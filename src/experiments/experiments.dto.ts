@@ -1,5 +1,18 @@
-import { ApiProperty, getSchemaPath, PartialType } from '@nestjs/swagger';
-import { AnyObject, Limit, OptionalInt, OptionalMap, OptionalText, SentBackBy, Text } from '../rest/dto.js';
+import { ApiProperty, PartialType } from '@nestjs/swagger';
+import {
+  AnyObject,
+  Limit,
+  Moment,
+  NullableNumber,
+  NullableText,
+  OptionalInt,
+  OptionalMap,
+  OptionalText,
+  OrNull,
+  SentBackBy,
+  Text,
+  TextMap,
+} from '../rest/dto.js';
 import { ListOf } from '../records/spans/reads/trace-views.dto.js';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -76,13 +89,6 @@ export class CreateExperimentBody extends SettingsBody {
 /** Changes of an experiment; omitted members stay as they are. */
 export class UpdateExperimentBody extends PartialType(SettingsBody, { skipNullProperties: false }) {}
 
-const NullableText = (example: string | null, description?: string): PropertyDecorator =>
-  ApiProperty({ type: String, nullable: true, example, ...(description !== undefined && { description }) });
-const NullableNumber = (example: number): PropertyDecorator =>
-  ApiProperty({ type: Number, nullable: true, example });
-const Moment = (): PropertyDecorator =>
-  ApiProperty({ type: String, format: 'date-time', example: '2026-01-15T09:30:00.000Z' });
-
 export class ListedExperimentView {
   @ApiProperty({ example: id }) readonly id!: string;
   @ApiProperty({ example: 'A cheaper model' }) readonly name!: string;
@@ -97,8 +103,8 @@ export class ListedExperimentView {
   })
   readonly status!: (typeof statuses)[number];
   @NullableText(null, 'Why the last run failed') readonly error!: string | null;
-  @Moment() readonly created_at!: Date;
-  @Moment() readonly updated_at!: Date;
+  @Moment('2026-01-15T09:30:00.000Z') readonly created_at!: Date;
+  @Moment('2026-01-15T09:30:00.000Z') readonly updated_at!: Date;
 }
 
 export class ExperimentListView extends ListOf(ListedExperimentView) {
@@ -132,20 +138,15 @@ export class RunResultView {
   readonly trace_id!: string | null;
 }
 
-/** A nullable reference: `nullable` beside a `$ref` would still require an object. */
-const orNull = (view: new () => object): PropertyDecorator =>
-  ApiProperty({ anyOf: [{ $ref: getSchemaPath(view) }, { type: 'object', nullable: true, enum: [null] }] });
-
 @SentBackBy(UpdateExperimentBody)
 export class ExperimentView extends ListedExperimentView {
   @ApiProperty({ example: 'default' }) readonly project_id!: string;
   @AnyObject({ example: request }) readonly original_request!: Json;
   @AnyObject({ example: { ...request, model: 'gpt-4.1-mini' } }) readonly modified_request!: Json;
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: {} })
-  readonly headers!: Readonly<Record<string, string>>;
+  @TextMap({}) readonly headers!: Readonly<Record<string, string>>;
   @AnyObject({ example: { thing: 'flight' } }) readonly prompt_variables!: Json;
   @AnyObject({ example: { temperature: 0.2 } }) readonly model_parameters!: Json;
-  @orNull(RunResultView) readonly result!: RunResultView | null;
+  @OrNull(RunResultView) readonly result!: RunResultView | null;
 }
 
 export class CallFiguresView {
@@ -179,9 +180,9 @@ export class ComparisonView {
 export class EvaluationView {
   @ApiProperty({ example: true, description: 'Whether there are two calls to compare' })
   readonly hasResults!: boolean;
-  @orNull(CallFiguresView) readonly original!: CallFiguresView | null;
-  @orNull(CallFiguresView) readonly new!: CallFiguresView | null;
-  @orNull(ComparisonView) readonly comparison!: ComparisonView | null;
+  @OrNull(CallFiguresView) readonly original!: CallFiguresView | null;
+  @OrNull(CallFiguresView) readonly new!: CallFiguresView | null;
+  @OrNull(ComparisonView) readonly comparison!: ComparisonView | null;
 }
 
 /** The editable part of an experiment. */

@@ -22,10 +22,6 @@ export interface RankExplanation {
   readonly lexical: number | null;
   /** Raw cosine of the embeddings, -1 to 1; null: the ranker has none, or none of this playbook. */
   readonly cosine: number | null;
-  /** Both in one, 0 to 1, before calibration. */
-  readonly blended: number;
-  /** The confidence before it is rounded: 0.70 separates what is worth showing from noise. */
-  readonly calibrated: number;
   /** Terms of the query that the playbook contains, as they are compared (stemmed), in the query's order. */
   readonly matchedTerms: readonly string[];
 }

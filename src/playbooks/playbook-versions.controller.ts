@@ -1,17 +1,6 @@
-import {
-  applyDecorators,
-  type Type,
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Patch,
-  Post,
-  Query,
-} from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, type ApiOperationOptions, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/scopes.decorator.js';
+import { applyDecorators, type Type, Body, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, type ApiOperationOptions } from '@nestjs/swagger';
+import { ApiRoutes, Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import {
@@ -53,10 +42,8 @@ const Transition = (
   );
 
 /** Routes of one playbook, with the field names of kubernaut's catalogue. */
-@ApiTags('playbooks')
-@Scopes('playbooks:write')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
-@Controller('api/v1/playbooks')
+@ApiRoutes('api/v1/playbooks', 'playbooks', 'playbooks:write')
+@ApiProblems('not_found')
 export class PlaybookVersionsController {
   constructor(
     private readonly catalogue: PlaybookCatalogueService,

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
-import { PageOf, SentBackBy } from '../rest/dto.js';
+import { NullableNumber, NullableText, PageOf, SentBackBy } from '../rest/dto.js';
 import {
   ArchivePlaybookBody,
   DeprecatePlaybookBody,
@@ -20,8 +20,8 @@ export class ShownToInvestigationView {
   @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
   @ApiProperty({ example: true, description: 'False also when the investigation has expired' })
   readonly shown!: boolean;
-  @ApiProperty({ type: String, nullable: true, example: time }) readonly first_shown_at!: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: time }) readonly last_shown_at!: Date | null;
+  @NullableText(time) readonly first_shown_at!: Date | null;
+  @NullableText(time) readonly last_shown_at!: Date | null;
   @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
 }
 
@@ -44,7 +44,7 @@ export class PlaybookVersionSummaryView {
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
   @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
-  @ApiProperty({ type: Number, nullable: true, example: 0.83 }) readonly actual_success_rate!: number | null;
+  @NullableNumber(0.83) readonly actual_success_rate!: number | null;
   @ApiProperty({ example: 12 }) readonly total_executions!: number;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
   @ApiPropertyOptional({ example: 'Use 2.0.0' }) readonly deprecation_notice?: string;
@@ -64,7 +64,7 @@ export class PlaybookSummaryView {
   @ApiProperty({ example: 'Repair name resolution inside the cluster' }) readonly name!: string;
   @ApiProperty({ example: 'Pods cannot resolve service names or outside hosts.' })
   readonly description!: string;
-  @ApiProperty({ type: String, nullable: true, example: 'platform-network' }) readonly owner!: string | null;
+  @NullableText('platform-network') readonly owner!: string | null;
   @ApiProperty({
     type: 'object',
     additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
@@ -72,12 +72,7 @@ export class PlaybookSummaryView {
   })
   readonly labels!: PlaybookLabels;
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
-  @ApiProperty({
-    type: Number,
-    nullable: true,
-    example: 0.83,
-    description: 'Of its outcomes; null: none was recorded',
-  })
+  @NullableNumber(0.83, 'Of its outcomes; null: none was recorded')
   readonly actual_success_rate!: number | null;
   @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
@@ -98,8 +93,7 @@ export class StatusChangeView {
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly changed_at!: Date;
   @ApiProperty({ example: 'dora@example.com' }) readonly changed_by!: string;
-  @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
-  readonly reason!: string | null;
+  @NullableText('Made the outage of 12 March worse') readonly reason!: string | null;
 }
 
 /** One version with everything its author wrote, as it is stored and shown. */
@@ -108,7 +102,7 @@ export class StatusChangeView {
 @SentBackBy(DeprecatePlaybookBody)
 @SentBackBy(ArchivePlaybookBody)
 export class PlaybookView extends PlaybookSummaryView {
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly maintainer!: string | null;
+  @NullableText(null) readonly maintainer!: string | null;
   @ApiProperty({
     oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }],
     example: { kind: 'RemediationPlaybook', steps: [] },
@@ -122,25 +116,21 @@ export class PlaybookView extends PlaybookSummaryView {
   @ApiProperty({ type: [String], example: ['no such host', 'SERVFAIL'] })
   readonly signals!: readonly string[];
   @ApiProperty({ type: [String], example: ['slow DNS lookups'] }) readonly aliases!: readonly string[];
-  @ApiProperty({ type: String, nullable: true, example: 'nslookup from a pod fails.' })
-  readonly when_to_use!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'Connections by IP address fail as well.' })
-  readonly when_not_to_use!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_at!: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_by!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_reason!: string | null;
+  @NullableText('nslookup from a pod fails.') readonly when_to_use!: string | null;
+  @NullableText('Connections by IP address fail as well.') readonly when_not_to_use!: string | null;
+  @NullableText(null) readonly disabled_at!: Date | null;
+  @NullableText(null) readonly disabled_by!: string | null;
+  @NullableText(null) readonly disabled_reason!: string | null;
   @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
-  @ApiProperty({ type: String, nullable: true, example: '1.2.0' }) readonly previous_version!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly deprecation_notice!: string | null;
-  @ApiProperty({ type: Number, nullable: true, example: 0.89 }) readonly expected_success_rate!:
-    number | null;
-  @ApiProperty({ type: Number, nullable: true, example: 300 }) readonly expected_duration_seconds!:
-    number | null;
+  @NullableText('1.2.0') readonly previous_version!: string | null;
+  @NullableText(null) readonly deprecation_notice!: string | null;
+  @NullableNumber(0.89) readonly expected_success_rate!: number | null;
+  @NullableNumber(300) readonly expected_duration_seconds!: number | null;
   @ApiProperty({ example: 0 }) readonly successful_executions!: number;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly version_notes!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly change_summary!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'import' }) readonly created_by!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'import' }) readonly updated_by!: string | null;
+  @NullableText(null) readonly version_notes!: string | null;
+  @NullableText(null) readonly change_summary!: string | null;
+  @NullableText('import') readonly created_by!: string | null;
+  @NullableText('import') readonly updated_by!: string | null;
   @ApiProperty({ type: [StatusChangeView], description: 'Oldest first' })
   readonly status_history!: StatusChangeView[];
   @ApiPropertyOptional({ type: ShownToInvestigationView, description: 'With investigationId' })
@@ -163,10 +153,9 @@ export class PlaybookImportView {
 
 export class PlaybookStatusView extends PlaybookVersionKeyView {
   @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ type: String, nullable: true, example: time }) readonly disabled_at!: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: who }) readonly disabled_by!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
-  readonly disabled_reason!: string | null;
+  @NullableText(time) readonly disabled_at!: Date | null;
+  @NullableText(who) readonly disabled_by!: string | null;
+  @NullableText('Made the outage of 12 March worse') readonly disabled_reason!: string | null;
 }
 
 export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
@@ -186,8 +175,7 @@ export class PlaybookArchivedView extends PlaybookVersionKeyView {
 export class PlaybookOutcomeView extends PlaybookVersionKeyView {
   @ApiProperty({ example: 12 }) readonly total_executions!: number;
   @ApiProperty({ example: 10 }) readonly successful_executions!: number;
-  @ApiProperty({ type: Number, nullable: true, example: 0.833, description: 'Three decimals' })
-  readonly actual_success_rate!: number | null;
+  @NullableNumber(0.833, 'Three decimals') readonly actual_success_rate!: number | null;
   @ApiProperty({ example: true, description: 'False: this execution had been reported before' })
   readonly counted!: boolean;
 }

@@ -1,15 +1,14 @@
-import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Get, HttpCode, Post, Query } from '@nestjs/common';
 import {
   ApiBody,
   ApiConsumes,
   ApiCreatedResponse,
   ApiOkResponse,
   ApiOperation,
-  ApiTags,
   type ApiBodyOptions,
 } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
-import { Scopes } from '../auth/scopes.decorator.js';
+import { ApiRoutes, Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { PlaybookImportService, yamlTypes } from './import/playbook-import.service.js';
@@ -66,10 +65,7 @@ const importExamples: Examples = {
 };
 
 /** Routes of the whole catalogue, with the field names of kubernaut's. */
-@ApiTags('playbooks')
-@Scopes('playbooks:write')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/playbooks')
+@ApiRoutes('api/v1/playbooks', 'playbooks', 'playbooks:write')
 export class PlaybooksController {
   constructor(
     private readonly catalogue: PlaybookCatalogueService,

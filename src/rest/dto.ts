@@ -1,6 +1,6 @@
 import * as rules from 'class-validator';
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
 import { Exclude, Expose, Transform, Type as TransformTo } from 'class-transformer';
 import { instanceOf, QueryText, VIEW } from './dto.pipe.js';
 import { inWords, maxProblems } from '../common/field-problems.js';
@@ -234,9 +234,25 @@ export const OptionalMomentText = (schema: Schema): PropertyDecorator =>
     [isMoment, (text) => rules.isDate(momentOf(text as string))],
   ]);
 
-/** A nullable string of a view. */
-export const NullableText = (example: string | null, description?: string): PropertyDecorator =>
-  ApiProperty({ type: String, nullable: true, example, description });
+/** A property of a view, with its example. */
+const Shown =
+  <T>(schema: Schema) =>
+  (example: T, description?: string): PropertyDecorator =>
+    ApiProperty({ ...schema, example, description });
+const moment = { type: String, format: 'date-time' };
+
+export const NullableText = Shown<string | null>({ type: String, nullable: true });
+export const NullableNumber = Shown<number | null>({ type: Number, nullable: true });
+export const NullableMoment = Shown<string | null>({ ...moment, nullable: true });
+export const Moment = (example = '2026-01-23T10:30:00.000Z'): PropertyDecorator => Shown(moment)(example);
+export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
+
+/** Another view, or null: `nullable` beside a `$ref` would still require an object. */
+export const OrNull = (view: Type, description?: string): PropertyDecorator =>
+  ApiProperty({
+    anyOf: [{ $ref: getSchemaPath(view) }, { type: 'object', nullable: true, enum: [null] }],
+    description,
+  });
 
 /** Lets `body` ignore members that only the decorated view has, so that the answer of GET can be sent back. */
 export const SentBackBy =
@@ -261,13 +277,7 @@ export class PageQuery {
 export function PageOf<T>(item: Type<T>, schema: ApiPropertyOptions = {}): Type<Page<T>> {
   class PageView implements Page<T> {
     @ApiProperty({ type: [item], ...schema }) readonly data!: T[];
-    @ApiProperty({
-      type: String,
-      nullable: true,
-      example: null,
-      description: 'Opaque; null on the last page',
-    })
-    readonly nextCursor!: string | null;
+    @NullableText(null, 'Opaque; null on the last page') readonly nextCursor!: string | null;
   }
   return PageView;
 }

@@ -151,3 +151,20 @@ async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise
     run.cancellation.unsubscribe(onCallerLeft);
   }
 }
+
+/** The schema of a whole number; both bounds are inclusive. */
+export const whole = (minimum: number, maximum: number, usual: number, description: string): JsonSchema => ({
+  type: 'integer',
+  minimum,
+  maximum,
+  default: usual,
+  description,
+});
+
+/** The schema of a text that is not blank. */
+export const words = (maxLength: number, description: string): JsonSchema => ({
+  type: 'string',
+  pattern: '\\S',
+  maxLength,
+  description,
+});

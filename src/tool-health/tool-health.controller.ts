@@ -1,7 +1,7 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
-import { Scopes } from '../auth/scopes.decorator.js';
+import { ApiRoutes, Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Page } from '../rest/page.js';
 import { PageQuery } from '../rest/dto.js';
@@ -33,10 +33,7 @@ import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 
 /** How the tools are doing, and their circuits. */
-@ApiTags('tool-health')
-@Scopes('metrics:read')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/tool-health')
+@ApiRoutes('api/v1/tool-health', 'tool-health', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class ToolHealthController {
   constructor(

@@ -1,7 +1,7 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { CircuitStateView } from '../circuits/circuit.dto.js';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
-import { NullableText, OptionalInt, PageOf } from '../rest/dto.js';
+import { NullableText, OptionalInt, OrNull, PageOf } from '../rest/dto.js';
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
@@ -93,10 +93,7 @@ export class RefusalCountView {
 export class ToolReportView extends ToolHealthView {
   @NullableText(checkedAtExample, 'Of all time; null: never executed') readonly lastUsed!: string | null;
   // `nullable` beside a reference would still ask for an object.
-  @ApiProperty({
-    anyOf: [{ $ref: getSchemaPath(ToolTrendView) }, { type: 'object', nullable: true, enum: [null] }],
-    description: 'null without calls',
-  })
+  @OrNull(ToolTrendView, 'null without calls')
   readonly trend!: ToolTrendView | null;
   @ApiProperty({ example: 0.95, description: "The tool's limit of a healthy success rate, 0 to 1" })
   readonly minSuccessRate!: number;

@@ -4,7 +4,7 @@ import { everyday } from '../lexical-search/vocabulary.js';
 import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import { ToolRegistry } from './tool-registry.js';
-import { defineTool } from '../tool-contract/define-tool.js';
+import { defineTool, whole, words } from '../tool-contract/define-tool.js';
 import { mayCall } from '../tool-contract/principal.js';
 
 /** A tool that a query may mean. */
@@ -87,8 +87,8 @@ export const findTools = (search: ToolSearch): Tool =>
     input: {
       type: 'object',
       properties: {
-        query: { type: 'string', pattern: '\\S', maxLength: 1_000, description: 'What the tool should do' },
-        limit: { type: 'integer', minimum: 1, maximum: 20, default: 5, description: 'Tools in the answer' },
+        query: words(1_000, 'What the tool should do'),
+        limit: whole(1, 20, 5, 'Tools in the answer'),
       },
       required: ['query'],
       additionalProperties: false,

@@ -21,7 +21,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
-import { Scopes } from '../auth/scopes.decorator.js';
+import { ApiRoutes, Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import {
@@ -133,10 +133,7 @@ export class ToolsController {
   }
 }
 
-@ApiTags('tool-metrics')
-@Scopes('tools:admin')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/tool-metrics/executions')
+@ApiRoutes('api/v1/tool-metrics/executions', 'tool-metrics', 'tools:admin')
 @UseInterceptors(UpToDateInterceptor)
 export class ReplaysController {
   constructor(private readonly service: ToolsService) {}

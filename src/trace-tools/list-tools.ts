@@ -8,19 +8,14 @@ import {
 } from '../records/spans/reads/trace-queries.dto.js';
 import type { TraceReads } from '../records/spans/reads/trace-reads.js';
 import type { Listed, SpanView } from '../records/spans/reads/trace-views.dto.js';
+import { whole } from '../tool-contract/define-tool.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';
 import { ids, misuse, maxBytes, traceTool } from './trace-tool.js';
 
 const paging = (usual: number) => ({
-  limit: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 1_000,
-    default: usual,
-    description: `At most so many; ${usual} when absent`,
-  },
-  offset: { type: 'integer', minimum: 0, maximum: 10_000_000, default: 0, description: 'Where to go on' },
+  limit: whole(1, 1_000, usual, `At most so many; ${usual} when absent`),
+  offset: whole(0, 10_000_000, 0, 'Where to go on'),
 });
 
 const threadIds = ids('Threads, such as conversations');
@@ -72,13 +67,7 @@ const fetchGroups = (reads: TraceReads): Tool =>
       },
       threadIds,
       modelName,
-      bucketSize: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 31_536_000,
-        default: 3_600,
-        description: 'Seconds of a span of time',
-      },
+      bucketSize: whole(1, 31_536_000, 3_600, 'Seconds of a span of time'),
       ...paging(100),
     },
     answer: async (query, project) => {

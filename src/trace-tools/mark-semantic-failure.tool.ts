@@ -1,7 +1,7 @@
 import { Problem } from '../common/errors.js';
 import { isUuid } from '../common/ids.js';
 import type { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
-import { defineTool } from '../tool-contract/define-tool.js';
+import { defineTool, words } from '../tool-contract/define-tool.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { misuse } from './trace-tool.js';
 
@@ -15,12 +15,7 @@ export const markSemanticFailure = (metrics: ToolMetricsService): Tool =>
       type: 'object',
       properties: {
         executionId: { type: 'string', maxLength: 64, description: 'The execution' },
-        reason: {
-          type: 'string',
-          pattern: '\\S',
-          maxLength: 500,
-          description: 'What was wrong with its answer',
-        },
+        reason: words(500, 'What was wrong with its answer'),
       },
       required: ['executionId', 'reason'],
       additionalProperties: false,

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { Cursor, Limit, OptionalMoment, OptionalText, PageOf } from '../../rest/dto.js';
+import { Cursor, Limit, Moment, NullableText, OptionalMoment, OptionalText, PageOf } from '../../rest/dto.js';
 
 const word = 'custom-tools/word_count';
 export const maxReasonLength = 500;
@@ -14,9 +14,6 @@ export const Reason = (): PropertyDecorator =>
 export class ReasonQuery {
   @Reason() readonly reason?: string;
 }
-
-const Hash = (): PropertyDecorator =>
-  ApiProperty({ type: String, nullable: true, example: null, description: 'null, except in old entries' });
 
 export class AuditQuery {
   @OptionalText(maxTargetLength, {
@@ -38,32 +35,21 @@ export class AuditQuery {
 /** One act with the rights of an administrator. */
 export class AuditEntryView {
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly at!: Date;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'admin',
-    description: "The key's id; `admin`: the operator's; null: no key was shown",
-  })
+  @Moment() readonly at!: Date;
+  @NullableText('admin', "The key's id; `admin`: the operator's; null: no key was shown")
   readonly keyId!: string | null;
   @ApiProperty({ example: 'alice' }) readonly userId!: string;
-  @ApiProperty({ type: String, nullable: true, example: '10.0.0.7' }) readonly address!: string | null;
+  @NullableText('10.0.0.7') readonly address!: string | null;
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly requestId!: string;
   @ApiProperty({ example: 'updateCustomTool', description: 'The operation, by its id in this document' })
   readonly action!: string;
   @ApiProperty({ example: word, description: 'The path of what it was done to, below /api/v1/' })
   readonly target!: string;
   @ApiProperty({ example: 200, description: 'HTTP status of the answer' }) readonly status!: number;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'The incident takes longer',
-    description: 'As the request gave it; null: it gave none',
-  })
+  @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;
-  @Hash() readonly beforeHash!: string | null;
-  @Hash() readonly afterHash!: string | null;
+  @NullableText(null, 'null, except in old entries') readonly beforeHash!: string | null;
+  @NullableText(null, 'null, except in old entries') readonly afterHash!: string | null;
 }
 
 export class AuditPageView extends PageOf(AuditEntryView, { description: 'Newest first' }) {}

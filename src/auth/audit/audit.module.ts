@@ -1,16 +1,12 @@
-import { Controller, Get, Global, Module, Query } from '@nestjs/common';
+import { Get, Global, Module, Query } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { AuditLog } from './audit-log.js';
-import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
-import { Scopes } from '../scopes.decorator.js';
+import { ApiRoutes } from '../scopes.decorator.js';
 import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';
 
-@ApiTags('keys')
-@Scopes('admin')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/audit')
+@ApiRoutes('api/v1/audit', 'keys', 'admin')
 export class AuditController {
   constructor(private readonly log: AuditLog) {}
 

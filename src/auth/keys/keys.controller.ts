@@ -1,26 +1,17 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
-import {
-  ApiCreatedResponse,
-  ApiNoContentResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
 import { PageQuery } from '../../rest/dto.js';
 import { ReasonQuery } from '../audit/audit.dto.js';
 import { Audited } from '../audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from '../principal.decorator.js';
-import { Scopes } from '../scopes.decorator.js';
+import { ApiRoutes } from '../scopes.decorator.js';
 import { CreateKeyBody, KeyPageView, KeyParams, KeyView, NewKeyView, UpdateKeyBody } from './keys.dto.js';
 import { KeysService } from './keys.service.js';
 
-@ApiTags('keys')
-@Scopes('admin')
+@ApiRoutes('api/v1/keys', 'keys', 'admin')
 @Audited('id')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/keys')
 export class KeysController {
   constructor(private readonly service: KeysService) {}
 

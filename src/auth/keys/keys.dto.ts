@@ -2,6 +2,9 @@ import { ApiProperty, PartialType } from '@nestjs/swagger';
 import {
   AnyText,
   Int,
+  Moment,
+  NullableMoment,
+  NullableText,
   OneOf,
   OptionalMomentText,
   OptionalNested,
@@ -87,10 +90,6 @@ export class CreateKeyBody extends KeyLimits {
 export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
 
 export const keyStatuses = ['active', 'expired', 'revoked'] as const;
-const Moment = (schema: object): PropertyDecorator => ApiProperty({ format: 'date-time', ...schema });
-const LaterMoment = (): PropertyDecorator =>
-  ApiProperty({ type: String, format: 'date-time', nullable: true, example: null });
-
 /** A key without its secret, which is shown only at creation. */
 @SentBackBy(UpdateKeyBody)
 export class KeyView {
@@ -104,12 +103,12 @@ export class KeyView {
   readonly tools!: readonly string[] | null;
   @ApiProperty({ type: CallRateBody, nullable: true }) readonly rate!: CallRate | null;
   @ApiProperty({ enum: keyStatuses, example: 'active' }) readonly status!: (typeof keyStatuses)[number];
-  @Moment({ example: '2026-01-15T09:30:00.000Z' }) readonly createdAt!: Date;
+  @Moment('2026-01-15T09:30:00.000Z') readonly createdAt!: Date;
   @ApiProperty({ example: 'admin' }) readonly createdBy!: string;
-  @LaterMoment() readonly expiresAt!: Date | null;
-  @LaterMoment() readonly lastUsedAt!: Date | null;
-  @LaterMoment() readonly revokedAt!: Date | null;
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly revokedBy!: string | null;
+  @NullableMoment(null) readonly expiresAt!: Date | null;
+  @NullableMoment(null) readonly lastUsedAt!: Date | null;
+  @NullableMoment(null) readonly revokedAt!: Date | null;
+  @NullableText(null) readonly revokedBy!: string | null;
 }
 
 export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }) {}

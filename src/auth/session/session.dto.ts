@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { NullableText, OptionalText } from '../../rest/dto.js';
+import { NullableMoment, NullableText, OptionalText } from '../../rest/dto.js';
 import { type Scope, scopes } from '../../tool-contract/principal.js';
 
 /** One of the two. */
@@ -51,8 +51,7 @@ export class EnvironmentView {
 
 export class SessionView {
   @ApiProperty({ example: 'admin' }) readonly userId!: string;
-  @ApiProperty({ type: String, nullable: true, example: 'admin', description: 'null: no key was shown' })
-  readonly keyId!: string | null;
+  @NullableText('admin', 'null: no key was shown') readonly keyId!: string | null;
   @ApiProperty({ example: false, description: 'No key was shown: this is what everybody may do here' })
   readonly anonymous!: boolean;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
@@ -60,13 +59,10 @@ export class SessionView {
   readonly projects!: readonly string[] | null;
   @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
   readonly tools!: readonly string[] | null;
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    example: '2099-01-01T00:00:00.000Z',
-    description: 'When the session of this browser ends; null where none was begun',
-  })
+  @NullableMoment(
+    '2099-01-01T00:00:00.000Z',
+    'When the session of this browser ends; null where none was begun',
+  )
   readonly expiresAt!: string | null;
   @ApiProperty({
     type: EnvironmentView,

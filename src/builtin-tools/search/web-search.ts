@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../common/json.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import type { SearchProvider } from '../../config/builtin-settings.js';
 import type { SearchRow } from './search-html.js';
-import { defineTool } from '../../tool-contract/define-tool.js';
+import { defineTool, whole, words } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { callerMistake } from '../failures.js';
 
@@ -109,19 +109,8 @@ export const webSearch = (search: WebSearch): Tool =>
     input: {
       type: 'object',
       properties: {
-        query: {
-          type: 'string',
-          pattern: '\\S',
-          maxLength: 4_096,
-          description: 'One query, or a list of them',
-        },
-        limit: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 20,
-          default: 10,
-          description: 'Results for each query',
-        },
+        query: words(4_096, 'One query, or a list of them'),
+        limit: whole(1, 20, 10, 'Results for each query'),
       },
       required: ['query'],
       additionalProperties: false,

@@ -3,7 +3,7 @@ import type { AppConfig } from '../../config/app-config.js';
 import { backOff } from '../../common/back-off.js';
 import { retryAfterMs } from '../../outbound/http-client.js';
 import { secretBytes, signatureHeaders } from '../../outbound/webhook-signature.js';
-import { defineTool } from '../../tool-contract/define-tool.js';
+import { defineTool, words } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
@@ -30,7 +30,7 @@ export const sendWebhook = (
     input: {
       type: 'object',
       properties: {
-        url: { type: 'string', pattern: '\\S', maxLength: 8_192, description: 'http or https' },
+        url: words(8_192, 'http or https'),
         payload: { type: 'object', description: 'The body' },
         headers: {
           type: 'object',

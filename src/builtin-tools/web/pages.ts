@@ -3,7 +3,7 @@ import { awayFailure, callerMistake, Slots } from '../failures.js';
 import type { DocumentReader } from './document-reader.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
-import { defineTool } from '../../tool-contract/define-tool.js';
+import { defineTool, whole, words } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 
@@ -94,14 +94,8 @@ export const fetchPage = (pages: Pages): Tool =>
     input: {
       type: 'object',
       properties: {
-        url: { type: 'string', pattern: '\\S', maxLength: 8_192, description: 'http or https' },
-        maxLength: {
-          type: 'integer',
-          minimum: 100,
-          maximum: 50_000,
-          default: 10_000,
-          description: 'Characters of the text at most',
-        },
+        url: words(8_192, 'http or https'),
+        maxLength: whole(100, 50_000, 10_000, 'Characters of the text at most'),
       },
       required: ['url'],
       additionalProperties: false,

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { NullableText } from '../../rest/dto.js';
+import { Moment, NullableText } from '../../rest/dto.js';
 
 /** The uploaded files of a tool: a row of `tool_bundles` without the archive. */
 export class BundleView {
@@ -15,8 +15,7 @@ export class BundleView {
   @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
   @NullableText(null, 'What npm and pip said when they installed its packages; null: they installed none')
   readonly installLog!: string | null;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly uploadedAt!: Date;
+  @Moment() readonly uploadedAt!: Date;
 }
 
 /** Time for which an unused upload is kept, because its revision may not be stored yet. */

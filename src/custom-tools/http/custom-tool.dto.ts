@@ -18,7 +18,15 @@ import type { RunningTools } from '../running/running-tools.js';
 import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
 import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
-import { PageOf, SentBackBy, NullableText } from '../../rest/dto.js';
+import {
+  Moment,
+  NullableMoment,
+  NullableNumber,
+  NullableText,
+  PageOf,
+  SentBackBy,
+  TextMap,
+} from '../../rest/dto.js';
 
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
@@ -31,12 +39,10 @@ export class EffectiveSandboxView {
   readonly enforced!: readonly string[];
   @ApiProperty({ type: [String], example: ['maxCpuPercent'], description: 'Restrictions that do not' })
   readonly notEnforced!: readonly string[];
-  @ApiProperty({
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    example: { maxCpuPercent: 'needs a cgroup: SANDBOX_CGROUP=off' },
-    description: 'Why a restriction does not hold, or how far it does',
-  })
+  @TextMap(
+    { maxCpuPercent: 'needs a cgroup: SANDBOX_CGROUP=off' },
+    'Why a restriction does not hold, or how far it does',
+  )
   readonly notes!: Readonly<Record<string, string>>;
   @ApiPropertyOptional({
     type: RunsAsView,
@@ -103,12 +109,7 @@ export class CustomToolView {
     'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
   )
   readonly bundle!: string | null;
-  @ApiProperty({
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    example: { API_KEY: hiddenValue },
-  })
-  readonly env!: Record<string, string>;
+  @TextMap({ API_KEY: hiddenValue }) readonly env!: Record<string, string>;
   @ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } })
   readonly inputSchema!: object;
   @ApiProperty({ example: 30000 }) readonly timeoutMs!: number;
@@ -132,17 +133,14 @@ export class CustomToolView {
   @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
   @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
   readonly fallback?: unknown;
-  @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
-    number | null;
-  @ApiProperty({ type: Number, nullable: true, example: null, description: 'Milliseconds; null: never' })
-  readonly cacheTtlMs!: number | null;
+  @NullableNumber(null) readonly callsPerInvestigation!: number | null;
+  @NullableNumber(null, 'Milliseconds; null: never') readonly cacheTtlMs!: number | null;
   @ApiProperty({ enum: semanticErrorModes, example: 'show' }) readonly semanticErrors!: SemanticErrors;
   @ApiProperty({ enum: captureSettings, example: 'none' }) readonly capture!: CaptureSetting;
   @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
-  readonly lastHealthCheck!: Date | null;
+  @NullableMoment('2026-01-23T10:30:00.000Z') readonly lastHealthCheck!: Date | null;
   @NullableText(null) readonly errorMessage!: string | null;
   @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
   @ApiPropertyOptional({
@@ -168,10 +166,8 @@ export class CustomToolView {
     description: 'In the answer to a registration or a change: what an operator should know',
   })
   readonly warnings?: readonly string[];
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly createdAt!: Date;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly updatedAt!: Date;
+  @Moment() readonly createdAt!: Date;
+  @Moment() readonly updatedAt!: Date;
 }
 
 /**

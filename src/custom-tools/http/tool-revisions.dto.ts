@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { withoutValues } from '../../secrets/env-cipher.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
-import { AnyText, Int, OptionalInt, PageOf, NullableText } from '../../rest/dto.js';
+import { AnyText, Int, Moment, NullableNumber, NullableText, OptionalInt, PageOf } from '../../rest/dto.js';
 
 /** The column is a PostgreSQL `integer`. */
 const maxRevision = 2_147_483_647;
@@ -9,7 +9,7 @@ const maxRevision = 2_147_483_647;
 export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
   @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
-  @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly modifiedAt!: string;
+  @Moment() readonly modifiedAt!: string;
   @NullableText(
     '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
     'SHA-256; null over 16 MiB: then size and time stand for the content',
@@ -25,17 +25,10 @@ export class RevisionSummaryView {
   })
   readonly contentHash!: string;
   @ApiProperty({ enum: revisionSources, example: 'register' }) readonly source!: string;
-  @ApiProperty({
-    type: Number,
-    nullable: true,
-    example: null,
-    description: 'The revision that a rollback brought back',
-  })
-  readonly restores!: number | null;
+  @NullableNumber(null, 'The revision that a rollback brought back') readonly restores!: number | null;
   @ApiProperty({ example: 'alice', description: 'User id of the caller; `toolkeeper`: the server itself' })
   readonly createdBy!: string;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly createdAt!: Date;
+  @Moment() readonly createdAt!: Date;
 }
 
 export class RevisionView extends RevisionSummaryView {
@@ -70,7 +63,7 @@ export class RevisionChangeView {
 
 export class RevisionDiffView {
   @ApiProperty({ example: 2 }) readonly revision!: number;
-  @ApiProperty({ type: Number, nullable: true, example: 1 }) readonly against!: number | null;
+  @NullableNumber(1) readonly against!: number | null;
   @ApiProperty({ type: [RevisionChangeView] }) readonly changes!: RevisionChangeView[];
 }
 

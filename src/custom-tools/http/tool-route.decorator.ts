@@ -1,18 +1,13 @@
-import { applyDecorators, Controller, HttpCode, type Type } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
-import { Scopes } from '../../auth/scopes.decorator.js';
+import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiRoutes } from '../../auth/scopes.decorator.js';
 import type { Scope } from '../../tool-contract/principal.js';
 import type { ProblemCode } from '../../common/errors.js';
 import { ApiProblems, ProblemView } from '../../rest/api-problems.decorator.js';
 
 /** A controller of custom tools: its path below theirs, and the scope of routes that name no other. */
 export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
-  applyDecorators(
-    Controller(`api/v1/custom-tools${path}`),
-    ApiTags('custom-tools'),
-    Scopes(scope),
-    ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
-  );
+  ApiRoutes(`api/v1/custom-tools${path}`, 'custom-tools', scope);
 
 /** Documents the path parameter of routes below the name of a custom tool. */
 export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });

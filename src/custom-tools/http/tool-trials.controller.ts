@@ -1,10 +1,16 @@
-import { applyDecorators, Body, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { applyDecorators, Body, HttpCode, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { invalidRequest } from '../../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { Registrations } from '../manager/registrations.js';
+import type { Placed } from '../../streams/event-ring.js';
+import { acceptsEvents, sseHeaders, SseStream } from '../../streams/sse.js';
+import { finishWith } from '../../tools/call-stream.js';
+import { ToolsService } from '../../tools/tools.service.js';
+import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
 import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 import {
@@ -14,7 +20,6 @@ import {
   TryChangeBody,
   TryToolBody,
 } from './tool-trials.dto.js';
-import { ToolTrialsService } from './tool-trials.service.js';
 
 const stream =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
@@ -42,8 +47,10 @@ const ApiTrial = (): MethodDecorator =>
 @CustomToolRoutes('', 'tools:admin')
 export class ToolTrialsController {
   constructor(
-    private readonly service: ToolTrialsService,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
     private readonly registrations: Registrations,
+    private readonly logs: ToolLogs,
+    private readonly tools: ToolsService,
   ) {}
 
   @Post('try')
@@ -58,7 +65,7 @@ export class ToolTrialsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.service.run(create.name, call, () => ({ create }), request, reply);
+    return this.run(create.name, call, () => ({ create }), request, reply);
   }
 
   @Post(':name/bundle/try')
@@ -78,7 +85,7 @@ export class ToolTrialsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
     const wanted = () => this.registrations.bundled(name, uploadIn(request));
-    return this.service.run(name, callIn(query), wanted, request, reply);
+    return this.run(name, callIn(query), wanted, request, reply);
   }
 
   @Post(':name/try')
@@ -96,8 +103,45 @@ export class ToolTrialsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    return this.service.run(name, call, () => ({ name, changes }), request, reply);
+    return this.run(name, call, () => ({ name, changes }), request, reply);
   }
+
+  /** Runs the trial; its log is followed if the request accepts events. */
+  private run(
+    name: string,
+    call: TrialCallBody | undefined,
+    wanted: () => Promise<Request> | Request,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const book = this.logs.apart(name);
+    const trial = async (): Promise<TrialView> =>
+      viewOf(await this.registrations.dryRun(await wanted(), book, this.callOf(call, request)), book);
+    const view = trial();
+    if (!acceptsEvents(request.headers)) return view;
+    void reply.headers(sseHeaders);
+    const stream = new SseStream(
+      { ring: book.ring, place: 0, eventOf },
+      {},
+      this.config.server.sseHeartbeatMs,
+    );
+    const last = view.then((data) => ({ event: 'trial', data }));
+    finishWith(stream, last, request.id);
+    return stream;
+  }
+
+  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): TrialCall | undefined {
+    if (!call) return undefined;
+    const { tool, input = {} } = call;
+    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
+  }
+}
+
+const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
+
+function viewOf({ tool, ...trial }: Trial, { ring }: LogBook): TrialView {
+  const { description, version, inputSchema } = tool;
+  return { ...trial, description, version, inputSchema, log: ring.slice(Infinity).entries };
 }
 
 /** @throws Problem `invalid_request` */

@@ -2,6 +2,8 @@ import { ApiProperty, OmitType, PartialType } from '@nestjs/swagger';
 import {
   AnyObject,
   AnyText,
+  NullableMoment,
+  NullableText,
   OptionalFlag,
   OptionalInt,
   OptionalMap,
@@ -9,7 +11,6 @@ import {
   OptionalOneOf,
   OptionalText,
   OptionalTextList,
-  NullableText,
   PageQuery,
   Rule,
 } from '../../rest/dto.js';
@@ -229,8 +230,7 @@ export class CustomToolHealthView {
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
-  readonly lastHealthCheck!: Date | null;
+  @NullableMoment('2026-01-23T10:30:00.000Z') readonly lastHealthCheck!: Date | null;
   @NullableText(null) readonly errorMessage!: string | null;
   @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
 }

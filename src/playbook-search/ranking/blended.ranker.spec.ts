@@ -69,12 +69,11 @@ describe('BlendedRanker', () => {
       {
         lexical: 0,
         cosine: 0.3,
-        blended: expect.closeTo(0.35),
-        calibrated: expect.closeTo(0.35),
         matchedTerms: [],
       },
     ]);
     expect(playbooks[0]?.explanation?.lexical).toBe(playbooks[0]?.confidence);
+    expect(playbooks[1]?.confidence).toBeCloseTo(0.35);
   });
 
   it('goes by words alone where meaning is not to be had, and says so', async () => {

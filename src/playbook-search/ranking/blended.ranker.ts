@@ -111,15 +111,6 @@ const ranked = (scored: Scored): RankedPlaybook => ({
 
 function explained(scored: Scored): RankedPlaybook {
   const { inWords, cosine = null } = scored;
-  const confidence = confidenceOf(scored);
-  return {
-    ...ranked(scored),
-    explanation: {
-      lexical: inWords?.confidence ?? 0,
-      cosine,
-      blended: confidence,
-      calibrated: confidence,
-      matchedTerms: inWords?.explanation?.matchedTerms ?? [],
-    },
-  };
+  const matchedTerms = inWords?.explanation?.matchedTerms ?? [];
+  return { ...ranked(scored), explanation: { lexical: inWords?.confidence ?? 0, cosine, matchedTerms } };
 }

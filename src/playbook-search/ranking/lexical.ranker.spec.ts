@@ -64,8 +64,6 @@ describe('LexicalRanker', () => {
         explanation: {
           lexical: confidence,
           cosine: null,
-          blended: confidence,
-          calibrated: confidence,
           matchedTerms: ['bill', 'queue', 'stall'],
         },
       },

@@ -7,7 +7,6 @@ import {
   type PlaybookRanking,
   type Ranked,
   type RankedPlaybook,
-  type RankExplanation,
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
@@ -79,22 +78,15 @@ class LexicalRanking implements PlaybookRanking {
       if (confidence <= 0 || (!explain && shownConfidence(confidence) < threshold)) continue;
       const playbookId = this.ids[place] ?? '';
       if (!candidates.has(playbookId)) continue;
-      playbooks.push(
-        explain
-          ? { playbookId, confidence, explanation: explained(confidence, matchedAt(place)) }
-          : { playbookId, confidence },
-      );
+      const scored = { playbookId, confidence };
+      if (!explain) playbooks.push(scored);
+      else
+        playbooks.push({
+          ...scored,
+          explanation: { lexical: confidence, cosine: null, matchedTerms: matchedAt(place) },
+        });
     }
     playbooks.sort((a, b) => b.confidence - a.confidence || (a.playbookId < b.playbookId ? -1 : 1));
     return { playbooks };
   }
 }
-
-/** Words are all that this ranker knows: the other scores follow from them. */
-const explained = (confidence: number, matchedTerms: readonly string[]): RankExplanation => ({
-  lexical: confidence,
-  cosine: null,
-  blended: confidence,
-  calibrated: confidence,
-  matchedTerms,
-});

@@ -1,8 +1,7 @@
-import { Controller, Get, createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { Get, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { Scopes } from '../../auth/scopes.decorator.js';
-import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import { ApiRoutes } from '../../auth/scopes.decorator.js';
 import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
 import { type FieldProblem, invalidRequest } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
@@ -64,10 +63,7 @@ function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<st
 }
 
 /** The route of a search, beside those of the catalogue. */
-@ApiTags('playbooks')
-@Scopes('tools:call')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/playbooks')
+@ApiRoutes('api/v1/playbooks', 'playbooks', 'tools:call')
 export class PlaybookSearchController {
   constructor(private readonly index: PlaybookIndex) {}
 

@@ -1,6 +1,14 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { PlaybookId } from '../../playbooks/playbook.validators.js';
-import { OptionalFlag, OptionalInt, OptionalNum, Text } from '../../rest/dto.js';
+import {
+  NullableNumber,
+  NullableText,
+  OptionalFlag,
+  OptionalInt,
+  OptionalNum,
+  Text,
+  TextMap,
+} from '../../rest/dto.js';
 
 /** Reasons that keep a playbook out of an answer, in the order in which it is tried. */
 export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
@@ -35,8 +43,6 @@ export class PlaybookHitView {
   @ApiProperty({ example: 0.91, minimum: 0, maximum: 1 }) readonly confidence!: number;
 }
 
-const nullableNumber = { type: Number, nullable: true } as const;
-
 export class ExplainedPlaybookView {
   @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.2.0' }) readonly version!: string;
@@ -52,15 +58,15 @@ export class ExplainedPlaybookView {
   })
   readonly removed_by!: SearchFilter | null;
   @ApiProperty({ example: 'Shown at rank 1' }) readonly reason!: string;
-  @ApiProperty({ ...nullableNumber, example: 0.91, description: 'As shown; null: it was not ranked' })
+  @NullableNumber(0.91, 'As shown; null: it was not ranked')
   readonly confidence!: number | null;
-  @ApiProperty({ ...nullableNumber, example: 0.9144, description: 'By shared words, 0 to 1' })
+  @NullableNumber(0.9144, 'By shared words, 0 to 1')
   readonly lexical!: number | null;
-  @ApiProperty({ ...nullableNumber, example: null, description: 'Of the embeddings, -1 to 1; null: none' })
+  @NullableNumber(null, 'Of the embeddings, -1 to 1; null: none')
   readonly cosine!: number | null;
-  @ApiProperty({ ...nullableNumber, example: 0.9144, description: 'Both in one, before calibration' })
+  @NullableNumber(0.9144, 'Both in one, before calibration')
   readonly blended!: number | null;
-  @ApiProperty({ ...nullableNumber, example: 0.9144, description: 'The confidence before it is rounded' })
+  @NullableNumber(0.9144, 'The confidence before it is rounded')
   readonly calibrated!: number | null;
   @ApiProperty({ type: [String], example: ['oomkil', 'pod'], description: 'As they are compared: stemmed' })
   readonly matched_terms!: readonly string[];
@@ -74,19 +80,9 @@ export class SearchExplanationView {
   readonly catalogue_revision!: string;
   @ApiProperty({ example: 0.7 }) readonly min_confidence!: number;
   @ApiProperty({ example: 10 }) readonly max_results!: number;
-  @ApiProperty({
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    example: { environment: 'production' },
-    description: 'As they were compared: short keys, lower case',
-  })
+  @TextMap({ environment: 'production' }, 'As they were compared: short keys, lower case')
   readonly labels!: Readonly<Record<string, string>>;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'Why the search was poorer than it should be, in one word',
-  })
+  @NullableText(null, 'Why the search was poorer than it should be, in one word')
   readonly degraded!: string | null;
   @ApiProperty({
     type: [ExplainedPlaybookView],

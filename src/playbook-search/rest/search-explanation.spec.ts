@@ -66,8 +66,6 @@ describe('explainSearch', () => {
     const explanation = {
       lexical: 0.123_456,
       cosine: null,
-      blended: 0.5,
-      calibrated: 0.75,
       matchedTerms: ['oom'],
     };
     const ranked = [{ playbookId: 'a', confidence: 0.754_9, explanation }];
@@ -80,8 +78,8 @@ describe('explainSearch', () => {
       confidence: 0.75,
       lexical: 0.1235,
       cosine: null,
-      blended: 0.5,
-      calibrated: 0.75,
+      blended: 0.7549,
+      calibrated: 0.7549,
       matched_terms: ['oom'],
     });
   });

@@ -1,7 +1,7 @@
 import type { ExplainedPlaybookView, SearchFilter } from './playbook-search.dto.js';
 import { type AskedLabels, clashOf } from '../label-filter.js';
 import type { HiddenPlaybook, SearchablePlaybook } from '../../playbooks/playbook.types.js';
-import { type RankedPlaybook, type RankExplanation, shownConfidence } from '../playbook-ranker.js';
+import { type RankedPlaybook, shownConfidence } from '../playbook-ranker.js';
 
 /** A search with the data needed to explain it. */
 export interface SearchTrail {
@@ -79,19 +79,15 @@ const identity = ({ playbook_id, version }: Pick<HiddenPlaybook, 'playbook_id' |
   version,
 });
 
-function scores({ confidence, explanation }: RankedPlaybook): Omit<RankExplanation, 'matchedTerms'> & {
-  readonly confidence: number;
-  readonly matched_terms: readonly string[];
-} {
-  return {
-    confidence: shownConfidence(confidence),
-    lexical: rounded(explanation?.lexical),
-    cosine: rounded(explanation?.cosine),
-    blended: rounded(explanation?.blended ?? confidence) ?? 0,
-    calibrated: rounded(explanation?.calibrated ?? confidence) ?? 0,
-    matched_terms: explanation?.matchedTerms ?? [],
-  };
-}
+/** What is blended needs no calibration of its own: words and meaning are calibrated each for itself. */
+const scores = ({ confidence, explanation }: RankedPlaybook) => ({
+  confidence: shownConfidence(confidence),
+  lexical: rounded(explanation?.lexical),
+  cosine: rounded(explanation?.cosine),
+  blended: rounded(confidence),
+  calibrated: rounded(confidence),
+  matched_terms: explanation?.matchedTerms ?? [],
+});
 
 /** Four decimals distinguish playbooks with similar scores. */
 const rounded = (score: number | null | undefined): number | null =>

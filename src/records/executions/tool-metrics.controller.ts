@@ -1,8 +1,8 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
-import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { AuditedRead } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from '../../auth/principal.decorator.js';
-import { Scopes } from '../../auth/scopes.decorator.js';
+import { ApiRoutes, Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Page } from '../../rest/page.js';
 import {
@@ -28,10 +28,7 @@ import {
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './execution-recorder.js';
 
-@ApiTags('tool-metrics')
-@Scopes('metrics:read')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@Controller('api/v1/tool-metrics')
+@ApiRoutes('api/v1/tool-metrics', 'tool-metrics', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class ToolMetricsController {
   constructor(private readonly service: ToolMetricsService) {}

@@ -2,6 +2,8 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import {
   Cursor,
   Limit,
+  Moment,
+  NullableNumber,
   NullableText,
   OptionalInt,
   OptionalMoment,
@@ -158,7 +160,7 @@ export class SeriesQuery extends PeriodQuery {
 }
 
 const Duration = (example: number, description = 'null without calls'): PropertyDecorator =>
-  ApiProperty({ type: Number, nullable: true, example, description });
+  NullableNumber(example, description);
 
 export class SeriesFiguresView {
   @ApiProperty({ example: 100 }) readonly calls!: number;
@@ -196,5 +198,5 @@ export class PayloadView {
   readonly omitted!: readonly string[];
   @ApiProperty({ example: false, description: "A value of the tool's `env` was taken out of the input" })
   readonly redacted!: boolean;
-  @ApiProperty({ format: 'date-time', example: '2099-01-01T00:00:00.000Z' }) readonly keptUntil!: string;
+  @Moment('2099-01-01T00:00:00.000Z') readonly keptUntil!: string;
 }

@@ -75,7 +75,12 @@ const listOf = (value: unknown): unknown[] => {
 const callTypes = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call', 'function']);
 const resultTypes = new Set(['tool_call_response', 'tool-result', 'tool_result', 'function_call_output']);
 
-const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
+/** The first of the members that is there. */
+const firstOf = (value: unknown, ...names: readonly string[]): unknown =>
+  names.map((name) => memberOf(value, name)).find((member) => member !== undefined);
+
+/** The first of the members that is a text, and not empty. */
+export const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
   for (const name of names) {
     const member = memberOf(value, name);
     if (typeof member === 'string' && member !== '') return member;
@@ -103,14 +108,17 @@ export function callsIn(message: unknown): Called[] {
     const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
     return name === undefined
       ? []
-      : [{ id: idOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) }];
+      : [{ id: callIdOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) }];
   });
 }
 
-const argumentsIn = (call: unknown): unknown =>
-  ['arguments', 'args', 'input'].map((name) => memberOf(call, name)).find((given) => given !== undefined);
+export const argumentsIn = (call: unknown): unknown => firstOf(call, 'arguments', 'args', 'input');
 
-const idOf = (part: unknown): string | undefined =>
+/** The result that the part of a message holds. */
+export const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response', 'output', 'content');
+
+/** Of a call, also in the part with its result. */
+export const callIdOf = (part: unknown): string | undefined =>
   textMember(part, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
 
 function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
@@ -133,13 +141,12 @@ export function resultsIn(message: unknown, names: ReadonlyMap<string, string> =
   const parts = partsOf(message).filter((part) => resultTypes.has(textMember(part, 'type') ?? ''));
   const results = parts.length === 0 && textMember(message, 'role') === 'tool' ? [message] : parts;
   return results.map((part) => {
-    const toolCallId = idOf(part) ?? idOf(message);
+    const toolCallId = callIdOf(part) ?? callIdOf(message);
     const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
-    const candidates = ['result', 'response', 'output', 'content'].map((name) => memberOf(part, name));
     return {
       ...(toolName !== undefined && { toolName }),
       ...(toolCallId !== undefined && { toolCallId }),
-      text: textOf(candidates.find((value) => value !== undefined) ?? ''),
+      text: textOf(resultOf(part) ?? ''),
     };
   });
 }

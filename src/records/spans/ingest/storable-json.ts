@@ -1,12 +1,10 @@
 import { maxAttributes } from './incoming-span.js';
+import { deepest, tooDeep } from './otlp-span.js';
 
 /** Longest JSON of one attribute, and of all attributes of a span, in characters. */
 const maxAttributeLength = 262_144;
 const maxSpanLength = 1_048_576;
 const maxNameLength = 512;
-const deepest = 32;
-
-const tooDeep = `[nested deeper than ${deepest} levels]`;
 
 /** Text that PostgreSQL stores: without NUL and halves of surrogate pairs. */
 export function cleanText(text: string): string {

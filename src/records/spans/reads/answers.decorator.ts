@@ -1,6 +1,6 @@
-import { applyDecorators, Controller, type Type, UseInterceptors } from '@nestjs/common';
-import { ApiHeader, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../../../auth/scopes.decorator.js';
+import { applyDecorators, type Type, UseInterceptors } from '@nestjs/common';
+import { ApiHeader, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { ApiRoutes } from '../../../auth/scopes.decorator.js';
 import type { ProblemCode } from '../../../common/errors.js';
 import { ApiProblems } from '../../../rest/api-problems.decorator.js';
 import { UpToDateInterceptor } from '../../executions/execution-recorder.js';
@@ -9,16 +9,13 @@ import { SpansUpToDateInterceptor } from '../ingest/span-ingest.js';
 /** A controller whose routes answer about one of the caller's projects. */
 export const OfProject = (path: string, tag: string): ClassDecorator =>
   applyDecorators(
-    ApiTags(tag),
-    Scopes('traces:read'),
-    ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden'),
+    ApiRoutes(path, tag, 'traces:read'),
     ApiHeader({
       name: 'x-project-id',
       required: false,
       description: "One of the key's projects; else the first of them, or `default`",
       schema: { type: 'string', maxLength: 256 },
     }),
-    Controller(path),
   );
 
 /** A controller whose routes read spans: those that were sent before a request are found. */

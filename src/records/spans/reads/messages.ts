@@ -1,4 +1,6 @@
 import { isObject } from '../../../common/json.js';
+import { fromJson, memberOf } from '../ingest/attribute-lookup.js';
+import { argumentsIn, callIdOf, resultOf, textMember } from '../ingest/span-texts.js';
 import type { AskedToolView, MessageView, SpanView } from './trace-views.dto.js';
 
 type Texts = Pick<SpanView, 'input' | 'output'>;
@@ -15,11 +17,11 @@ export function messagesOf(kind: string, { input = '', output = '' }: Texts): Me
       },
     ];
   if (kind !== 'llm') return [];
-  const asked = listIn(valueOf(input), ['messages', 'input', 'contents']).map((each) =>
+  const asked = listIn(fromJson(input), ['messages', 'input', 'contents']).map((each) =>
     messageOf(each, 'user'),
   );
-  const lines = output.split('\n').map(valueOf);
-  const answers = lines.every((line) => isObject(line) || Array.isArray(line)) ? lines : [valueOf(output)];
+  const lines = output.split('\n').map(fromJson);
+  const answers = lines.every((line) => isObject(line) || Array.isArray(line)) ? lines : [fromJson(output)];
   const said = answers
     .flatMap((answer) => listIn(answer, ['choices', 'output', 'content', 'candidates']))
     .map((each) => messageOf(each, 'assistant'));
@@ -44,61 +46,43 @@ function paired(messages: readonly MessageView[]): MessageView[] {
     }));
 }
 
-function valueOf(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 function listIn(value: unknown, members: readonly string[]): readonly unknown[] {
   if (value === '') return [];
   if (Array.isArray(value)) return value;
-  const list = members.map((name) => member(value, name)).find(Array.isArray);
+  const list = members.map((name) => memberOf(value, name)).find(Array.isArray);
   return list ?? [value];
 }
 
-const member = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const textMember = (value: unknown, ...names: readonly string[]): string | undefined =>
-  names.map((name) => member(value, name)).find((each) => typeof each === 'string');
 
 function messageOf(raw: unknown, role: string): MessageView {
-  const value = member(raw, 'message') ?? raw;
-  const parts = ['content', 'parts', 'tool_calls'].flatMap((name) => listOf(member(value, name)));
+  const value = memberOf(raw, 'message') ?? raw;
+  const parts = ['content', 'parts', 'tool_calls'].flatMap((name) => listOf(memberOf(value, name)));
   const own = textMember(value, 'role') ?? role;
   const isResult = own === 'tool' || own === 'function';
   const answer = parts.find((part) => /result|response|output/.test(textMember(part, 'type') ?? ''));
   const result = answer ?? (isResult ? value : undefined);
   return {
     role: result === undefined ? own : 'tool',
-    text: result === undefined ? wordsOf(value) : resultOf(result),
+    text: result === undefined ? wordsOf(value) : asText(resultOf(result)),
     calls: [value, ...parts].flatMap(callIn),
-    answers: result === undefined ? null : (idOf(result) ?? idOf(value) ?? ''),
+    answers: result === undefined ? null : (callIdOf(result) ?? callIdOf(value) ?? ''),
   };
 }
 
-const idOf = (value: unknown): string | undefined =>
-  textMember(value, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
-
 function callIn(part: unknown): AskedToolView[] {
-  const call = member(part, 'tool_call') ?? part;
-  const inner = member(call, 'function') ?? call;
+  const call = memberOf(part, 'tool_call') ?? part;
+  const inner = memberOf(call, 'function') ?? call;
   const isCall =
     inner !== call || /^(tool[_-](call|use)|function_call)$/.test(textMember(call, 'type') ?? '');
   const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
   if (name === undefined) return [];
-  const given = ['arguments', 'args', 'input']
-    .map((each) => member(inner, each))
-    .find((each) => each !== undefined);
-  return [{ id: idOf(call) ?? null, name, input: asText(given), result: null }];
+  return [{ id: callIdOf(call) ?? null, name, input: asText(argumentsIn(inner)), result: null }];
 }
 
 function wordsOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  const content = member(value, 'content') ?? member(value, 'parts') ?? textMember(value, 'text');
+  const content = memberOf(value, 'content') ?? memberOf(value, 'parts') ?? memberOf(value, 'text');
   if (typeof content === 'string') return content;
   if (Array.isArray(content))
     return content
@@ -107,13 +91,6 @@ function wordsOf(value: unknown): string {
       .trim();
   return textMember(value, 'role') !== undefined || callIn(value).length > 0 ? '' : asText(value);
 }
-
-const resultOf = (value: unknown): string =>
-  asText(
-    ['result', 'response', 'output', 'content']
-      .map((name) => member(value, name))
-      .find((each) => each !== undefined),
-  );
 
 const asText = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, 2);

@@ -1,16 +1,10 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
-import { AnyObject } from '../../../rest/dto.js';
+import { AnyObject, NullableNumber, NullableText, OrNull } from '../../../rest/dto.js';
 import { spanKinds } from '../span-row.js';
 import type { SpansSummary } from './summary.js';
 
 const us = 1_769_164_200_000_000;
-const Nullable = (
-  type: typeof String | typeof Number,
-  example: string | number,
-  description?: string,
-): PropertyDecorator =>
-  ApiProperty({ type, nullable: true, example, ...(description !== undefined && { description }) });
 const Ids = (example: string): PropertyDecorator => ApiProperty({ type: [String], example: [example] });
 
 export class PaginationView {
@@ -35,11 +29,11 @@ export function ListOf<T>(item: Type<T>): Type<Listed<T>> {
 }
 
 export class AskedToolView {
-  @Nullable(String, 'call-1') readonly id!: string | null;
+  @NullableText('call-1') readonly id!: string | null;
   @ApiProperty({ example: 'search', description: 'Empty in the span of the tool itself' })
   readonly name!: string;
   @ApiProperty({ example: '{"q":"weather"}' }) readonly input!: string;
-  @Nullable(String, 'It is sunny.', 'If it is among the messages') readonly result!: string | null;
+  @NullableText('It is sunny.', 'If it is among the messages') readonly result!: string | null;
 }
 
 export class MessageView {
@@ -47,7 +41,7 @@ export class MessageView {
   @ApiProperty({ example: 'I look.' }) readonly text!: string;
   @ApiProperty({ type: [AskedToolView], description: 'Tools that it asks for' })
   readonly calls!: AskedToolView[];
-  @Nullable(String, 'call-1', 'Id of the call whose result it is, if that call is in another span')
+  @NullableText('call-1', 'Id of the call whose result it is, if that call is in another span')
   readonly answers!: string | null;
 }
 
@@ -55,39 +49,38 @@ export class MessageView {
 export class SpanView {
   @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
   @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
-  @Nullable(String, 'a3ce929d0e0e4736') readonly parent_span_id!: string | null;
-  @Nullable(String, 'thread-7') readonly thread_id!: string | null;
+  @NullableText('a3ce929d0e0e4736') readonly parent_span_id!: string | null;
+  @NullableText('thread-7') readonly thread_id!: string | null;
   @ApiProperty({ example: 'run-42', description: 'The trace where the span names no run' })
   readonly run_id!: string;
   @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
   @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
   @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
-  @Nullable(String, 'The model is overloaded') readonly error_message!: string | null;
+  @NullableText('The model is overloaded') readonly error_message!: string | null;
   @ApiProperty({ example: us }) readonly start_time_us!: number;
   @ApiProperty({ example: us + 1_500_000 }) readonly finish_time_us!: number;
   @ApiProperty({ example: 1_500 }) readonly duration_ms!: number;
-  @Nullable(String, 'gpt-4.1') readonly model!: string | null;
-  @Nullable(String, 'search') readonly tool_name!: string | null;
-  @Nullable(String, 'support') readonly label!: string | null;
-  @Nullable(Number, 0.0021) readonly cost!: number | null;
-  @Nullable(String, 'reported', '`reported` by its sender, or `computed` from its tokens')
+  @NullableText('gpt-4.1') readonly model!: string | null;
+  @NullableText('search') readonly tool_name!: string | null;
+  @NullableText('support') readonly label!: string | null;
+  @NullableNumber(0.0021) readonly cost!: number | null;
+  @NullableText('reported', '`reported` by its sender, or `computed` from its tokens')
   readonly cost_source!: string | null;
-  @Nullable(Number, 812) readonly input_tokens!: number | null;
-  @Nullable(Number, 64) readonly output_tokens!: number | null;
-  @Nullable(Number, 512) readonly cached_tokens!: number | null;
-  @Nullable(Number, 240, 'Milliseconds to the first token') readonly ttft_ms!: number | null;
-  @Nullable(String, '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', 'The execution of this server that it tells of')
+  @NullableNumber(812) readonly input_tokens!: number | null;
+  @NullableNumber(64) readonly output_tokens!: number | null;
+  @NullableNumber(512) readonly cached_tokens!: number | null;
+  @NullableNumber(240, 'Milliseconds to the first token') readonly ttft_ms!: number | null;
+  @NullableText('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', 'The execution of this server that it tells of')
   readonly execution_id!: string | null;
-  @Nullable(
-    String,
+  @NullableText(
     '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
     'The API key that it came with, or that made the call',
   )
   readonly key_id!: string | null;
-  @Nullable(String, 'not found', 'An error that its text tells of') readonly semantic_pattern!: string | null;
-  @Nullable(String, 'medium') readonly semantic_severity!: string | null;
-  @Nullable(String, 'output', 'The part of the span that holds it') readonly semantic_source!: string | null;
-  @Nullable(String, 'Error: the page was not found', 'The text around it')
+  @NullableText('not found', 'An error that its text tells of') readonly semantic_pattern!: string | null;
+  @NullableText('medium') readonly semantic_severity!: string | null;
+  @NullableText('output', 'The part of the span that holds it') readonly semantic_source!: string | null;
+  @NullableText('Error: the page was not found', 'The text around it')
   readonly semantic_snippet!: string | null;
   @AnyObject({
     required: false,
@@ -126,11 +119,11 @@ export class FiguresOfGroupView {
   @Ids('gpt-4.1-2025-04-14') readonly used_models!: string[];
   @Ids('search') readonly used_tools!: string[];
   @Ids('support') readonly labels!: string[];
-  @Nullable(String, 'run', 'Of the first root') readonly root_operation!: string | null;
+  @NullableText('run', 'Of the first root') readonly root_operation!: string | null;
   @ApiProperty({ example: 3, description: 'Calls of models' }) readonly llm_calls!: number;
   @ApiProperty({ example: 0.0063 }) readonly cost!: number;
-  @Nullable(Number, 2_436) readonly input_tokens!: number | null;
-  @Nullable(Number, 192) readonly output_tokens!: number | null;
+  @NullableNumber(2_436) readonly input_tokens!: number | null;
+  @NullableNumber(192) readonly output_tokens!: number | null;
   @ApiProperty({ example: us }) readonly start_time_us!: number;
   @ApiProperty({ example: us + 9_000_000 }) readonly finish_time_us!: number;
   @ApiProperty({ example: 9_000 }) readonly duration_ms!: number;
@@ -158,9 +151,7 @@ export class RunListView extends ListOf(RunView) {}
 
 export class RunDetailsView {
   // `nullable` beside a reference would still ask for an object.
-  @ApiProperty({
-    anyOf: [{ $ref: getSchemaPath(RunView) }, { type: 'object', nullable: true, enum: [null] }],
-  })
+  @OrNull(RunView)
   readonly data!: RunView | null;
 }
 
@@ -212,8 +203,8 @@ export class FiguresView {
   @ApiProperty({ example: 0.063 }) readonly cost!: number;
   @ApiProperty({ example: 24_360 }) readonly input_tokens!: number;
   @ApiProperty({ example: 1_920 }) readonly output_tokens!: number;
-  @Nullable(Number, 1_500) readonly p50_ms!: number | null;
-  @Nullable(Number, 4_000) readonly p95_ms!: number | null;
+  @NullableNumber(1_500) readonly p50_ms!: number | null;
+  @NullableNumber(4_000) readonly p95_ms!: number | null;
 }
 
 export class StatsView extends FiguresView {
@@ -226,7 +217,7 @@ export class DifferenceView {
   @ApiProperty({ example: 0.0063 }) readonly a!: number;
   @ApiProperty({ example: 0.0084 }) readonly b!: number;
   @ApiProperty({ example: 0.0021, description: 'From a to b' }) readonly change!: number;
-  @Nullable(Number, 33.3, 'The same in percent of a; null where that is 0')
+  @NullableNumber(33.3, 'The same in percent of a; null where that is 0')
   readonly change_percent!: number | null;
 }
 
@@ -279,7 +270,7 @@ export class FoundIdView {
   })
   readonly trace_id!: string;
   @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
-  @Nullable(String, 'thread-7') readonly thread_id!: string | null;
+  @NullableText('thread-7') readonly thread_id!: string | null;
   @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
   @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
   @ApiProperty({ example: us }) readonly start_time_us!: number;
