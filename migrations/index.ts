@@ -23,6 +23,7 @@ import { CircuitsOfTheFleet1764000310000 } from './0031-circuits-of-the-fleet.js
 import { ToolConditions1764000320000 } from './0032-tool-conditions.js';
 import { FleetEvents1764000360000 } from './0036-fleet-events.js';
 import { KeptBudgets1764000370000 } from './0037-kept-budgets.js';
+import { BegunCalls1764000380000 } from './0038-begun-calls.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -51,4 +52,5 @@ export const migrations = [
   ToolConditions1764000320000,
   FleetEvents1764000360000,
   KeptBudgets1764000370000,
+  BegunCalls1764000380000,
 ];

@@ -24,6 +24,8 @@ export type KeyState =
       readonly holder: string;
       /** Its gateway has given no sign of life for a whole lease. */
       readonly abandoned: boolean;
+      /** False: the tool was never given the call. */
+      readonly begun: boolean;
     };
 
 type Held = Pick<Claim, 'id' | 'scope'>;
@@ -33,6 +35,7 @@ interface KeyRow {
   readonly claim: string;
   readonly outcome: string | null;
   readonly abandoned: boolean;
+  readonly begun: boolean;
 }
 
 const deletedAtOnce = 1_000;
@@ -60,17 +63,17 @@ export class IdempotencyRepository {
   async claim({ id, scope, tool, inputHash }: Claim): Promise<KeyState | undefined> {
     const [row] = await this.rows<KeyRow & { readonly claimed: boolean }>(
       `WITH mine AS (
-         INSERT INTO idempotency_keys AS old (scope, tool, input_hash, claim, held_until, expires_at)
-         VALUES ($1, $2, $3, $4, now() + ${ms('$5')}, now() + ${ms('$6')})
+         INSERT INTO idempotency_keys AS old (scope, tool, input_hash, claim, begun, held_until, expires_at)
+         VALUES ($1, $2, $3, $4, false, now() + ${ms('$5')}, now() + ${ms('$6')})
          ON CONFLICT (scope) DO UPDATE
          SET input_hash = excluded.input_hash, claim = excluded.claim, held_until = excluded.held_until,
-             outcome = NULL, created_at = now(), expires_at = excluded.expires_at
+             begun = false, outcome = NULL, created_at = now(), expires_at = excluded.expires_at
          WHERE old.expires_at <= now() AND (old.outcome IS NOT NULL OR old.held_until <= now())
          RETURNING input_hash, claim
        )
-       SELECT true AS claimed, input_hash, claim, NULL AS outcome, false AS abandoned FROM mine
+       SELECT true AS claimed, input_hash, claim, NULL AS outcome, false AS abandoned, false AS begun FROM mine
        UNION ALL
-       SELECT false, input_hash, claim, outcome, held_until <= now() FROM idempotency_keys
+       SELECT false, input_hash, claim, outcome, held_until <= now(), begun FROM idempotency_keys
        WHERE scope = $1 AND NOT EXISTS (SELECT FROM mine)`,
       [scope, tool, inputHash, id, this.leaseMs, this.ttlMs],
     );
@@ -80,16 +83,25 @@ export class IdempotencyRepository {
   /** Claims a key whose holder is dead. @returns false if that was not so any more */
   takeOver(holder: string, { id, scope }: Claim): Promise<boolean> {
     return this.changes(
-      `UPDATE idempotency_keys SET claim = $3, held_until = now() + ${ms('$4')}
+      `UPDATE idempotency_keys SET claim = $3, begun = false, held_until = now() + ${ms('$4')}
        WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND held_until <= now() RETURNING 1`,
       [scope, holder, id, this.leaseMs],
+    );
+  }
+
+  /** The tool is given the call now. @returns false if the claim was lost: it must not be given */
+  begin({ id, scope }: Held): Promise<boolean> {
+    return this.changes(
+      `UPDATE idempotency_keys SET begun = true
+       WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1`,
+      [scope, id],
     );
   }
 
   /** @param isAbandoned its holder is dead. @returns false if the claim was lost, or that was not so any more */
   end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
-      `UPDATE idempotency_keys SET outcome = $3, expires_at = now() + ${ms('$4')}
+      `UPDATE idempotency_keys SET outcome = $3, begun = true, expires_at = now() + ${ms('$4')}
        WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND (NOT $5 OR held_until <= now()) RETURNING 1`,
       [scope, id, outcome, this.ttlMs, isAbandoned],
     );
@@ -143,8 +155,8 @@ export class IdempotencyRepository {
   }
 }
 
-function stateOf({ input_hash: inputHash, claim: holder, outcome, abandoned }: KeyRow): KeyState {
+function stateOf({ input_hash: inputHash, claim: holder, outcome, abandoned, begun }: KeyRow): KeyState {
   return outcome === null
-    ? { kind: 'running', inputHash, holder, abandoned }
+    ? { kind: 'running', inputHash, holder, abandoned, begun }
     : { kind: 'ended', inputHash, outcome };
 }

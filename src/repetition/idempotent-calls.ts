@@ -7,7 +7,7 @@ import { isDatabaseUnavailable, Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import type { InFlight } from '../common/lifecycle.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
-import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ClaimKeeper } from './claim-keeper.js';
 import type { Claim, IdempotencyRepository, KeyState } from './idempotency.repository.js';
 
@@ -22,8 +22,11 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   readonly idempotent: boolean;
 }
 
-/** Runs the call under the id that is given. */
-type Run = (executionId: string) => Promise<CallAnswer>;
+/**
+ * Runs the call under the id that is given.
+ * @param begin comes before the tool is given the call. @throws ToolFailure `interrupted` if it must not be given
+ */
+type Run = (executionId: string, begin: (() => Promise<void>) | undefined) => Promise<CallAnswer>;
 
 /** Between two looks whether the first call has ended. */
 const pauses = { firstMs: 25, maxMs: 500 };
@@ -59,12 +62,13 @@ export class IdempotentCalls {
     }
   }
 
-  /** An abandoned call of an idempotent tool is run again; for any other tool its outcome is `interrupted`. */
+  /** An abandoned call that never began, or of an idempotent tool, is run again; the outcome of another is `interrupted`. */
   private async claimOrTakeOver(claim: Claim, { idempotent }: KeyedCall): Promise<KeyState | undefined> {
     const state = await this.store.claim(claim);
     if (state?.kind !== 'running' || !state.abandoned || state.inputHash !== claim.inputHash) return state;
     const { holder } = state;
-    if (idempotent) return (await this.store.takeOver(holder, claim)) ? { kind: 'claimed' } : undefined;
+    if (idempotent || !state.begun)
+      return (await this.store.takeOver(holder, claim)) ? { kind: 'claimed' } : undefined;
     const { scope, tool, inputHash } = claim;
     const outcome = JSON.stringify(interruptedOutcome(holder, tool));
     const ended = await this.store.end({ id: holder, scope }, outcome, true);
@@ -73,15 +77,20 @@ export class IdempotentCalls {
 
   private async run(claim: Claim, { idempotent }: KeyedCall, run: Run): Promise<CallAnswer> {
     this.keeper.hold(claim);
+    let mayRunAgain = true;
+    const begin = async (): Promise<void> => {
+      if (!(await this.store.begin(claim).catch(() => false))) throw neverBegun();
+      mayRunAgain = false;
+    };
     try {
-      const answer = await this.inFlight.during(() => run(claim.id));
+      const answer = await this.inFlight.during(() => run(claim.id, idempotent ? undefined : begin));
       const { outcome } = answer;
-      const undone = idempotent && outcome.status === 'error' && outcome.error.type === 'interrupted';
+      const undone = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
       await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(outcome) });
       return answer;
     } catch (error) {
       // Refused: nothing was run. A bug of ours may have struck after the tool had done its work.
-      const harmless = error instanceof Refusal || idempotent;
+      const harmless = error instanceof Refusal || mayRunAgain;
       const outcome = JSON.stringify(interruptedOutcome(claim.id, claim.tool));
       await this.keeper.end(claim, harmless ? 'released' : { outcome });
       throw error;
@@ -133,6 +142,14 @@ function stillRuns(): Refusal {
 function reused(tool: string): Refusal {
   const detail = `This Idempotency-Key came before in a call of ${tool}, with another input`;
   return new Refusal('idempotency_key_reused', detail);
+}
+
+function neverBegun(): ToolFailure {
+  return new ToolFailure(
+    'interrupted',
+    'The tool was not given the call: the database does not answer, or another replica has taken the key over. ' +
+      'Call again with the same key',
+  );
 }
 
 /** The outcome of a call whose end is not known. */

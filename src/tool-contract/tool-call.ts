@@ -30,6 +30,8 @@ export interface CallRequest {
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;
+  /** Comes before the tool is given the call. @throws ToolFailure if it must not be given */
+  readonly begin?: (() => Promise<void>) | undefined;
   /** It was queued: its rate was counted then, and its cancellation is its caller's order, not that the caller has left. */
   readonly queued?: boolean;
   /** Id of the execution, if the transport has a fresh UUIDv7 at hand. */

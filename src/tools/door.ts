@@ -110,8 +110,8 @@ export class Door implements OnApplicationBootstrap {
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
     const cancellation = request.queued ? request.cancellation : undefined;
-    const answer = await this.keys.once({ ...request, idempotent }, (executionId) =>
-      this.admit(tool, { ...request, cancellation }, request.deadline, executionId),
+    const answer = await this.keys.once({ ...request, idempotent }, (executionId, begin) =>
+      this.admit(tool, { ...request, cancellation, begin }, request.deadline, executionId),
     );
     if (answer.replayed) this.reports.replayed(answer.outcome.tool);
     return answer;
@@ -164,6 +164,7 @@ export class Door implements OnApplicationBootstrap {
     const mayBlameTool = hasToolsOwnTime(call);
     const run = { executionId, context, principal, deadline, probe, notes, onProgress, cancellation };
     try {
+      if (call.begin) await call.begin();
       const result = await tool.run(call.input, run);
       return { ...baseOf(ticket), status: 'success', result };
     } catch (error) {

@@ -70,7 +70,8 @@ const success = (executionId: string, result: unknown = 'paid'): ToolOutcome => 
 function tool() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const runs: string[] = [];
-  const run = async (executionId: string) => {
+  const run = async (executionId: string, begin?: () => Promise<void>) => {
+    await begin?.();
     runs.push(executionId);
     await promise;
     return { outcome: success(executionId) };
@@ -229,9 +230,10 @@ describe('a key', () => {
 describe('a gateway that dies while a call runs', () => {
   const never = () => new Promise<never>(() => undefined);
 
-  async function abandoned(call: KeyedCall): Promise<string> {
+  async function abandoned(call: KeyedCall, hasBegun = true): Promise<string> {
     let id = '';
-    void gateway({ alive: false }).calls.once(call, (executionId) => {
+    void gateway({ alive: false }).calls.once(call, async (executionId, begin) => {
+      if (hasBegun) await begin?.();
       id = executionId;
       return never();
     });
@@ -248,13 +250,33 @@ describe('a gateway that dies while a call runs', () => {
     expect(runs).toEqual([]);
   });
 
-  it('leaves a call that is run again, once, where the tool is idempotent', async () => {
-    const call = keyed({ idempotent: true });
-    await abandoned(call);
+  it.each([
+    ['the tool is idempotent', { idempotent: true }, true],
+    ['the tool was never given the call', { idempotent: false }, false],
+  ])('leaves a call that is run again, once, if %s', async (_why, changes, hasBegun) => {
+    const call = keyed(changes);
+    await abandoned(call, hasBegun);
     const { run, runs, finish } = tool();
     finish();
     const answers = await Promise.all([gateway().calls.once(call, run), gateway().calls.once(call, run)]);
     expect(new Set(answers.map(({ outcome }) => outcome.executionId))).toEqual(new Set(runs));
+    expect(runs).toHaveLength(1);
+  });
+
+  it('and was only away for a while gives its tool no call that runs elsewhere, nor one that it cannot report', async () => {
+    const call = keyed();
+    const waits = Promise.withResolvers<void>();
+    const first = gateway({ alive: false }).calls.once(call, async (executionId, begin) => {
+      await waits.promise;
+      await begin?.();
+      return { outcome: success(executionId, 'twice') };
+    });
+    const { run, runs, finish } = tool();
+    finish();
+    const { outcome } = await gateway().calls.once(call, run);
+    expect(outcome.status).toBe('success');
+    waits.resolve();
+    await expect(first).rejects.toMatchObject({ type: 'interrupted' });
     expect(runs).toHaveLength(1);
   });
 
