@@ -94,7 +94,8 @@ export class AccessPolicy {
     if (safeMethods.has(visit.method)) return this.sessions.find(visit.headers)?.principal;
     if (visit.headers[sessionHeader] === undefined) return undefined;
     const session = this.sessions.findWhole(visit.headers);
-    if (!session) throw unauthorized('This session has ended, or its halves do not match: sign in again.');
+    if (!session)
+      throw unauthorized('This session has ended, or the CSRF token is of another one: sign in again.');
     this.refuseForged(visit);
     return session.principal;
   }

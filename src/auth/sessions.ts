@@ -22,7 +22,7 @@ interface Session {
   readonly halfHash: string;
 }
 
-/** The two halves of a new session, each for its own place in the browser. */
+/** The cookie and the CSRF token of a new session, each for its own place in the browser. */
 export interface NewSession {
   readonly cookie: string;
   readonly csrfToken: string;
@@ -76,7 +76,7 @@ export class Sessions {
     return principal && { principal, expiresAt, halfHash };
   }
 
-  /** The session of a request that shows both halves, the second one in `x-toolkeeper-session`. */
+  /** The session of a request that shows the cookie and, in `x-toolkeeper-session`, the CSRF token. */
   findWhole(headers: IncomingHttpHeaders): Session | undefined {
     const half = headers[sessionHeader];
     if (typeof half !== 'string') return undefined;

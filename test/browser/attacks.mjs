@@ -163,6 +163,8 @@ describe('attacks', () => {
     await page.getByRole('menuitem', { name: 'Disable' }).click();
     const dialog = page.getByRole('dialog', { name: 'Disable word_count?' });
     await dialog.getByRole('button', { name: 'Disable' }).click();
+    const signIn = page.getByRole('dialog', { name: 'Your session has ended' });
+    await signIn.getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('This session has ended').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await actions.click();
