@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
+import { byKeys, byMouse } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 const { startLlmServer } = await import('../support/llm-endpoint.ts');
@@ -85,50 +86,57 @@ describe('the assistant', () => {
     return { execution: body.executionId, trace: run.trace_ids[0] };
   };
 
-  it('finds what went wrong in a trace, shows it on the page, and marks it once a person agrees', async () => {
-    const { trace, execution } = await ran('odd', true);
-    const { page, context, panel, input, approve, log } = await arrive(`/traces/${trace}`);
-    await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
-    await open(page);
-    await input.fill('What went wrong in thread "odd"?');
-    await page.keyboard.press('Enter');
-    await approve.waitFor();
-    for (const tool of ['fetch_spans_summary', 'get_span_content', 'analyze_with_llm', 'highlight_spans'])
-      await log.getByText(tool, { exact: true }).first().waitFor();
-    await page.getByText(/^\d+ highlighted spans/).waitFor();
-    const marked = async () =>
-      (await lab.api('GET', '/api/v1/tool-health/find_orders')).body.semanticFailures;
-    assert.equal(await marked(), 0);
-    assert.deepEqual(await violationsOf(page, 'the panel'), []);
-    await approve.click();
-    await log.getByText(wentWrong.split('\n')[0]).waitFor();
-    assert.equal(await marked(), 1);
-    const record = (await lab.api('GET', `/api/v1/tool-metrics/executions/${execution}`)).body;
-    assert.match(record.semanticFailure, /Silent failure/);
-    const call = log.getByText('mark_semantic_failure');
-    await call.click();
-    await log.getByRole('link', { name: 'Execution', exact: true }).first().waitFor();
-    const chip = log
-      .locator('code, a')
-      .filter({ hasText: /^[0-9a-f]{16}$/ })
-      .first();
-    const span = await chip.innerText();
-    await chip.click();
-    await until(() => new URL(page.url()).searchParams.get('span') === span, 'the span of the chip');
-    await panel.getByText(/gpt-4.1: \d+ steps, 6 calls, [\d,]+ of 1,000,000 tokens/).waitFor();
-    if (process.env.PICTURES === 'update') await takePictures(page);
-    await context.close();
-  });
+  const markedOf = async (tool) =>
+    (await lab.api('GET', `/api/v1/tool-health/${tool}`)).body.semanticFailures;
+
+  for (const hands of [byMouse, byKeys])
+    it(`D: finds what went wrong in a trace, shows it on the page, and marks it once a person agrees, ${hands.name}`, async () => {
+      const thread = `odd-${hands === byMouse ? 'mouse' : 'keys'}`;
+      const { trace, execution } = await ran(thread, true);
+      const { page, context, panel, input, approve, log } = await arrive('/traces');
+      const { press, write, clicks } = hands.on(page);
+      await press(page.getByRole('row').filter({ hasText: thread }).getByRole('link').first());
+      await page.waitForURL(new RegExp(trace));
+      await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
+      await open(page);
+      await write(input, `What went wrong in thread "${thread}"?`);
+      await page.keyboard.press('Enter');
+      await approve.waitFor();
+      for (const tool of ['fetch_spans_summary', 'get_span_content', 'analyze_with_llm', 'highlight_spans'])
+        await log.getByText(tool, { exact: true }).first().waitFor();
+      await page.getByText(/^\d+ highlighted spans/).waitFor();
+      const before = await markedOf('find_orders');
+      assert.deepEqual(await violationsOf(page, 'the panel'), []);
+      await press(approve);
+      await log.getByText(wentWrong.split('\n')[0]).waitFor();
+      assert.equal(await markedOf('find_orders'), before + 1);
+      const record = (await lab.api('GET', `/api/v1/tool-metrics/executions/${execution}`)).body;
+      assert.match(record.semanticFailure, /Silent failure/);
+      const chip = log
+        .locator('code, a')
+        .filter({ hasText: /^[0-9a-f]{16}$/ })
+        .first();
+      const span = await chip.innerText();
+      await press(chip);
+      await until(() => new URL(page.url()).searchParams.get('span') === span, 'the span of the chip');
+      assert.ok(clicks() <= 3, `${clicks()} clicks`);
+      await log.getByText('mark_semantic_failure').click();
+      await log.getByRole('link', { name: 'Execution', exact: true }).first().waitFor();
+      await panel.getByText(/gpt-4.1: \d+ steps, 6 calls, [\d,]+ of 1,000,000 tokens/).waitFor();
+      if (process.env.PICTURES === 'update' && hands === byMouse) await takePictures(page);
+      await context.close();
+    });
 
   it('finds nothing where nothing was planted', async () => {
     const { trace } = await ran('sound', false);
+    const before = await markedOf('find_orders');
     const { page, context, input, log } = await arrive(`/traces/${trace}`);
     await open(page);
     await input.fill('What went wrong in thread "sound"?');
     await page.keyboard.press('Enter');
     await log.getByText('Nothing went wrong.').waitFor();
     assert.equal(await page.getByText(/highlighted span/).count(), 0);
-    assert.equal((await lab.api('GET', '/api/v1/tool-health/find_orders')).body.semanticFailures, 1);
+    assert.equal(await markedOf('find_orders'), before);
     await context.close();
   });
 
