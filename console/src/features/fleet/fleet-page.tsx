@@ -37,16 +37,17 @@ function health({ troubles }: ReplicaView): ReactNode {
   return <Badge state={isDown ? 'down' : 'degraded'} tone={isDown ? 'bad' : 'warn'} />;
 }
 
-const issues = ({ troubles }: ReplicaView): ReactNode => (
-  <Stack tight>
-    {troubles.map(({ part, message }) => (
-      <span key={part}>
-        <strong>{part}</strong>
-        {message !== null && `: ${message}`}
-      </span>
-    ))}
-  </Stack>
-);
+const issues = ({ troubles }: ReplicaView): ReactNode =>
+  troubles.length > 0 && (
+    <Stack tight>
+      {troubles.map(({ part, message }) => (
+        <span key={part}>
+          <strong>{part}</strong>
+          {message !== null && `: ${message}`}
+        </span>
+      ))}
+    </Stack>
+  );
 
 const lag = ({ depth, oldestMs }: ReplicaView['journal']): string =>
   `${counted(depth, 'record')}${depth > 0 ? `, ${duration(oldestMs)}` : ''}`;
