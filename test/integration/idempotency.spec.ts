@@ -265,14 +265,16 @@ describe('a gateway that dies while a call runs', () => {
 
   it('and was only away for a while gives its tool no call that runs elsewhere, nor one that it cannot report', async () => {
     const call = keyed();
-    const waits = Promise.withResolvers<void>();
+    const [claimed, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const first = gateway({ alive: false }).calls.once(call, async (executionId, begin) => {
+      claimed.resolve();
       await waits.promise;
       await begin?.();
       return { outcome: success(executionId, 'twice') };
     });
     const { run, runs, finish } = tool();
     finish();
+    await claimed.promise;
     const { outcome } = await gateway().calls.once(call, run);
     expect(outcome.status).toBe('success');
     waits.resolve();
