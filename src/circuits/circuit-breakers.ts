@@ -264,17 +264,16 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
         ...{ replica: fleet?.replica ?? null, local: tracked?.local ?? false },
       });
     const isOwnOpening = fleet && !this.opensForAll && change.from === 'closed' && change.to === 'open';
-    if (!tracked || !isOwnOpening) say();
-    else {
+    if (tracked && isOwnOpening) {
       // Open at once; the others follow if the tool fails at all replicas, and not here alone.
       tracked.local = true;
       tracked.judging = this.fleetsFaults(tool, true).then((counts) => {
-        // Unless another replica has changed it meanwhile.
-        if (tracked.breaker.current().since !== change.at) return;
-        tracked.local = counts === undefined;
+        tracked.local &&= counts === undefined;
+        tracked.judging = undefined;
         say();
       });
-    }
+    } else if (tracked?.judging) void tracked.judging.then(say);
+    else say();
     if (tracked && change.to === 'closed') tracked.local = false;
   }
 

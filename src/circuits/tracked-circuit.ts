@@ -6,8 +6,8 @@ import type { CircuitTransition } from './circuit-transitions.repository.js';
 export interface TrackedCircuit {
   /** Whether it was opened by this replica's own faults alone. */
   local: boolean;
-  /** Set once it was opened by this replica: ends when it is found out whether that is of this replica alone. */
-  judging?: Promise<void>;
+  /** Set while it is found out whether an opening is of this replica alone; later changes are emitted after it. */
+  judging?: Promise<void> | undefined;
   readonly breaker: CircuitBreaker;
   /** Oldest first; the last 50. */
   readonly history: CircuitTransition[];
