@@ -19,7 +19,7 @@ interface Session {
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   /** SHA-256 of the CSRF token. */
-  readonly halfHash: string;
+  readonly tokenHash: string;
 }
 
 /** The cookie and the CSRF token of a new session, each for its own place in the browser. */
@@ -67,22 +67,22 @@ export class Sessions {
   private opened(value: string): Session | undefined {
     const parts = value.split('.');
     if (parts.length !== 4) return undefined;
-    const [keyId = '', expiry = '', halfHash = '', signature = ''] = parts;
-    const expected = this.sign(`${keyId}.${expiry}.${halfHash}`);
+    const [keyId = '', expiry = '', tokenHash = '', signature = ''] = parts;
+    const expected = this.sign(`${keyId}.${expiry}.${tokenHash}`);
     const given = Buffer.from(signature, 'base64url');
     if (given.length !== expected?.length || !timingSafeEqual(given, expected)) return undefined;
     const expiresAt = Number(expiry);
     const principal = expiresAt > Date.now() ? this.keys.withId(keyId) : undefined;
-    return principal && { principal, expiresAt, halfHash };
+    return principal && { principal, expiresAt, tokenHash };
   }
 
   /** The session of a request that shows the cookie and, in `x-toolkeeper-session`, the CSRF token. */
   findWhole(headers: IncomingHttpHeaders): Session | undefined {
-    const half = headers[sessionHeader];
-    if (typeof half !== 'string') return undefined;
-    const halfHash = hashOf(half);
+    const token = headers[sessionHeader];
+    if (typeof token !== 'string') return undefined;
+    const tokenHash = hashOf(token);
     const sessions = cookiesIn(headers.cookie).map((value) => this.opened(value));
-    return sessions.find((session) => session?.halfHash === halfHash);
+    return sessions.find((session) => session?.tokenHash === tokenHash);
   }
 
   private sign(payload: string): Buffer | undefined {
@@ -120,7 +120,7 @@ function cookiesIn(header = ''): string[] {
   return (secure.length > 0 ? secure : named(cookieName)).slice(-maxCookies).reverse();
 }
 
-const hashOf = (half: string): string => hash('sha256', half, 'base64url');
+const hashOf = (token: string): string => hash('sha256', token, 'base64url');
 
 /**
  * The secrets of links that sign one browser in as the operator, once and soon. They are kept as hashes, by this server

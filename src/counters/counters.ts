@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { TypedEvents } from '../common/typed-events.js';
 
-/** Whose calls are counted together: an investigation of a project, or a key or address with a rate. */
+/** The owner of counters: an investigation of a project, or a key or address with a rate. */
 export interface Subject {
   readonly kind: 'budget' | 'rate';
   readonly project: string;

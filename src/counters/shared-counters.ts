@@ -19,7 +19,7 @@ interface Row extends CounterKey {
   readonly leftMs: number;
 }
 
-/** What the next statement tells of a counter. */
+/** The part of the next statement for one counter. */
 interface Waiting {
   readonly take: Take;
   /** Calls that wait for it. */

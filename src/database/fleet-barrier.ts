@@ -18,7 +18,7 @@ const notify = "SELECT pg_notify('toolkeeper', $1)";
 @Injectable()
 export class FleetBarrier {
   private readonly logger = new Logger(FleetBarrier.name);
-  /** What is done with the replies, by the id of the question. */
+  /** Listeners for replies, by the id of the question. */
   private readonly questions = new Map<string, () => void>();
 
   constructor(
@@ -57,7 +57,7 @@ export class FleetBarrier {
     }
   }
 
-  /** Whoever asked waits half a second at most. */
+  /** A reply that cannot be sent is left out: the question ends after half a second. */
   private async reply(id: string): Promise<void> {
     try {
       await this.follower.caughtUp();

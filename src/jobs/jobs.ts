@@ -24,7 +24,7 @@ const channel = 'jobs';
 
 /** Interval of looking for jobs that no notification told of, such as those that are tried again. */
 const pollMs = 2_000;
-/** A worker that has nothing to do looks again when it is woken, not by itself. */
+/** Polling interval of a worker: it looks for a job when it is woken, not by itself. */
 const daySeconds = 86_400;
 /** Interval of heartbeats of the jobs that run here; a job that was cancelled is cut off then. */
 const beatSeconds = 3;

@@ -185,8 +185,8 @@ export class AsyncExecutions {
 
   private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
     const output = await this.outputOf(job, cancellation);
-    // Whoever cancelled it tells of that; before its end is stored, for a replica that is lost in between has the next
-    // one send it, with the same id.
+    // The replica that cancels a job sends its webhook. Otherwise it is sent before the end is stored: if this replica is
+    // lost in between, the next one sends it again, with the same id.
     if (!cancellation.isCancelled)
       await this.report(job, viewOf({ ...job, state: 'completed', output, completedOn: new Date() }));
     return output;

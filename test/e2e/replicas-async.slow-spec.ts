@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fixtures } from '../support/app.js';
-import type { Json } from '../support/json.js';
+import { endOf, submitSleep } from '../support/async-executions.js';
 import { type Replica, type Replicas, startReplicas } from '../support/replicas.js';
 import { until } from '../support/wait.js';
 
@@ -33,27 +33,10 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => replicas.stop());
 
-const submit = async (of: Replica, tool: string, ms: number): Promise<string> => {
-  const answer = await of.http
-    .post(`/api/v1/tools/${tool}/execute`)
-    .set('prefer', 'respond-async')
-    .send({ input: { action: 'sleep', ms }, context: { timeoutMs: 30_000 } })
-    .expect(202);
-  return answer.headers['location'] ?? '';
-};
-const end = async (of: Replica, location: string): Promise<Json> =>
-  until(
-    async () => {
-      const { body } = await of.http.get(`${location}?waitMs=5000`).expect(200);
-      return body.endedAt && body;
-    },
-    { what: 'the end' },
-  );
-
 describe('asynchronous executions of two replicas', () => {
   it('have one outcome each when a replica is killed: idempotent ones succeed', async () => {
     const tools = Array.from({ length: 24 }, (_, n) => (n % 2 === 0 ? 'again' : 'single'));
-    const places = await Promise.all(tools.map((tool) => submit(one, tool, 1_500)));
+    const places = await Promise.all(tools.map((tool) => submitSleep(one, tool, 1_500)));
     await until(
       async () => {
         const views = await Promise.all(places.map((place) => one.http.get(place)));
@@ -62,7 +45,7 @@ describe('asynchronous executions of two replicas', () => {
       { what: 'jobs at both' },
     );
     await two.end('SIGKILL');
-    const ends = await Promise.all(places.map((place) => end(one, place)));
+    const ends = await Promise.all(places.map((place) => endOf(one, place)));
     const of = (tool: string): string[] =>
       ends
         .filter((view) => view.tool === tool)

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { bearer } from '../support/admin-key.js';
 import { fixtures } from '../support/app.js';
+import { endOf, submitSleep } from '../support/async-executions.js';
 import { supertest } from '../support/http.js';
 import type { Json } from '../support/json.js';
 import { type Replica, type Replicas, startReplicas } from '../support/replicas.js';
@@ -206,23 +207,6 @@ it('files folders that are not one volume are found out: calls are refused, and 
   }
 }, 60_000);
 
-const submit = async (of: Replica, ms: number): Promise<string> => {
-  const answer = await of.http
-    .post('/api/v1/tools/again/execute')
-    .set('prefer', 'respond-async')
-    .send({ input: { action: 'sleep', ms }, context: { timeoutMs: 30_000 } })
-    .expect(202);
-  return answer.headers['location'] ?? '';
-};
-const end = async (of: Replica, location: string): Promise<Json> =>
-  until(
-    async () => {
-      const { body } = await of.http.get(`${location}?waitMs=5000`).expect(200);
-      return body.endedAt && body;
-    },
-    { what: 'the end' },
-  );
-
 it('an MCP server that stays is registered with a warning: each replica has its own memory', async () => {
   const server = {
     protocol: 'mcp',
@@ -240,15 +224,15 @@ it('an MCP server that stays is registered with a warning: each replica has its 
 
 describe('asynchronous executions of two replicas', () => {
   it('are run by both, and end for callers at either', async () => {
-    const places = await Promise.all(Array.from({ length: 16 }, () => submit(one, 200)));
-    const ends = await Promise.all(places.map((place) => end(two, place)));
+    const places = await Promise.all(Array.from({ length: 16 }, () => submitSleep(one, 'again', 200)));
+    const ends = await Promise.all(places.map((place) => endOf(two, place)));
     expect(ends.map(({ outcome }) => outcome.status)).toEqual(Array<string>(16).fill('success'));
     const pids = new Set(ends.map(({ outcome }) => outcome.result.pid));
     expect(pids.size).toBeGreaterThan(1);
   }, 60_000);
 
   it('are cancelled from another replica than the one that runs them', async () => {
-    const places = await Promise.all(Array.from({ length: 6 }, () => submit(one, 25_000)));
+    const places = await Promise.all(Array.from({ length: 6 }, () => submitSleep(one, 'again', 25_000)));
     await until(
       async () => {
         const views = await Promise.all(places.map((place) => one.http.get(place)));
@@ -259,8 +243,8 @@ describe('asynchronous executions of two replicas', () => {
     for (const place of places)
       expect((await two.http.delete(place).expect(200)).body.status).toBe('cancelled');
     // All processes are free again.
-    const after = await Promise.all(Array.from({ length: 4 }, () => submit(two, 1)));
-    for (const place of after) expect((await end(one, place)).outcome.status).toBe('success');
+    const after = await Promise.all(Array.from({ length: 4 }, () => submitSleep(two, 'again', 1)));
+    for (const place of after) expect((await endOf(one, place)).outcome.status).toBe('success');
   }, 60_000);
 
   it('are refused at once without the database', async () => {
@@ -276,7 +260,7 @@ describe('asynchronous executions of two replicas', () => {
       { what: 'the refusal' },
     );
     await one.wire.open();
-    const place = await until(() => submit(one, 1), { what: 'the database is there again' });
-    expect((await end(one, place)).outcome.status).toBe('success');
+    const place = await until(() => submitSleep(one, 'again', 1), { what: 'the database is there again' });
+    expect((await endOf(one, place)).outcome.status).toBe('success');
   }, 60_000);
 });

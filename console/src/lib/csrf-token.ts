@@ -1,7 +1,7 @@
 const name = 'toolkeeper.session';
 
 /**
- * The half of the session that no cookie carries: pages on other ports of this host are sent the cookie, too, but they
+ * The CSRF token of the session, which no cookie carries: pages on other ports of this host are sent the cookie, too, but they
  * read neither this tab's storage nor its channel, which belong to one origin.
  */
 export const csrfToken = {
@@ -12,7 +12,7 @@ export const csrfToken = {
 
 const timeoutMs = 300;
 
-/** A new tab asks the others for the half; from then on it can change things, too. */
+/** A new tab asks the others for the token; from then on it can change things, too. */
 export function askOtherTabs(): Promise<void> {
   const channel = new BroadcastChannel(name);
   return new Promise<void>((resolve) => {
@@ -26,12 +26,12 @@ export function askOtherTabs(): Promise<void> {
   }).finally(() => channel.close());
 }
 
-/** Gives the half to tabs that ask for it. @param onEnded runs when another tab has signed out */
+/** Gives the token to tabs that ask for it. @param onEnded runs when another tab has signed out */
 export function listenToOtherTabs(onEnded: () => void): void {
   const channel = new BroadcastChannel(name);
   channel.onmessage = ({ data }) => {
-    const half = csrfToken.read();
-    if (data === 'ask' && half !== null) channel.postMessage({ half });
+    const token = csrfToken.read();
+    if (data === 'ask' && token !== null) channel.postMessage({ half: token });
     if (data === 'ended') onEnded();
   };
 }

@@ -10,7 +10,7 @@ const settings: CircuitSettings = {
   probes: 3,
 };
 
-/** What an operator does. */
+/** An act of an operator. */
 const hand = (
   breaker: CircuitBreaker,
   to: 'open' | 'closed',

@@ -79,7 +79,7 @@ const identity = ({ playbook_id, version }: Pick<HiddenPlaybook, 'playbook_id' |
   version,
 });
 
-/** What is blended needs no calibration of its own: words and meaning are calibrated each for itself. */
+/** Both scores equal the confidence: words and meaning are calibrated before they are blended. */
 const scores = ({ confidence, explanation }: RankedPlaybook) => ({
   confidence: shownConfidence(confidence),
   lexical: rounded(explanation?.lexical),

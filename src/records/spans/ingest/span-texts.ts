@@ -117,7 +117,7 @@ export const argumentsIn = (call: unknown): unknown => firstOf(call, 'arguments'
 /** The result that the part of a message holds. */
 export const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response', 'output', 'content');
 
-/** Of a call, also in the part with its result. */
+/** The id of a call, in its own part or in the part with its result. */
 export const callIdOf = (part: unknown): string | undefined =>
   textMember(part, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
 
