@@ -75,6 +75,11 @@ it('each base image has a digest', () => {
   expect(bases.filter((image) => !/@sha256:[0-9a-f]{64}$/.test(image))).toEqual([]);
 });
 
+it('Kubernetes runs the image of this version', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  expect(read('docker/k8s/base/kustomization.yaml')).toContain(`newTag: ${version}\n`);
+});
+
 describe('the installation of packages', () => {
   const folder = makeTestFolder();
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
