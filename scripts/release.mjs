@@ -1,5 +1,5 @@
 /**
- * `npm run release -- <version> [--dry-run]`: sets the version, dates the changelog's unreleased section, packs the tarball and lists its
+ * `npm run release -- <version> [--dry-run]`: sets the version, also that of the image, dates the changelog's unreleased section, packs the tarball and lists its
  * packages (SBOM, CycloneDX) in release/, then commits and tags. It pushes and publishes nothing.
  */
 import { execFileSync } from 'node:child_process';
@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const changed = ['package.json', 'package-lock.json', 'CHANGELOG.md'];
+const image = 'docker/k8s/base/kustomization.yaml';
+const changed = ['package.json', 'package-lock.json', 'CHANGELOG.md', image];
 const changelog = join(root, 'CHANGELOG.md');
 
 const { values, positionals } = parseArgs({
@@ -48,6 +49,8 @@ function make({ version }) {
   try {
     npm('version', version, '--no-git-tag-version', '--ignore-scripts');
     dateChangelog(version);
+    const manifest = readFileSync(join(root, image), 'utf8');
+    writeFileSync(join(root, image), manifest.replace(/newTag: .*/, `newTag: ${version}`));
     const tarball = npm('pack', '--ignore-scripts', '--pack-destination', out).trim().split('\n').at(-1);
     const sbom = `toolkeeper-${version}.cdx.json`;
     writeFileSync(join(out, sbom), bill());

@@ -10,6 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const lockFile = join(root, 'package-lock.json');
+const installedFile = join(root, 'node_modules', '.package-lock.json');
 const lockDir = join(root, 'node_modules', '.toolkeeper-setup.lock');
 const installStamp = join(root, 'node_modules', '.toolkeeper-install');
 const buildStamp = join(root, 'dist', '.build-stamp');
@@ -29,6 +31,8 @@ await withLock(async () => {
     'installing packages',
     install,
   );
+  // The image's first step: its layer is kept until a package changes.
+  if (process.argv.includes('--packages')) return;
   await step(buildStamp, hashOf(['src', 'client', 'migrations', '.swcrc']), 'building', build);
   // The console may already use what the client, which is about to be written, does not have yet.
   if (!process.argv.includes('--no-console'))
@@ -50,7 +54,22 @@ async function step(stamp, hash, title, work) {
 function install() {
   const npm = process.env.npm_execpath;
   const args = ['install', '--no-save', '--include=dev', '--include=optional', '--loglevel=error'];
+  const lock = readFileSync(lockFile, 'utf8');
   run(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args);
+  checkAgainst(lock);
+}
+
+/** Ends the set-up if the lock changed, or if npm installed anything else than it names. `npm ci` would refuse both. */
+function checkAgainst(lock) {
+  const { packages: locked } = JSON.parse(lock);
+  const { packages: installed } = JSON.parse(readFileSync(installedFile, 'utf8'));
+  const others = Object.keys(installed).filter((path) => installed[path].version !== locked[path]?.version);
+  if (others.length === 0 && readFileSync(lockFile, 'utf8') === lock) return;
+  process.stderr.write(
+    `toolkeeper: package-lock.json and the installed packages differ (${others.join(', ') || 'npm changed the file'}); ` +
+      'run npm install, and commit the lock\n',
+  );
+  process.exit(1);
 }
 
 /** Plain swc, file by file (0.2 s in all): types are checked by `npm run typecheck`. */

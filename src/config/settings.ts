@@ -93,7 +93,7 @@ const database = {
   ),
   database: {
     url: setting('DATABASE_URL', databaseUrl).means(
-      'PostgreSQL server (15 or newer). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
+      'PostgreSQL server (15 or newer; with TLS: [in-production.md](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 6).means(
       'Maximum database connections of this process for requests; it has three more for its session and its journals.',

@@ -70,6 +70,7 @@ it('sets the version, dates the changelog, packs, lists the packages, commits an
   expect(git('status', '--porcelain')).toBe('');
   expect(JSON.parse(read('package.json'))).toMatchObject({ version: '9.8.7' });
   expect(JSON.parse(read('package-lock.json'))).toMatchObject({ packages: { '': { version: '9.8.7' } } });
+  expect(read('docker/k8s/base/kustomization.yaml')).toContain('newTag: 9.8.7\n');
   expect(read('CHANGELOG.md')).toMatch(/^## Unreleased\n\n## 9\.8\.7 - \d{4}-\d\d-\d\d\n/m);
   expect(readdirSync(join(clone, 'release')).sort()).toEqual([
     'toolkeeper-9.8.7.cdx.json',
