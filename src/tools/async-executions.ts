@@ -203,7 +203,9 @@ export class AsyncExecutions {
           : this.keys.withId(caller);
         if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
-        const { outcome } = await this.door.call({ ...call, ...queued, principal });
+        const { outcome, mayRunAgain } = await this.door.call({ ...call, ...queued, principal });
+        // This replica stops, or does not reach the database.
+        if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
         if (!(error instanceof Problem) || ofThisReplica.has(error.code)) throw error;
