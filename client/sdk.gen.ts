@@ -165,7 +165,7 @@ export const startupz = <ThrowOnError extends boolean = false>(options?: Options
 /**
  * List the replicas that serve on this database
  *
- * Each with its version, sandbox tier, journal and what is not well, as of its last heartbeat.
+ * Each with its version, sandbox tier, journal and what is not well, as of its last heartbeat. One that does not answer through the database within two seconds is `silentSince` its last heartbeat; it may still serve. It is listed for an hour, unless it has stopped or another one has taken its address.
  */
 export const listReplicas = <ThrowOnError extends boolean = false>(options?: Options<ListReplicasData, ThrowOnError>): RequestResult<ListReplicasResponses, ListReplicasErrors, ThrowOnError> => (options?.client ?? client).get<ListReplicasResponses, ListReplicasErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

@@ -310,6 +310,10 @@ export type TroubledPartView = {
 
 export type ReplicaView = {
     id: string;
+    /**
+     * Host and port
+     */
+    name: string;
     host: string;
     version: string;
     /**
@@ -326,6 +330,7 @@ export type ReplicaView = {
     self: boolean;
     startedAt: string;
     seenAt: string;
+    silentSince: string | null;
     journal: JournalLagView;
     troubles: Array<TroubledPartView>;
 };
@@ -2031,6 +2036,7 @@ export type ServerToolsView = {
 
 export type ReplicaTroubleView = {
     replica: string;
+    name: string;
     host: string;
     status: 'active' | 'inactive' | 'error';
     healthStatus: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
@@ -3677,6 +3683,14 @@ export type RaiseBudgetBody = {
     reason?: string;
 };
 
+export type UnconfirmedView = {
+    confirmed: false;
+    /**
+     * Replicas that have not confirmed the change: host and port
+     */
+    missing: Array<string>;
+};
+
 export type ListKeysData = {
     body?: never;
     path?: never;
@@ -3751,6 +3765,10 @@ export type CreateKeyError = CreateKeyErrors[keyof CreateKeyErrors];
 
 export type CreateKeyResponses = {
     201: NewKeyView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: NewKeyView & UnconfirmedView;
 };
 
 export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
@@ -3795,6 +3813,10 @@ export type RevokeKeyErrors = {
 export type RevokeKeyError = RevokeKeyErrors[keyof RevokeKeyErrors];
 
 export type RevokeKeyResponses = {
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: UnconfirmedView;
     /**
      * It opens nothing any more
      */
@@ -3883,6 +3905,10 @@ export type UpdateKeyError = UpdateKeyErrors[keyof UpdateKeyErrors];
 
 export type UpdateKeyResponses = {
     200: KeyView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: KeyView & UnconfirmedView;
 };
 
 export type UpdateKeyResponse = UpdateKeyResponses[keyof UpdateKeyResponses];
@@ -5043,6 +5069,10 @@ export type DeleteRunError = DeleteRunErrors[keyof DeleteRunErrors];
 
 export type DeleteRunResponses = {
     200: DeletedSpansView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: DeletedSpansView & UnconfirmedView;
 };
 
 export type DeleteRunResponse = DeleteRunResponses[keyof DeleteRunResponses];
@@ -5218,6 +5248,10 @@ export type DeleteThreadError = DeleteThreadErrors[keyof DeleteThreadErrors];
 
 export type DeleteThreadResponses = {
     200: DeletedSpansView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: DeletedSpansView & UnconfirmedView;
 };
 
 export type DeleteThreadResponse = DeleteThreadResponses[keyof DeleteThreadResponses];
@@ -5425,6 +5459,10 @@ export type ListBatchSpansError = ListBatchSpansErrors[keyof ListBatchSpansError
 
 export type ListBatchSpansResponses = {
     200: BatchSpansView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: BatchSpansView & UnconfirmedView;
 };
 
 export type ListBatchSpansResponse = ListBatchSpansResponses[keyof ListBatchSpansResponses];
@@ -7427,6 +7465,10 @@ export type RegisterCustomToolError = RegisterCustomToolErrors[keyof RegisterCus
 
 export type RegisterCustomToolResponses = {
     201: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type RegisterCustomToolResponse = RegisterCustomToolResponses[keyof RegisterCustomToolResponses];
@@ -7466,6 +7508,10 @@ export type RemoveCustomToolErrors = {
 export type RemoveCustomToolError = RemoveCustomToolErrors[keyof RemoveCustomToolErrors];
 
 export type RemoveCustomToolResponses = {
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: UnconfirmedView;
     /**
      * Tool removed
      */
@@ -7558,6 +7604,10 @@ export type UpdateCustomToolError = UpdateCustomToolErrors[keyof UpdateCustomToo
 
 export type UpdateCustomToolResponses = {
     200: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type UpdateCustomToolResponse = UpdateCustomToolResponses[keyof UpdateCustomToolResponses];
@@ -7602,6 +7652,10 @@ export type EnableCustomToolError = EnableCustomToolErrors[keyof EnableCustomToo
 
 export type EnableCustomToolResponses = {
     200: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type EnableCustomToolResponse = EnableCustomToolResponses[keyof EnableCustomToolResponses];
@@ -7642,6 +7696,10 @@ export type DisableCustomToolError = DisableCustomToolErrors[keyof DisableCustom
 
 export type DisableCustomToolResponses = {
     200: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type DisableCustomToolResponse = DisableCustomToolResponses[keyof DisableCustomToolResponses];
@@ -7913,6 +7971,10 @@ export type ApproveMcpToolsError = ApproveMcpToolsErrors[keyof ApproveMcpToolsEr
 
 export type ApproveMcpToolsResponses = {
     200: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type ApproveMcpToolsResponse = ApproveMcpToolsResponses[keyof ApproveMcpToolsResponses];
@@ -8094,6 +8156,10 @@ export type RollBackCustomToolError = RollBackCustomToolErrors[keyof RollBackCus
 
 export type RollBackCustomToolResponses = {
     200: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type RollBackCustomToolResponse = RollBackCustomToolResponses[keyof RollBackCustomToolResponses];
@@ -8182,6 +8248,10 @@ export type RegisterToolBundleError = RegisterToolBundleErrors[keyof RegisterToo
 
 export type RegisterToolBundleResponses = {
     201: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type RegisterToolBundleResponse = RegisterToolBundleResponses[keyof RegisterToolBundleResponses];
@@ -8234,6 +8304,10 @@ export type ReplaceToolBundleError = ReplaceToolBundleErrors[keyof ReplaceToolBu
 
 export type ReplaceToolBundleResponses = {
     200: CustomToolView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CustomToolView & UnconfirmedView;
 };
 
 export type ReplaceToolBundleResponse = ReplaceToolBundleResponses[keyof ReplaceToolBundleResponses];
@@ -8361,6 +8435,10 @@ export type CreatePlaybookError = CreatePlaybookErrors[keyof CreatePlaybookError
 
 export type CreatePlaybookResponses = {
     201: PlaybookCreatedView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: PlaybookCreatedView & UnconfirmedView;
 };
 
 export type CreatePlaybookResponse = CreatePlaybookResponses[keyof CreatePlaybookResponses];
@@ -8409,6 +8487,10 @@ export type ImportPlaybooksError = ImportPlaybooksErrors[keyof ImportPlaybooksEr
 
 export type ImportPlaybooksResponses = {
     200: PlaybookImportView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: PlaybookImportView & UnconfirmedView;
 };
 
 export type ImportPlaybooksResponse = ImportPlaybooksResponses[keyof ImportPlaybooksResponses];
@@ -8665,6 +8747,10 @@ export type DisablePlaybookError = DisablePlaybookErrors[keyof DisablePlaybookEr
 
 export type DisablePlaybookResponses = {
     200: PlaybookStatusView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: PlaybookStatusView & UnconfirmedView;
 };
 
 export type DisablePlaybookResponse = DisablePlaybookResponses[keyof DisablePlaybookResponses];
@@ -8710,6 +8796,10 @@ export type EnablePlaybookError = EnablePlaybookErrors[keyof EnablePlaybookError
 
 export type EnablePlaybookResponses = {
     200: PlaybookStatusView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: PlaybookStatusView & UnconfirmedView;
 };
 
 export type EnablePlaybookResponse = EnablePlaybookResponses[keyof EnablePlaybookResponses];
@@ -8755,6 +8845,10 @@ export type DeprecatePlaybookError = DeprecatePlaybookErrors[keyof DeprecatePlay
 
 export type DeprecatePlaybookResponses = {
     200: PlaybookDeprecatedView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: PlaybookDeprecatedView & UnconfirmedView;
 };
 
 export type DeprecatePlaybookResponse = DeprecatePlaybookResponses[keyof DeprecatePlaybookResponses];
@@ -8800,6 +8894,10 @@ export type ArchivePlaybookError = ArchivePlaybookErrors[keyof ArchivePlaybookEr
 
 export type ArchivePlaybookResponses = {
     200: PlaybookArchivedView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: PlaybookArchivedView & UnconfirmedView;
 };
 
 export type ArchivePlaybookResponse = ArchivePlaybookResponses[keyof ArchivePlaybookResponses];
@@ -9189,6 +9287,10 @@ export type UnmarkSemanticFailureErrors = {
 export type UnmarkSemanticFailureError = UnmarkSemanticFailureErrors[keyof UnmarkSemanticFailureErrors];
 
 export type UnmarkSemanticFailureResponses = {
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: UnconfirmedView;
     204: void;
 };
 
@@ -9229,6 +9331,10 @@ export type MarkSemanticFailureErrors = {
 export type MarkSemanticFailureError = MarkSemanticFailureErrors[keyof MarkSemanticFailureErrors];
 
 export type MarkSemanticFailureResponses = {
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: UnconfirmedView;
     204: void;
 };
 
@@ -9355,6 +9461,10 @@ export type DeleteOldMetricsError = DeleteOldMetricsErrors[keyof DeleteOldMetric
 
 export type DeleteOldMetricsResponses = {
     200: CleanupView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CleanupView & UnconfirmedView;
 };
 
 export type DeleteOldMetricsResponse = DeleteOldMetricsResponses[keyof DeleteOldMetricsResponses];
@@ -9844,6 +9954,10 @@ export type OpenCircuitError = OpenCircuitErrors[keyof OpenCircuitErrors];
 
 export type OpenCircuitResponses = {
     200: CircuitView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CircuitView & UnconfirmedView;
 };
 
 export type OpenCircuitResponse = OpenCircuitResponses[keyof OpenCircuitResponses];
@@ -9884,6 +9998,10 @@ export type CloseCircuitError = CloseCircuitErrors[keyof CloseCircuitErrors];
 
 export type CloseCircuitResponses = {
     200: CircuitView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CircuitView & UnconfirmedView;
 };
 
 export type CloseCircuitResponse = CloseCircuitResponses[keyof CloseCircuitResponses];
@@ -9924,6 +10042,10 @@ export type ResetCircuitError = ResetCircuitErrors[keyof ResetCircuitErrors];
 
 export type ResetCircuitResponses = {
     200: CircuitView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: CircuitView & UnconfirmedView;
 };
 
 export type ResetCircuitResponse = ResetCircuitResponses[keyof ResetCircuitResponses];
@@ -10003,6 +10125,10 @@ export type ResetInvestigationErrors = {
 export type ResetInvestigationError = ResetInvestigationErrors[keyof ResetInvestigationErrors];
 
 export type ResetInvestigationResponses = {
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: UnconfirmedView;
     /**
      * Its next call finds a whole budget
      */
@@ -10089,6 +10215,10 @@ export type RaiseInvestigationError = RaiseInvestigationErrors[keyof RaiseInvest
 
 export type RaiseInvestigationResponses = {
     200: InvestigationBudgetView;
+    /**
+     * It is done, and some replicas have not confirmed within two seconds that they obey
+     */
+    202: InvestigationBudgetView & UnconfirmedView;
 };
 
 export type RaiseInvestigationResponse = RaiseInvestigationResponses[keyof RaiseInvestigationResponses];

@@ -1,10 +1,10 @@
 import { applyDecorators, Controller, UseInterceptors } from '@nestjs/common';
 import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants.js';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiExtension, ApiTags } from '@nestjs/swagger';
 import type { FastifyContextConfig } from 'fastify';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Scope } from '../tool-contract/principal.js';
-import { AUDITED_READ, AuditInterceptor } from './audit/audit.interceptor.js';
+import { AUDITED_READ, auditedOperation, AuditInterceptor } from './audit/audit.interceptor.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -31,7 +31,9 @@ export const Scopes =
     for (const handler of handlers) {
       declareAccess(handler, { scopes });
       if (scopes.some((scope) => administrative.has(scope)) || Reflect.hasMetadata(AUDITED_READ, handler))
-        UseInterceptors(AuditInterceptor)(target, '', { value: handler });
+        applyDecorators(UseInterceptors(AuditInterceptor), ApiExtension(auditedOperation, true))(target, '', {
+          value: handler,
+        });
     }
   };
 

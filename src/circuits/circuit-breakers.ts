@@ -17,7 +17,7 @@ import type {
 import type { WindowCounts } from './breaker/sample-ring.js';
 import { CLOCK, type Clock, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
-import { newId } from '../common/ids.js';
+import { idOf, newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
@@ -119,7 +119,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   /** Takes over a change that another replica made. */
   private adopt(transition: CircuitTransition, probingMs: number): void {
     const tracked = this.track(transition.tool);
-    const { to, by } = transition;
+    const { id, to, by } = transition;
+    tracked.lastShared = id;
     // What is this replica's own trouble is over only when the tool works here.
     if (tracked.local && to !== 'open' && by === null) return;
     this.put(tracked, transition, probingMs);
@@ -201,6 +202,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const tracked: TrackedCircuit = {
       breaker,
       local: false,
+      lastShared: this.pasts?.get(tool)?.lastId,
       history: [],
       transitions: { closed: 0, open: 0, half_open: 0 },
     };
@@ -258,11 +260,14 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private tell(tool: string, change: CircuitChange): void {
     const tracked = this.circuits.get(tool);
     const { fleet } = this;
-    const say = (): void =>
-      this.say(tracked, {
-        ...{ id: newId(change.at), tool, ...change },
-        ...{ replica: fleet?.replica ?? null, local: tracked?.local ?? false },
-      });
+    // Replicas that open a circuit at the same time make one change of it: the first one stored is kept.
+    const opening = `${tool} opened after ${tracked?.lastShared}`;
+    const say = (): void => {
+      const local = tracked?.local ?? false;
+      const isShared = fleet && !local && change.from === 'closed' && change.to === 'open';
+      const id = isShared ? idOf(opening) : newId(change.at);
+      this.say(tracked, { id, tool, ...change, replica: fleet?.replica ?? null, local });
+    };
     const isOwnOpening = fleet && !this.opensForAll && change.from === 'closed' && change.to === 'open';
     if (tracked && isOwnOpening) {
       // Open at once; the others follow if the tool fails at all replicas, and not here alone.
@@ -281,6 +286,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const { tool, from, to, reason, by, local = false } = transition;
     if (tracked) {
       tracked.transitions[to] += 1;
+      if (!local) tracked.lastShared = transition.id;
       this.remember(tracked, transition);
     }
     const more = { ...(by !== null && { by }), ...(local && { local }) };

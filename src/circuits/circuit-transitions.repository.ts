@@ -36,6 +36,7 @@ interface TransitionRow extends Omit<CircuitTransition, 'at'> {
 interface PastRow {
   readonly tool: string;
   readonly lastState: CircuitKind;
+  readonly lastId: string;
   readonly closedAt: Date | null;
   readonly openings: number;
   /** The last change by hand, if there was one. */
@@ -79,6 +80,7 @@ const selectSince = `
 const selectPasts = `
   SELECT tool,
          (array_agg(to_state ORDER BY seq DESC))[1] AS "lastState",
+         (array_agg(transition_id ORDER BY seq DESC))[1] AS "lastId",
          (array_agg(openings ORDER BY seq DESC))[1] AS "openings",
          max(at) FILTER (WHERE to_state = 'closed') AS "closedAt",
          (array_agg(
@@ -147,10 +149,11 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
   async pasts(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
     const rows = await this.db.query<PastRow[]>(selectPasts);
     return new Map(
-      rows.map(({ tool, lastState, openings, closedAt, byHand }) => [
+      rows.map(({ tool, lastState, lastId, openings, closedAt, byHand }) => [
         tool,
         {
           lastState,
+          lastId,
           openings,
           ...(closedAt && { closedAt: closedAt.getTime() }),
           ...(byHand?.to === 'open' && { held: byHand }),

@@ -8,6 +8,8 @@ export interface TrackedCircuit {
   local: boolean;
   /** Set while it is found out whether an opening is of this replica alone; later changes are emitted after it. */
   judging?: Promise<void> | undefined;
+  /** Id of the last change that all replicas share. */
+  lastShared: string | undefined;
   readonly breaker: CircuitBreaker;
   /** Oldest first; the last 50. */
   readonly history: CircuitTransition[];

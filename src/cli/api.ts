@@ -1,5 +1,6 @@
 import { Agent, type BodyInit as Body, fetch } from 'undici';
 import type { Command } from 'commander';
+import type { UnconfirmedView } from '../../client/index.js';
 import { type Client, createClient, createConfig } from '../../client/client/index.js';
 import { type ServerAddress, Surroundings } from './surroundings.js';
 import { CliError, exit, Output } from './output.js';
@@ -56,8 +57,16 @@ export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {
     response: undefined,
   }));
   if (response === undefined) throw unreachable(error);
+  if (response.status === 202) warnOf(data);
   if (response.ok) return data as T;
   throw new CliError(sentenceOf(error ?? {}, response), exit.no, error);
+}
+
+/** An act that some replicas have not confirmed. */
+function warnOf(answer: unknown): void {
+  const { missing = [] } = answer as Partial<UnconfirmedView>;
+  if (missing.length > 0)
+    process.stderr.write(`It is done, but not confirmed by ${missing.join(', ')} (GET /api/v1/replicas)\n`);
 }
 
 function unreachable(error: unknown): CliError {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { sha256 } from './canonical-json.js';
 
 let prefix = { at: 0, text: '' };
 
@@ -15,6 +16,12 @@ export function newId(at = Date.now()): string {
 function prefixOf(at: number): string {
   const time = at.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7`;
+}
+
+/** The same UUID for the same text. */
+export function idOf(text: string): string {
+  const hash = sha256(text);
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;

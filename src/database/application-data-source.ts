@@ -114,8 +114,14 @@ function optionsFor(
 
 type Lease = [connection: DatabaseClient, release: (error?: Error) => void];
 
+/** A connection that is in use for longer has the server pinged: the first request after a cut fails within a second. */
+const suspiciousMs = 300;
+
 /** TypeORM's PostgreSQL driver, failing fast while the database is unresponsive. */
 class GuardedDriver extends PostgresDriver {
+  /** Ends waits for a connection. */
+  private readonly waits = new Set<(error: Error) => void>();
+
   constructor(
     dataSource: DataSource,
     private readonly health: DatabaseHealth,
@@ -126,15 +132,30 @@ class GuardedDriver extends PostgresDriver {
   /** @throws DatabaseUnavailable if no connection can be obtained, for any reason */
   override async obtainMasterConnection(): Promise<Lease> {
     this.health.assertAnswers();
+    const { promise: broken, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => this.health.suspect(), suspiciousMs);
+    const obtained = super.obtainMasterConnection() as Promise<Lease>;
+    this.waits.add(reject);
     try {
-      return (await super.obtainMasterConnection()) as Lease;
+      const [connection, release] = await Promise.race([obtained, broken]);
+      const end: typeof release = (error) => {
+        clearTimeout(timer);
+        release(error);
+      };
+      return [connection, end];
     } catch (error) {
+      clearTimeout(timer);
+      // It may still come.
+      obtained.then(([, release]) => release()).catch(() => undefined);
       throw new DatabaseUnavailable(String(error), { cause: error });
+    } finally {
+      this.waits.delete(reject);
     }
   }
 
-  /** Destroys all connections in use, so that statements waiting on a dead server fail at once. */
+  /** Destroys all connections in use, so that waiting on a dead server fails at once. */
   breakAll(): void {
+    for (const end of this.waits) end(new Error('the server does not answer'));
     for (const runner of this.connectedQueryRunners) {
       void (runner.connect() as Promise<DatabaseClient>).then(({ connection }) =>
         connection.stream.destroy(new Error('Connection terminated: the server does not answer')),

@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import pg from 'pg';
+import { endsWithin } from '../common/abortable.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { TypedEvents } from '../common/typed-events.js';
@@ -7,6 +9,9 @@ import type { PartHealth } from '../observability/contributors.js';
 
 /** How soon a failed ping is repeated. */
 const againMs = 1_000;
+
+/** How long a ping may take that a statement without an answer has caused; more while the server is far away. */
+const suspectMs = 500;
 
 /** The channel of all notifications; the payload is the name of the table that changed. */
 const channel = 'toolkeeper';
@@ -24,6 +29,7 @@ export class DatabaseHealth {
   /** Why the last pings had no answer, not even a refusal. */
   private silence: string | undefined;
   private isListening = false;
+  private suspicion: Promise<void> | undefined;
   /** Emits the name of each table that changed. */
   readonly changes = new TypedEvents<string>((error) => this.logger.error(error));
   /** Emits when a new connection listens: notifications before it are lost, and so are the session's locks. */
@@ -76,6 +82,30 @@ export class DatabaseHealth {
   /** @throws DatabaseUnavailable while the last two pings had no answer */
   assertAnswers(): void {
     if (this.silence !== undefined) throw new DatabaseUnavailable(this.silence);
+  }
+
+  /** Pings at once: a statement has had no answer for a while. */
+  suspect(): void {
+    this.suspicion ??= this.checkNow().finally(() => (this.suspicion = undefined));
+  }
+
+  private async checkNow(): Promise<void> {
+    const { client } = this;
+    if (!client || !this.isListening) return;
+    const maxMs = Math.max(suspectMs, 3 * Number(this.part['responseTime'] ?? 0));
+    let isOver = false;
+    const asked = client
+      .query('SELECT 1')
+      .catch(() => undefined)
+      .then(() => (isOver = true));
+    await endsWithin(maxMs, asked);
+    // A busy event loop lets the timer fire before it reads an answer that is there.
+    await nextTurn();
+    if (isOver || client !== this.client) return;
+    this.leave();
+    this.failures = 2;
+    this.failed(new Error(`no answer within ${maxMs} ms`), maxMs);
+    this.loop.hasten(againMs);
   }
 
   private async ping(): Promise<void> {

@@ -2,24 +2,25 @@ import { Injectable, Logger } from '@nestjs/common';
 import { endsWithin } from '../common/abortable.js';
 import { newId } from '../common/ids.js';
 import { DatabaseHealth } from './database-health.js';
-import { Replicas } from './replicas.js';
+import { Replicas, type Sibling } from './replicas.js';
 import { TableFollower } from './table-follower.js';
 
-/** A replica that is cut off, or was killed, holds up an operator no longer. */
-const maxWaitMs = 500;
+/** A replica that was cut off or killed a moment ago holds up an operator no longer; one that is only busy answers by then. */
+const maxWaitMs = 2_000;
 
 const notify = "SELECT pg_notify('toolkeeper', $1)";
 
 /**
  * Holds back the answer to an administrative act until all replicas obey it. Notifications arrive in the order of their
- * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id>` when it has
- * read what changed.
+ * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id> <replica>` when
+ * it has read what changed.
  */
 @Injectable()
 export class FleetBarrier {
   private readonly logger = new Logger(FleetBarrier.name);
   /** Listeners for replies, by the id of the question. */
-  private readonly questions = new Map<string, () => void>();
+  private readonly questions = new Map<string, (replica: string) => void>();
+  private readonly writers: (() => Promise<void>)[] = [];
 
   constructor(
     private readonly database: DatabaseHealth,
@@ -27,41 +28,54 @@ export class FleetBarrier {
     private readonly replicas: Replicas,
   ) {
     database.changes.subscribe((payload) => {
-      const [word, id = ''] = payload.split(' ');
-      if (word === 'sync' && !this.questions.has(id)) void this.reply(id);
-      if (word === 'synced') this.questions.get(id)?.();
+      const [word, id = '', replica = ''] = payload.split(' ');
+      if (word === 'sync') void this.reply(id);
+      if (word === 'synced') this.questions.get(id)?.(replica);
     });
   }
 
-  /** Ends when the other replicas have read what was committed before; after half a second in any case. */
-  async pass(): Promise<void> {
-    const others = this.replicas.count - 1;
-    if (others === 0) return;
+  /** @param write stores what is written with a delay and belongs to the change, such as its event */
+  add(write: () => Promise<void>): void {
+    this.writers.push(write);
+  }
+
+  /**
+   * Ends when all replicas, this one included, have read what was committed before; after two seconds in any case.
+   * Replicas that are silent already are not awaited.
+   * @returns the other replicas that have not confirmed it
+   */
+  async pass(): Promise<Sibling[]> {
+    const { id: self, others } = this.replicas;
     const id = newId();
     const all = Promise.withResolvers<void>();
-    let missing = others;
-    this.questions.set(id, () => {
-      missing -= 1;
-      if (missing === 0) all.resolve();
+    const missing = new Map(others.map((other) => [other.id, other]));
+    const awaited = new Set([self, ...others.filter(({ isAlive }) => isAlive).map((other) => other.id)]);
+    this.questions.set(id, (replica) => {
+      missing.delete(replica);
+      awaited.delete(replica);
+      if (awaited.size === 0) all.resolve();
     });
     try {
-      const asked = this.database.query(notify, [`sync ${id}`]).then(() => all.promise);
-      if (await endsWithin(maxWaitMs, asked)) return;
-      this.logger.warn(
-        `A change was not confirmed within ${maxWaitMs} ms by ${missing} of ${others} other replicas`,
+      await endsWithin(maxWaitMs, Promise.all(this.writers.map((write) => write())));
+      await endsWithin(
+        maxWaitMs,
+        this.database.query(notify, [`sync ${id}`]).then(() => all.promise),
       );
     } catch (error) {
-      this.logger.warn(`Other replicas could not be asked whether they saw a change: ${String(error)}`);
+      this.logger.warn(`Replicas could not be asked whether they saw a change: ${String(error)}`);
     } finally {
       this.questions.delete(id);
     }
+    return [...missing.values()];
   }
 
-  /** A reply that cannot be sent is left out: the question ends after half a second. */
+  /** A reply that cannot be sent is left out: the question ends after two seconds. */
   private async reply(id: string): Promise<void> {
+    const own = this.questions.get(id);
     try {
       await this.follower.caughtUp();
-      await this.database.query(notify, [`synced ${id}`]);
+      if (own) own(this.replicas.id);
+      else await this.database.query(notify, [`synced ${id} ${this.replicas.id}`]);
     } catch (error) {
       this.logger.debug(error, 'a change was not confirmed');
     }

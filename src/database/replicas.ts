@@ -18,12 +18,24 @@ import { Contributors, type PartHealth } from '../observability/contributors.js'
 import { DatabaseHealth } from './database-health.js';
 
 const beatMs = 5_000;
-/** A replica without a heartbeat for this long is gone. */
+/** A replica without a heartbeat for this long is silent. Unless it has stopped it is listed for an hour. */
 const isAlive = `seen_at > now() - interval '15 seconds'`;
+
+/** The name of a row of `replicas`. */
+export const replicaName = `host || coalesce(substring(address from ':[0-9]+$'), '')`;
+
+/** Another replica, as of this one's last heartbeat. */
+export interface Sibling {
+  readonly id: string;
+  readonly name: string;
+  readonly isAlive: boolean;
+}
 
 /** A server on this database. */
 export interface Replica {
   readonly id: string;
+  /** Host and port, so that several on one host differ. */
+  readonly name: string;
   readonly host: string;
   readonly version: string;
   /** Base URL at which other replicas reach it. */
@@ -32,6 +44,8 @@ export interface Replica {
   readonly tier: number | null;
   readonly startedAt: Date;
   readonly seenAt: Date;
+  /** Its last heartbeat, if it gives no sign of life since; it may still serve. */
+  readonly silentSince: Date | null;
   /** The parts of its readiness. */
   readonly parts: Readonly<Record<string, PartHealth>>;
 }
@@ -39,21 +53,28 @@ export interface Replica {
 /** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
 const houseLock = BigInt('0x686f7573656b6570');
 
-/** A new replica notifies the others, so that they count it at once. */
+/** A new replica notifies the others, so that they count it at once, and takes the place of one that was killed. */
 const beat = `
-  WITH gone AS (DELETE FROM replicas WHERE seen_at < now() - interval '1 hour'),
+  WITH gone AS (
+         DELETE FROM replicas
+         WHERE seen_at < now() - interval '1 hour' OR (host = $2 AND address = $4 AND id <> $1)
+       ),
        unknown AS (DELETE FROM tool_conditions WHERE replica NOT IN (SELECT id FROM replicas UNION SELECT $1))
   INSERT INTO replicas (id, host, version, address, tier, started_at, seen_at, parts)
   VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
   ON CONFLICT (id) DO UPDATE
     SET address = excluded.address, tier = excluded.tier, seen_at = excluded.seen_at, parts = excluded.parts
-  RETURNING (SELECT count(*)::int FROM replicas WHERE ${isAlive} AND id <> $1) AS others,
+  RETURNING (
+      SELECT json_agg(json_build_object('id', id, 'name', ${replicaName}, 'isAlive', ${isAlive}))
+      FROM replicas WHERE id <> $1
+    ) AS others,
     pg_try_advisory_lock(${houseLock}) AS keeps,
     CASE WHEN xmax = 0 THEN pg_notify('toolkeeper', 'replicas') END`;
 
-const alive = `
-  SELECT id, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt", parts
-  FROM replicas WHERE ${isAlive}
+const all = `
+  SELECT id, ${replicaName} AS name, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt",
+    CASE WHEN NOT ${isAlive} THEN seen_at END AS "silentSince", parts
+  FROM replicas
   ORDER BY started_at, id`;
 
 const leave = `
@@ -65,7 +86,8 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly logger = new Logger(Replicas.name);
   private readonly startedAt = new Date();
   private readonly loop: IntervalLoop;
-  private others = 0;
+  /** Those that have not stopped. */
+  others: readonly Sibling[] = [];
   private keeps = false;
   /** Emits when this replica becomes the one that keeps house. */
   readonly elected = new TypedEvents<void>((error) => this.logger.error(error));
@@ -103,9 +125,14 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.server()?.once('listening', () => this.loop.hasten(0));
   }
 
+  /** This replica's, as the others see it. */
+  get name(): string {
+    return hostname() + (/:\d+$/.exec(this.address() ?? '')?.[0] ?? '');
+  }
+
   /** How many are alive, as of the last heartbeat. */
   get count(): number {
-    return this.others + 1;
+    return this.others.filter(({ isAlive: alive }) => alive).length + 1;
   }
 
   /**
@@ -116,9 +143,14 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     return this.keeps && this.database.listens;
   }
 
+  /** Those that have not stopped, oldest first. @throws the database's error */
+  all(): Promise<Replica[]> {
+    return this.db.query(all);
+  }
+
   /** Those that are alive, oldest first. @throws the database's error */
-  alive(): Promise<Replica[]> {
-    return this.db.query(alive);
+  async alive(): Promise<Replica[]> {
+    return (await this.all()).filter(({ silentSince }) => silentSince === null);
   }
 
   /** A replica that stops is gone at once. */
@@ -133,9 +165,9 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
     const tier = parts['sandbox']?.['tier'] ?? null;
     const { id, startedAt, config } = this;
     const row = [id, hostname(), config.version, this.address(), tier, startedAt, JSON.stringify(parts)];
-    const [answer] = await this.database.query<{ others: number; keeps: boolean }>(beat, row);
+    const [answer] = await this.database.query<{ others: Sibling[] | null; keeps: boolean }>(beat, row);
     const kept = this.keepsHouse;
-    this.others = answer?.others ?? 0;
+    this.others = answer?.others ?? [];
     this.keeps = answer?.keeps ?? false;
     if (this.keeps && !kept) this.elected.emit();
   }

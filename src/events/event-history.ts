@@ -6,6 +6,7 @@ import { TypedEvents } from '../common/typed-events.js';
 import { storableJson } from '../common/pg-text.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { FleetBarrier } from '../database/fleet-barrier.js';
 import { TableFollower } from '../database/table-follower.js';
 import { retryAtStart } from '../database/transient-error.js';
 import { WebhookQueue } from '../jobs/webhook-queue.js';
@@ -56,6 +57,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     private readonly follower: TableFollower,
     private readonly webhooks: WebhookQueue,
     source: ToolEvents,
+    barrier: FleetBarrier,
   ) {
     const waiting = new TypedEvents<Waiting>(() => undefined);
     const keeping = {
@@ -63,7 +65,9 @@ export class EventHistory extends WriteBehind<Waiting> {
       deleteOlder: (before: Date) => db.query('DELETE FROM tool_events WHERE at < $1', [before]),
     };
     super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
-    source.subscribe((event) => waiting.emit({ key: newId(), event }));
+    source.subscribe(({ key = newId(), ...event }) => waiting.emit({ key, event }));
+    // What an act has brought about is in the list when the act is answered.
+    barrier.add(() => this.flush());
     this.ring = this.ringOf('');
   }
 

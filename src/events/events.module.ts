@@ -42,8 +42,8 @@ export class EventsModule implements OnModuleInit {
 
   /** Changes of circuits and grades are events of tools as well. */
   onModuleInit(): void {
-    this.circuits.subscribe(({ tool, from, to, reason, by, at }) =>
-      this.events.publish({ type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),
+    this.circuits.subscribe(({ id: key, tool, from, to, reason, by, at }) =>
+      this.events.publish({ key, type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),
     );
     this.grades.subscribe(({ tool, from, to, why, at }) =>
       this.events.publish({ type: 'health.changed', tool, message: why, data: { from, to } }, at),

@@ -12,6 +12,7 @@ import { HealthCheck, type HealthCheckResult } from '@nestjs/terminus';
 import type { FastifyReply } from 'fastify';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Public, Scopes } from '../auth/scopes.decorator.js';
+import { FleetBarrier } from '../database/fleet-barrier.js';
 import { Replicas } from '../database/replicas.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import { HealthService } from './health.service.js';
@@ -36,6 +37,7 @@ export class HealthController {
   constructor(
     private readonly service: HealthService,
     private readonly replicas: Replicas,
+    private readonly barrier: FleetBarrier,
   ) {}
 
   @Get('livez')
@@ -79,12 +81,13 @@ export class HealthController {
   @ApiOperation({
     summary: 'List the replicas that serve on this database',
     description:
-      'Each with its version, sandbox tier, journal and what is not well, as of its last heartbeat.',
+      'Each with its version, sandbox tier, journal and what is not well, as of its last heartbeat. One that does not answer through the database within two seconds is `silentSince` its last heartbeat; it may still serve. It is listed for an hour, unless it has stopped or another one has taken its address.',
   })
   @ApiOkResponse({ type: ReplicaListView })
   @ApiProblems('database_unavailable', 'unauthorized', 'forbidden')
   async listReplicas(): Promise<ReplicaListView> {
-    const alive = await this.replicas.alive();
-    return { data: alive.map((replica) => replicaView(replica, this.replicas.id)) };
+    const [all, missing] = await Promise.all([this.replicas.all(), this.barrier.pass()]);
+    const silent = new Set(missing.map(({ id }) => id));
+    return { data: all.map((replica) => replicaView(replica, this.replicas.id, silent)) };
   }
 }

@@ -15,9 +15,10 @@ class JournalLagView {
   readonly oldestMs!: number;
 }
 
-/** A replica as of its last heartbeat, which is at most 15 s old. */
+/** A replica as of its last heartbeat. */
 export class ReplicaView {
   @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly id!: string;
+  @ApiProperty({ example: 'gateway-2:3000', description: 'Host and port' }) readonly name!: string;
   @ApiProperty({ example: 'gateway-2' }) readonly host!: string;
   @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @NullableText('http://10.0.3.7:3000', 'Where other replicas reach it') readonly address!: string | null;
@@ -28,6 +29,8 @@ export class ReplicaView {
   readonly startedAt!: Date;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly seenAt!: Date;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null })
+  readonly silentSince!: Date | null;
   @ApiProperty({ type: JournalLagView }) readonly journal!: JournalLagView;
   @ApiProperty({ type: [TroubledPartView] }) readonly troubles!: TroubledPartView[];
 }
@@ -36,10 +39,16 @@ export class ReplicaListView {
   @ApiProperty({ type: [ReplicaView], description: 'Oldest first' }) readonly data!: ReplicaView[];
 }
 
-export function replicaView({ parts, ...replica }: Replica, self: string): ReplicaView {
+/** @param silent ids of those that did not answer just now */
+export function replicaView(
+  { parts, ...replica }: Replica,
+  self: string,
+  silent: ReadonlySet<string>,
+): ReplicaView {
   const { depth = 0, oldestMs = 0 } = (parts['recorder'] ?? {}) as Partial<JournalLagView>;
   const troubles = Object.entries(parts)
     .filter(([, { status }]) => status !== 'up')
     .map(([part, { status, message = null }]) => ({ part, status, message }));
-  return { ...replica, self: replica.id === self, journal: { depth, oldestMs }, troubles };
+  const silentSince = silent.has(replica.id) ? replica.seenAt : replica.silentSince;
+  return { ...replica, silentSince, self: replica.id === self, journal: { depth, oldestMs }, troubles };
 }

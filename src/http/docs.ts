@@ -1,6 +1,8 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { onRequestHookHandler } from 'fastify';
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { DocumentBuilder, getSchemaPath, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { UnconfirmedView } from '../auth/audit/audit.dto.js';
+import { auditedOperation, isAct } from '../auth/audit/audit.interceptor.js';
 
 const tags = {
   tools: 'List and call the tools',
@@ -68,7 +70,30 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     .addSecurityRequirements('bearer')
     .addSecurityRequirements('apiKey');
   for (const [name, description] of Object.entries(tags)) builder.addTag(name, description);
-  return SwaggerModule.createDocument(app, builder.build(), {
+  const document = SwaggerModule.createDocument(app, builder.build(), {
     operationIdFactory: (_controller, method) => method,
+    extraModels: [UnconfirmedView],
   });
+  for (const [path, item] of Object.entries(document.paths))
+    for (const [method, operation] of Object.entries(item as Record<string, Operation>))
+      addUnconfirmed(path, method, operation);
+  return document;
+}
+
+interface Operation {
+  readonly responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
+  [auditedOperation]?: true;
+}
+
+/** Each act of an administrator may be answered so. */
+function addUnconfirmed(path: string, method: string, operation: Operation): void {
+  const { responses, [auditedOperation]: isAudited } = operation;
+  delete operation[auditedOperation];
+  if (!isAudited || !isAct(method.toUpperCase(), path)) return;
+  const { content } = responses['200'] ?? responses['201'] ?? {};
+  const [own, more] = [content?.['application/json']?.schema, { $ref: getSchemaPath(UnconfirmedView) }];
+  responses['202'] = {
+    description: 'It is done, and some replicas have not confirmed within two seconds that they obey',
+    content: { 'application/json': { schema: own ? { allOf: [own, more] } : more } },
+  };
 }

@@ -1,6 +1,5 @@
 import type { JobWithMetadata, QueueOptions } from 'pg-boss';
 import type { Cancellation } from '../common/cancellation.js';
-import { sha256 } from '../common/canonical-json.js';
 
 /** A job as the queue stores it. */
 export type StoredJob = JobWithMetadata<Readonly<Record<string, unknown>>>;
@@ -16,10 +15,4 @@ export interface Queue {
    * @throws if the job is to be tried again
    */
   run(job: StoredJob, cancellation: Cancellation): Promise<object>;
-}
-
-/** The id of a job that is to exist once: the same for the same text. */
-export function jobIdOf(text: string): string {
-  const hash = sha256(text);
-  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }

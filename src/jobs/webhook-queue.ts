@@ -3,13 +3,14 @@ import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/
 import type { Counter, Gauge } from 'prom-client';
 import type { EntityManager } from 'typeorm';
 import { sha256 } from '../common/canonical-json.js';
+import { idOf } from '../common/ids.js';
 import { messageOf } from '../common/message-of.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { secretBytes, signatureHeaders } from '../outbound/webhook-signature.js';
 import { Jobs } from './jobs.js';
-import { jobIdOf, type StoredJob } from './queue.js';
+import type { StoredJob } from './queue.js';
 
 const webhookResults = 'toolkeeper_webhooks_total';
 const webhooksWaiting = 'toolkeeper_webhooks_waiting';
@@ -36,7 +37,7 @@ export interface Webhook {
 
 /** URLs of the configuration may hold secrets, and may be taken out of it: they are not stored. */
 const jobOf = ({ id, url, body, by }: Webhook) => ({
-  id: jobIdOf(`${id} ${url}`),
+  id: idOf(`${id} ${url}`),
   data: { id, to: by === 'operator' ? sha256(url) : url, body, by },
 });
 

@@ -34,8 +34,8 @@ const maxStrayLines = 5;
 export class PoolMember {
   readonly process: PoolProcess;
   readonly begunAt = performance.now();
-  /** Ids of the running requests. */
-  readonly running = new Set<string>();
+  /** Its requests, running or about to run. */
+  readonly running = new Set<object>();
   state: MemberState;
   /** End of its last request or of its predecessor's; 0 if there was none. */
   lastUsedAt = 0;

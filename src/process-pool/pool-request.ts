@@ -13,6 +13,8 @@ import {
 
 type RequestState =
   | { readonly name: 'waiting' }
+  /** Has a process, and waits for `begin`. */
+  | { readonly name: 'reserved'; readonly member: PoolMember }
   /** Written to a process under this id. */
   | { readonly name: 'running'; readonly member: PoolMember; readonly id: string }
   | { readonly name: 'over' };
@@ -32,6 +34,8 @@ export class PoolRequest {
   private stderrBefore = 0;
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
+  /** `begin` is still to be awaited. */
+  mustBegin: boolean;
   /** Time of arrival (performance.now()). */
   readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
@@ -45,6 +49,7 @@ export class PoolRequest {
     private readonly onGiveUp: (request: PoolRequest, reason: GiveUpReason) => void,
   ) {
     this.answer = this.settle.promise;
+    this.mustBegin = options.begin !== undefined;
   }
 
   get isFresh(): boolean {
@@ -71,13 +76,29 @@ export class PoolRequest {
     return this.state.name === 'waiting';
   }
 
+  /** Keeps the process free for the request while `begin` runs. It may be written then, unless it is over. */
+  async beginOn(member: PoolMember): Promise<void> {
+    this.state = { name: 'reserved', member };
+    member.running.add(this);
+    try {
+      await this.options.begin?.();
+    } catch (error) {
+      this.reject(error);
+    }
+    // It may have been given up meanwhile.
+    if (this.state.name !== 'reserved') return;
+    member.running.delete(this);
+    this.state = waiting;
+    this.mustBegin = false;
+  }
+
   /** Marks the request as written to a process. */
   runsOn(member: PoolMember, id: string): void {
     this.state = { name: 'running', member, id };
     this.notes.queueMs = inMicroseconds(performance.now() - this.arrivedAt);
     this.notes.pid = member.pid;
     this.stderrBefore = member.process.stderrBytes();
-    member.running.add(id);
+    member.running.add(this);
     const { state } = member;
     if (state.name === 'ready' && state.since > this.arrivedAt) {
       this.notes.spawnMs = inMicroseconds(state.since - member.begunAt);
@@ -109,11 +130,8 @@ export class PoolRequest {
   }
 
   private end(): void {
-    if (this.state.name === 'running') {
-      const { member, id } = this.state;
-      member.process.forget(id);
-      member.running.delete(id);
-    }
+    if (this.state.name === 'running') this.state.member.process.forget(this.state.id);
+    if ('member' in this.state) this.state.member.running.delete(this);
     this.state = over;
     clearTimeout(this.timer);
     this.options.cancellation?.unsubscribe(this.onCancel);

@@ -121,6 +121,8 @@ export interface RequestOptions {
   /** Called when the request is written, so that `timeout` in its context is the remaining time. */
   readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
+  /** Awaited when a process is reserved for the request, before it is written. If it throws, nothing is written. */
+  readonly begin?: (() => Promise<void>) | undefined;
   /** Cancelled when the caller leaves. */
   readonly cancellation?: Cancellation | undefined;
   /** Requires a process that has not served any request yet. */

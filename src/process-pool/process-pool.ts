@@ -19,9 +19,8 @@ import { PoolMembers } from './pool-members.js';
 import { StartSlots } from './start-slots.js';
 
 /**
- * The processes of one tool and its queued requests. Requests wait in order in a bounded queue until a process is free,
- * their deadline passes or their caller disconnects. Processes are started on demand, up to `poolSize`, and end when
- * idle. Every event that may affect other requests ends in `advance`, the only place that decides what happens next.
+ * The processes of one tool, started on demand up to `poolSize`, and its requests, which wait in a bounded queue until a
+ * process is free. Every event that may affect other requests ends in `advance`, the only place that decides what happens next.
  */
 export class ProcessPool {
   readonly events = new TypedEvents<PoolEvent>(() => undefined);
@@ -125,9 +124,8 @@ export class ProcessPool {
     this.stopping ??= { cutOff: false };
     this.members.stop();
     clearTimeout(this.stopping.drainTimer);
-    if (this.open.size + this.slotsTaken > 0) {
+    if (this.open.size + this.slotsTaken > 0)
       this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
-    }
     this.advance();
     return this.ended;
   }
@@ -160,14 +158,13 @@ export class ProcessPool {
 
   /** Assigns requests, starts missing processes and ends surplus ones. */
   private advance(): void {
-    const { queue } = this;
     if (this.fresh > 0) {
       this.serve(true);
       this.members.makeRoomForFresh(this.fresh);
     }
-    if (queue.length > 0) this.serve(false);
-    this.members.grow(queue.length, this.fresh);
-    if (queue.length > 0) this.giveUpHope();
+    if (this.queue.length > 0) this.serve(false);
+    this.members.grow(this.queue.length, this.fresh);
+    if (this.queue.length > 0) this.giveUpHope();
     if (this.stopping) this.advanceStop();
   }
 
@@ -216,13 +213,16 @@ export class ProcessPool {
   /** @returns whether the pool may have to start or end a process as a result */
   private assign(request: PoolRequest, member: PoolMember): boolean {
     const { method, params, executionId, onNotice } = request.options;
+    if (request.mustBegin) {
+      void this.reserve(request, member);
+      return false;
+    }
     try {
       const id = member.process.send(method, params(request.remainingMs()), {
         executionId,
         noticed: onNotice,
         answered: (reply, outputBytes, outputText) => {
-          request.notes.outputBytes = outputBytes;
-          request.notes.outputText = outputText;
+          Object.assign(request.notes, { outputBytes, outputText });
           this.answered(request, member, reply);
         },
         failed: (reason, message, ending) => {
@@ -240,6 +240,15 @@ export class ProcessPool {
       return false;
     }
     return method === 'execute' && this.members.used(member);
+  }
+
+  /** Reserves the process until `begin` has ended. A process that is lost meanwhile was given nothing. */
+  private async reserve(request: PoolRequest, member: PoolMember): Promise<void> {
+    await request.beginOn(member);
+    if (request.state.name === 'over') this.leave(request);
+    else if (!member.isReady) this.queue.unshift(request);
+    else if (this.assign(request, member)) this.advance();
+    this.changed(member);
   }
 
   private answered(request: PoolRequest, member: PoolMember, reply: Reply): void {

@@ -87,7 +87,7 @@ export class IdempotentCalls {
       const { outcome } = answer;
       const undone = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
       await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(outcome) });
-      return answer;
+      return undone ? { ...answer, mayRunAgain: true } : answer;
     } catch (error) {
       // Refused: nothing was run. A bug of ours may have struck after the tool had done its work.
       const harmless = error instanceof Refusal || mayRunAgain;

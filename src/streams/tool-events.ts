@@ -25,16 +25,22 @@ export interface ToolEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** An event on its way to the history. */
+export interface PublishedEvent extends ToolEvent {
+  /** A UUID: of the events with the same one, from any replica, the first is kept. */
+  readonly key?: string;
+}
+
 /** Publishes events of tools synchronously. A listener that throws does not affect the others. */
 @Injectable()
-export class ToolEvents extends TypedEvents<ToolEvent> {
+export class ToolEvents extends TypedEvents<PublishedEvent> {
   constructor() {
     const logger = new Logger(ToolEvents.name);
     super((error) => logger.error(error, 'a listener of events failed'));
   }
 
   /** @param at time of the event, in milliseconds since the epoch */
-  publish(event: Omit<ToolEvent, 'timestamp'>, at = Date.now()): void {
+  publish(event: Omit<PublishedEvent, 'timestamp'>, at = Date.now()): void {
     this.emit({ ...event, timestamp: new Date(at).toISOString() });
   }
 }

@@ -30,7 +30,7 @@ export interface CallRequest {
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;
-  /** Comes before the tool is given the call. @throws ToolFailure if it must not be given */
+  /** Comes before the tool, or a process of it, is given the call. @throws ToolFailure if it must not be given */
   readonly begin?: (() => Promise<void>) | undefined;
   /** It was queued: its rate was counted then, and its cancellation is its caller's order, not that the caller has left. */
   readonly queued?: boolean;
@@ -54,4 +54,6 @@ export interface CallAnswer {
   readonly budget?: BudgetState | undefined;
   /** An earlier call with the same idempotency key was answered so: nothing was run. */
   readonly replayed?: true;
+  /** Interrupted, and with the same key it runs again: its tool was not given the call, or is idempotent. */
+  readonly mayRunAgain?: boolean;
 }

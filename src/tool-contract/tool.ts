@@ -79,6 +79,8 @@ export interface ToolRun {
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
+  /** Only for a tool that `waitsForProcess`: comes before a process is given the call. @throws ToolFailure if it must not be given */
+  readonly begin?: (() => Promise<void>) | undefined;
   /** Receives the tool's notices while it works. */
   readonly onProgress?: NoticeListener;
 }
@@ -133,6 +135,8 @@ export interface Tool {
   onReuse?(result: unknown, context: CallContext): void;
   /** The result as the caller of such a call reads it; absent: as it is. It must not throw. */
   asReused?(result: unknown): unknown;
+  /** Its `run` awaits `begin` when a process takes the call. Any other tool is given its calls at once. */
+  readonly waitsForProcess?: true;
   /**
    * Ends at the deadline and on abort by itself, cleaning up what it started.
    * @returns the result, a JSON value

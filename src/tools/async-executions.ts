@@ -9,10 +9,10 @@ import { backOff } from '../common/back-off.js';
 import type { Cancellation } from '../common/cancellation.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { invalidRequest, Problem, type ProblemCode } from '../common/errors.js';
-import { isUuid, newId } from '../common/ids.js';
+import { idOf, isUuid, newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Jobs } from '../jobs/jobs.js';
-import { jobIdOf, type StoredJob } from '../jobs/queue.js';
+import type { StoredJob } from '../jobs/queue.js';
 import { WebhookQueue } from '../jobs/webhook-queue.js';
 import { problemBody } from '../rest/problem.filter.js';
 import { EventRing } from '../streams/event-ring.js';
@@ -94,7 +94,7 @@ export class AsyncExecutions {
     const caller = callerOf(principal);
     const { userId, projectId } = context;
     const id = idempotencyKey
-      ? jobIdOf(JSON.stringify([caller, userId, projectId, tool, idempotencyKey]))
+      ? idOf(JSON.stringify([caller, userId, projectId, tool, idempotencyKey]))
       : newId();
     const kept: KeptCall = { tool, input, context, timeoutMs, address, ...withoutKey(principal) };
     const inputHash = sha256(canonicalJson(input));
@@ -203,7 +203,9 @@ export class AsyncExecutions {
           : this.keys.withId(caller);
         if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
-        const { outcome } = await this.door.call({ ...call, ...queued, principal });
+        const { outcome, mayRunAgain } = await this.door.call({ ...call, ...queued, principal });
+        // This replica stops, or does not reach the database.
+        if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
         if (!(error instanceof Problem) || ofThisReplica.has(error.code)) throw error;

@@ -159,12 +159,12 @@ export class Door implements OnApplicationBootstrap {
   }
 
   private async run(call: ToolCall): Promise<ToolOutcome> {
-    const { ticket, context, principal, onProgress, cancellation = new Cancellation() } = call;
+    const { ticket, context, principal, begin, onProgress, cancellation = new Cancellation() } = call;
     const { executionId, tool, deadline, probe, notes } = ticket;
     const mayBlameTool = hasToolsOwnTime(call);
-    const run = { executionId, context, principal, deadline, probe, notes, onProgress, cancellation };
+    const run = { executionId, context, principal, deadline, probe, notes, begin, onProgress, cancellation };
     try {
-      if (call.begin) await call.begin();
+      if (begin && !tool.waitsForProcess) await begin();
       const result = await tool.run(call.input, run);
       return { ...baseOf(ticket), status: 'success', result };
     } catch (error) {

@@ -11,7 +11,7 @@ let one: Replica;
 let two: Replica;
 
 beforeAll(async () => {
-  replicas = await startReplicas({ CUSTOM_TOOLS_MAX_PROCESSES: '8', SANDBOX: 'off' });
+  replicas = await startReplicas({ CUSTOM_TOOLS_MAX_PROCESSES: '16', SANDBOX: 'off' });
   [one, two] = replicas.all;
   for (const [name, idempotent] of [
     ['again', true],
@@ -21,7 +21,7 @@ beforeAll(async () => {
       command: 'node',
       args: [join(fixtures, 'fixture-tool.mjs')],
       keepAlive: true,
-      poolSize: 4,
+      poolSize: 1,
     };
     const annotations = { readOnly: false, destructive: false, openWorld: false, idempotent };
     await one.http
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => replicas.stop());
 
 describe('asynchronous executions of two replicas', () => {
-  it('have one outcome each when a replica is killed: idempotent ones succeed', async () => {
+  it('have one outcome each when a replica is killed: all succeed but what a process of it had', async () => {
     const tools = Array.from({ length: 24 }, (_, n) => (n % 2 === 0 ? 'again' : 'single'));
     const places = await Promise.all(tools.map((tool) => submitSleep(one, tool, 1_500)));
     await until(
@@ -55,7 +55,8 @@ describe('asynchronous executions of two replicas', () => {
       of('single').filter((text) => text === 'ended interrupted'),
     );
     const interrupted = ends.filter(({ outcome }) => outcome.error?.type === 'interrupted').length;
-    expect(interrupted).toBeLessThanOrEqual(4);
+    // The replica had one process of each tool; other calls only waited for it.
+    expect(interrupted).toBeLessThanOrEqual(1);
     // What was answered stays so.
     const again = await Promise.all(places.map((place) => one.http.get(place)));
     expect(again.map(({ body }) => body)).toEqual(ends);

@@ -1,3 +1,11 @@
+import { availableParallelism, loadavg } from 'node:os';
+
+/** The load average of the last minute. */
+export const load = () => loadavg()[0];
+
+/** A limit in milliseconds that grows with what else the machine does: it holds as it is while there is a core for each task. */
+export const within = (ms) => ms * Math.max(1, load() / availableParallelism());
+
 /** The lines of one trial: each says what was counted, and whether that holds. */
 export class Checks {
   failed = 0;

@@ -1,12 +1,12 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../support/wait.ts';
-import { counted, inTurn, times } from './check.mjs';
+import { counted, inTurn, times, within } from './check.mjs';
 
 const ownFault = new Set(['tool_crashed', 'spawn_failed']);
 
 /** Faults are counted over the fleet; a fault of one replica's disk is that replica's alone. */
-export async function circuit({ fleet, checks }) {
+export async function circuit({ fleet, checks, receiver }) {
   await fleet.register('failing');
   await fleet.warm('failing');
   const states = async (tool) =>
@@ -28,9 +28,38 @@ export async function circuit({ fleet, checks }) {
     opened.every((state) => state === 'open'),
     `state at the replicas: ${opened.join(', ')} (all open)`,
   );
+  await quickFaults({ fleet, checks, receiver });
   await probes({ fleet, checks, states });
   await missingFile({ fleet, checks, states });
   await brokenFile({ fleet, checks, states });
+}
+
+/** Quick calls at all replicas at once open a circuit at several of them: that is one event, and one webhook. */
+async function quickFaults({ fleet, checks, receiver }) {
+  const names = times(5).map((n) => `quick_${n}`);
+  receiver.seen.length = 0;
+  for (const name of names) {
+    await fleet.register(name);
+    await fleet.warm(name);
+    await Promise.all(times(30).map(() => fleet.call(name, { action: 'error', code: -32001 })));
+  }
+  const webhooksOf = (name) => receiver.seen.filter(({ data }) => data.tool === name).length;
+  await until(() => names.every((name) => webhooksOf(name) > 0), {
+    timeoutMs: within(20_000),
+    what: 'webhooks',
+  }).catch(() => undefined);
+  // What a replica still writes is there after its next act.
+  for (const { url } of fleet.replicas)
+    await fleet.ask('POST', `/api/v1/tool-health/${names[0]}/circuit/open`, { reason: 'trial' }, { url });
+  const events = await inTurn(names.length - 1, async (n) => {
+    const path = `/api/v1/events?type=circuit.opened&tool=${names[n + 1]}`;
+    return (await fleet.ask('GET', path)).body.data?.length;
+  });
+  const webhooks = names.slice(1).map(webhooksOf);
+  checks.check(
+    [...events, ...webhooks].every((count) => count === 1),
+    `one opening under quick calls: events ${events.join(' ')}, webhooks ${webhooks.join(' ')} (1 each)`,
+  );
 }
 
 /** When the pause of 30 s ends, one replica lets three calls through; all others are refused until these have succeeded. */
@@ -48,7 +77,7 @@ async function probes({ fleet, checks, states }) {
     `calls in rounds of 30 until three were admitted: ${probed} (exactly 3 probes in all)`,
   );
   const isClosed = async () => (await states('failing')).every((state) => state === 'closed');
-  await until(isClosed, { timeoutMs: 2_000, what: 'closed circuits' }).catch(() => undefined);
+  await until(isClosed, { timeoutMs: within(2_000), what: 'closed circuits' }).catch(() => undefined);
   const closed = await states('failing');
   checks.check(
     closed.every((state) => state === 'closed'),

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../support/wait.ts';
-import { counted, times } from './check.mjs';
+import { counted, times, within } from './check.mjs';
 
 /** Events have the same ids at each replica, a reader goes on at another one, and each is one webhook. */
 export async function events({ fleet, checks, receiver }) {
@@ -14,7 +14,7 @@ export async function events({ fleet, checks, receiver }) {
   receiver.seen.length = 0;
   for (const n of times(6)) await toggle(n % 2 === 0 ? 'open' : 'close', fleet.replicas[n % 3]);
   await until(() => readers.every((reader) => reader.events.filter(isCircuits).length >= 6), {
-    timeoutMs: 10_000,
+    timeoutMs: within(10_000),
     what: 'six events at each replica',
   }).catch(() => undefined);
   const ids = readers.map((reader) => reader.events.filter(isCircuits).map(({ id }) => id));
@@ -25,15 +25,14 @@ export async function events({ fleet, checks, receiver }) {
   );
   for (const reader of readers) reader.close();
   await resumed({ fleet, checks, id: ids[0][2], toggle });
-  const wanted = ids[0].length + 2;
   await until(() => new Set(receiver.seen.map(({ id }) => id)).size >= 8, {
-    timeoutMs: 20_000,
+    timeoutMs: within(20_000),
     what: 'webhooks',
   }).catch(() => undefined);
   await delay(1_000);
   const sent = receiver.seen.map(({ id }) => id);
   checks.check(
-    new Set(sent).size === 8 && wanted === 8,
+    new Set(sent).size === 8,
     `8 events: ${sent.length} webhooks with ${new Set(sent).size} ids (8)`,
   );
   await senderKilled({ fleet, checks, receiver, toggle });
@@ -45,7 +44,7 @@ async function resumed({ fleet, checks, id, toggle }) {
   await toggle('open', fleet.replicas[2]);
   await toggle('close', fleet.replicas[2]);
   const isThere = () => reader.events.filter(({ event }) => event.startsWith('circuit.')).length >= 5;
-  await until(isThere, { timeoutMs: 10_000, what: 'events' }).catch(() => undefined);
+  await until(isThere, { timeoutMs: within(10_000), what: 'events' }).catch(() => undefined);
   reader.close();
   const found = reader.events
     .filter(({ event }) => event.startsWith('circuit.') || event === 'reset')
@@ -70,14 +69,14 @@ async function senderKilled({ fleet, checks, receiver, toggle }) {
   receiver.seen.length = 0;
   receiver.isHolding = true;
   await toggle('open', fleet.replicas[0]);
-  const first = await until(() => receiver.seen[0], { timeoutMs: 20_000, what: 'a webhook' });
+  const first = await until(() => receiver.seen[0], { timeoutMs: within(20_000), what: 'a webhook' });
   const sender = fleet.replicas.find(({ child }) => hasPort(child.pid, first.port));
   if (!sender) throw new Error(`no replica has port ${first.port}`);
   await sender.end('SIGKILL');
   const killedAt = receiver.seen.length;
   receiver.release();
   await until(() => receiver.seen.length > killedAt, {
-    timeoutMs: 90_000,
+    timeoutMs: within(90_000),
     what: 'the webhook to be sent again',
   }).catch(() => undefined);
   await fleet.restore();

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { projectRoot } from '../../src/common/project.ts';
 import { OwnPostgres } from '../chaos/recording/own-postgres.ts';
@@ -26,8 +28,13 @@ export class Fleet {
   replicas = [];
   onExit = () => this.kill();
 
-  /** @param options `{ variables, checkout }`: more settings of the replicas, and the checkout that they run */
-  async start({ variables = {}, checkout = projectRoot() } = {}) {
+  /**
+   * @param options `{ variables, checkout, say }`: more settings of the replicas, the checkout that they run, and what
+   * gets a line for each step
+   */
+  async start({ variables = {}, checkout = projectRoot(), say = () => undefined } = {}) {
+    for (let port = firstPort; port < firstPort + 6; port++) await assertFree(port);
+    say('starting PostgreSQL …');
     process.on('exit', this.onExit);
     for (const each of ['disk', 'no-playbooks', 'shared']) mkdirSync(join(this.folder, each));
     await this.db.start();
@@ -52,7 +59,11 @@ export class Fleet {
         }),
     );
     this.copyTool('fixture-tool.mjs', '../fixtures/tools/fixture-tool.mjs');
-    for (const replica of this.replicas) replica.start();
+    for (const replica of this.replicas) {
+      say(`starting ${replica.name} at ${replica.url} …`);
+      replica.start();
+    }
+    say('waiting for the replicas: 10 to 60 s …');
     const address = (n) => `127.0.0.1:${firstPort + n}`;
     const replicas = [1, 2, 3].map(address);
     await this.balancer.start({ plain: address(0), retrying: address(4), replicas });
@@ -130,7 +141,8 @@ export class Fleet {
       ...more,
     };
     const answer = await this.ask('POST', '/api/v1/custom-tools', body, { url });
-    if (answer.status !== 201) throw new Error(`${name}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (![201, 202].includes(answer.status))
+      throw new Error(`${name}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer;
   }
 
@@ -164,6 +176,18 @@ export class Fleet {
   kill() {
     for (const { child } of [...this.replicas, this.balancer, this.link]) child?.kill('SIGKILL');
   }
+}
+
+/** @throws Error if another process listens there */
+async function assertFree(port) {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const hint = `Port ${port} is taken (${error.code}): set FLEET_PORT to the first of six free ports`;
+    throw new Error(hint, { cause: error });
+  }
+  await new Promise((done) => server.close(done));
 }
 
 function parsed(text) {

@@ -1,14 +1,19 @@
-import { times } from './check.mjs';
+import { load, times } from './check.mjs';
 
 const clients = 16;
 const rounds = 40;
 const calls = 160;
+const maxLoad = 4;
 
 /**
  * What a shared budget costs a call: p50 at 16 clients, with an investigation less without. Short rounds alternate, so that what else the
  * machine does meets both; the median of their differences counts.
  */
 export async function latency({ fleet, checks }) {
+  if (load() > maxLoad)
+    return checks.note(
+      `SKIPPED: the load average is ${load().toFixed(1)}; it measures nothing above ${maxLoad}`,
+    );
   await fleet.register('timed');
   await fleet.warm('timed');
   const [{ url }] = fleet.replicas;

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../chaos/random.ts';
 import { until } from '../support/wait.ts';
+import { within } from './check.mjs';
 import { Load } from './load.mjs';
 
 const rounds = Number(process.env.FLEET_KILLS ?? 6);
@@ -25,6 +26,10 @@ export async function recording({ fleet, checks }) {
   checks.note(
     `CHAOS_SEED=${seed}: ${rounds} kills, ${calls} calls, ${acknowledged} acknowledged, ${interrupted} interrupted`,
   );
+  // What a killed replica had, and what the balancer sent to it before it noticed.
+  const most = rounds * 150 * Math.ceil(within(1_500) / 1_000);
+  const failed = calls - acknowledged;
+  checks.check(failed <= most, `${failed} failed (at most ${most})`);
   checks.check(lost === 0 && acknowledged > 0, `${lost} lost of ${acknowledged} acknowledged (0)`);
   checks.check(
     doubled + wrong + phantom === 0,

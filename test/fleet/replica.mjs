@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until } from '../support/wait.ts';
+import { within } from './check.mjs';
 
 /** Root mounts at once; another user does so within a user namespace of its own. */
 const ownMounts =
@@ -69,7 +70,7 @@ export class Replica {
       return answer.ok;
     };
     const what = `${this.name} to be ready, whose log is in ${this.logFile}`;
-    await until(isReady, { timeoutMs: 120_000, what }).catch((error) => {
+    await until(isReady, { timeoutMs: within(120_000), what }).catch((error) => {
       throw new Error(`/readyz of ${this.name}: ${last}`, { cause: error });
     });
   }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { projectRoot } from '../../src/common/project.ts';
+import { within } from './check.mjs';
 import { checkLoad, Load } from './load.mjs';
 
 /** The last commit whose replicas know nothing of each other. */
@@ -15,7 +16,11 @@ export async function rollout({ fleet, checks }) {
   const load = new Load(fleet, 'rolled');
   for (const replica of fleet.replicas) {
     const ms = await replica.end('SIGTERM');
-    checks.note(`${replica.name} ended ${(ms / 1_000).toFixed(1)} s after SIGTERM`);
+    const most = within(12_000);
+    checks.check(
+      ms <= most,
+      `${replica.name} ended ${(ms / 1_000).toFixed(1)} s after SIGTERM (at most ${(most / 1_000).toFixed(0)})`,
+    );
     replica.start();
     await fleet.allUp();
   }

@@ -18,9 +18,11 @@ const trials = {
   circuit: async () => (await import('./circuit.trial.mjs')).circuit,
   rollout: async () => (await import('./rollout.trial.mjs')).rollout,
   database: async () => (await import('./database.trial.mjs')).database,
+  cut: async () => (await import('./cut.trial.mjs')).cut,
   events: async () => (await import('./events.trial.mjs')).events,
   async: async () => (await import('./async.trial.mjs')).asynchronous,
   recording: async () => (await import('./recording.trial.mjs')).recording,
+  sandboxed: async () => (await import('./sandboxed.trial.mjs')).sandboxed,
   upgrade: async () => (await import('./rollout.trial.mjs')).upgrade,
 };
 
@@ -46,7 +48,8 @@ const began = performance.now();
 const seconds = (since) => `${((performance.now() - since) / 1_000).toFixed(0)} s`;
 const failed = [];
 const receiver = await WebhookReceiver.open();
-/** `upgrade` starts its replicas in another checkout; all others share a fleet. */
+/** These start replicas of their own; all others share a fleet. */
+const ownFleet = new Set(['sandboxed', 'upgrade']);
 const started = async (options) => {
   await fleet?.close();
   fleet = new Fleet();
@@ -57,7 +60,7 @@ for (const name of chosen) {
   const checks = new Checks(name);
   const since = performance.now();
   try {
-    if (name !== 'upgrade') await (fleet ? fleet.restore() : started());
+    if (!ownFleet.has(name)) await (fleet ? fleet.restore() : started());
     await (
       await trials[name]()
     )({ fleet, checks, receiver, started });

@@ -68,7 +68,7 @@ export async function startFleet(size: number, common: Record<string, string> = 
   };
 }
 
-/** Registers the flexible fixture tool at a replica. */
+/** Registers the flexible fixture tool at a replica, which all others confirm. */
 export async function register(
   { http }: Pick<FleetReplica, 'http'>,
   name: string,

@@ -21,6 +21,16 @@ client.interceptors.response.use((response, { method }) => {
   return response;
 });
 
+/** Emits the replicas that have not confirmed an act, as the server names them. */
+export const unconfirmed = new EventTarget();
+client.interceptors.response.use(async (response) => {
+  if (response.status !== 202) return response;
+  const body: unknown = await response.clone().json();
+  if (isObject(body) && Array.isArray(body['missing']))
+    unconfirmed.dispatchEvent(new CustomEvent('missing', { detail: body['missing'].join(', ') }));
+  return response;
+});
+
 /** A request that failed, in the server's own words where it gave some. */
 export class ApiError extends Error {
   readonly title: string;

@@ -1,6 +1,15 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, lazy, type ReactNode, Suspense, useCallback, useContext, useState } from 'react';
-import { asApiError } from '../lib/api.js';
+import {
+  createContext,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useCallback,
+  useContext,
+  useEffect,
+  useState,
+} from 'react';
+import { asApiError, unconfirmed } from '../lib/api.js';
 import type { Message } from './toast-list.js';
 
 // Most visits show none.
@@ -12,6 +21,16 @@ const Show = createContext<(message: Message) => void>(() => undefined);
 export function Toasts({ children }: { readonly children: ReactNode }): ReactNode {
   const [messages, setMessages] = useState<readonly Message[]>([]);
   const show = useCallback((message: Message) => setMessages((all) => [...all, message]), []);
+  useEffect(() => {
+    const warn = (event: Event): void =>
+      show({
+        title: 'Not confirmed by all replicas',
+        description: `It is done, but not confirmed by ${(event as CustomEvent<string>).detail}: see Fleet.`,
+        ...{ type: 'error', timeout: 0, priority: 'high' },
+      });
+    unconfirmed.addEventListener('missing', warn);
+    return () => unconfirmed.removeEventListener('missing', warn);
+  }, [show]);
   return (
     <Show value={show}>
       {children}

@@ -15,6 +15,17 @@ export class ReasonQuery {
   @Reason() readonly reason?: string;
 }
 
+/** The members of an answer to an act that some replicas have not confirmed. */
+export class UnconfirmedView {
+  @ApiProperty({ type: Boolean, enum: [false], example: false }) readonly confirmed!: false;
+  @ApiProperty({
+    type: [String],
+    example: ['gateway-3:3000'],
+    description: 'Replicas that have not confirmed the change: host and port',
+  })
+  readonly missing!: string[];
+}
+
 export class AuditQuery {
   @OptionalText(maxTargetLength, {
     example: word,

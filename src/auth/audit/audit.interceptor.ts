@@ -13,7 +13,10 @@ import { FleetBarrier } from '../../database/fleet-barrier.js';
 import { statusOfProblem } from '../../rest/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
 import { AuditLog } from './audit-log.js';
-import { maxReasonLength, maxTargetLength } from './audit.dto.js';
+import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.dto.js';
+
+/** Marks the operations of administrators in the OpenAPI document until it is complete. */
+export const auditedOperation = 'x-audited';
 
 export const AUDITED = 'toolkeeper:audited';
 
@@ -30,9 +33,13 @@ type PathParams = Readonly<Record<string, string>>;
 
 const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 
+/** @returns false for a request that changes nothing which other replicas obey */
+export const isAct = (method: string, route: string): boolean =>
+  !reading.has(method) && !/\/(test|try|validate|replay)$/.test(route);
+
 /**
  * Writes one audit entry for each administrative request, successful or not, before it is answered. What was
- * changed is answered when the other replicas obey it. `@Scopes` binds this to the routes that need an administrative
+ * changed is answered when all replicas obey it; an answer that some have not confirmed is 202 and names them. `@Scopes` binds this to the routes that need an administrative
  * scope.
  */
 @Injectable()
@@ -63,8 +70,12 @@ export class AuditInterceptor implements NestInterceptor {
         const { statusCode } = http.getResponse<FastifyReply>();
         const isMade = statusCode === 201 && Object.keys(params).length === 0;
         const written = write(statusCode, isMade ? (answer as object) : undefined);
-        await Promise.all([written, !isRead && this.barrier.pass()]);
-        return answer;
+        const passed = isAct(asked.method, request.route) ? this.barrier.pass() : [];
+        const [missing] = await Promise.all([passed, written]);
+        if (missing.length === 0) return answer;
+        void http.getResponse<FastifyReply>().status(202);
+        const unconfirmed: UnconfirmedView = { confirmed: false, missing: missing.map(({ name }) => name) };
+        return { ...(answer as object | undefined), ...unconfirmed };
       }),
       catchError(async (error: unknown) => {
         await write(statusOfProblem(error));

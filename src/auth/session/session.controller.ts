@@ -7,12 +7,12 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { minuteMs } from '../../common/clock.js';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { LocalCounters } from '../../counters/counters.js';
+import { Replicas } from '../../database/replicas.js';
 import { Contributors } from '../../observability/contributors.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
@@ -42,6 +42,7 @@ export class SessionController {
     private readonly sessions: Sessions,
     private readonly contributors: Contributors,
     private readonly audit: AuditLog,
+    private readonly replicas: Replicas,
   ) {}
 
   /**
@@ -134,7 +135,7 @@ export class SessionController {
       command: join(this.config.root, 'bin/toolkeeper.mjs'),
       dataDir: this.config.dataDir,
       keyFile: this.keys.adminKeyFile ?? null,
-      replica: hostname(),
+      replica: this.replicas.name,
       database: this.config.database.url === undefined ? 'embedded' : 'own',
       sandboxTier: typeof tier === 'number' ? tier : null,
       grantablePaths: (sandbox?.['grantable'] as readonly string[] | undefined) ?? [],

@@ -78,8 +78,9 @@ export interface CircuitOverride {
 export interface CircuitPast {
   /** Samples in no particular order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
-  /** The last known state. */
+  /** The last known state, and the id of the change that led to it. */
   readonly lastState?: CircuitKind;
+  readonly lastId?: string;
   /** When it was last closed: what came before counts no more. */
   readonly closedAt?: number;
   /** Last known number of consecutive openings. */

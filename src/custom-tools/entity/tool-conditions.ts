@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { Replicas } from '../../database/replicas.js';
+import { replicaName, Replicas } from '../../database/replicas.js';
 import type { CustomTool, HealthStatus, ToolStatus } from './custom-tool.entity.js';
 
 /** What checks and processes say of a tool. */
@@ -15,6 +15,8 @@ export interface ToolCondition {
 /** A replica at which a tool is not well. */
 export interface ReplicaTrouble {
   readonly replica: string;
+  /** Host and port of the replica. */
+  readonly name: string;
   readonly host: string;
   readonly status: ToolStatus;
   readonly healthStatus: HealthStatus;
@@ -31,10 +33,10 @@ const store = `
   RETURNING 1`;
 
 const selectTroubles = `
-  SELECT tool, replica, host, status, health AS "healthStatus", error AS "errorMessage"
+  SELECT tool, replica, ${replicaName} AS name, host, status, health AS "healthStatus", error AS "errorMessage"
   FROM tool_conditions JOIN replicas ON id = replica AND seen_at > now() - interval '15 seconds'
   WHERE $1::text IS NULL OR tool = $1
-  ORDER BY tool, host, replica`;
+  ORDER BY tool, name, replica`;
 
 /**
  * The conditions of tools at this replica, in memory. Only what is not well is stored, for the other replicas to show; a

@@ -67,6 +67,7 @@ export class ServerToolsView {
 
 class ReplicaTroubleView implements ReplicaTrouble {
   @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly replica!: string;
+  @ApiProperty({ example: 'gateway-2:3000' }) readonly name!: string;
   @ApiProperty({ example: 'gateway-2' }) readonly host!: string;
   @ApiProperty({ enum: toolStatuses, example: 'error' }) readonly status!: ToolStatus;
   @ApiProperty({ enum: healthStatuses, example: 'unhealthy' }) readonly healthStatus!: HealthStatus;
@@ -185,7 +186,7 @@ export function acrossReplicas(
   const replicas = { total, working, troubles };
   const [first] = troubles;
   if (!first) return { ...view, replicas };
-  const errorMessage = `${working} of ${total} replicas work; ${first.host}: ${first.errorMessage ?? first.healthStatus}`;
+  const errorMessage = `${working} of ${total} replicas work; ${first.name}: ${first.errorMessage ?? first.healthStatus}`;
   const status = troubles.filter((each) => each.status === 'error').length === total ? 'error' : 'active';
   const healthStatus = working > 0 ? 'degraded' : first.healthStatus;
   return { ...view, status, healthStatus, errorMessage, replicas };

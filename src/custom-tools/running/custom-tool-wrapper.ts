@@ -51,6 +51,7 @@ export const runningRevision = (
 /** An executable as a Tool. */
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
+  readonly waitsForProcess = true;
   readonly capture: Capture | undefined;
   protected readonly calls: PoolCalls;
 

@@ -112,6 +112,7 @@ const heldBackMs = 60_000;
 /** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
 class McpTool implements Tool {
   definition: ToolDefinition;
+  readonly waitsForProcess = true;
   readonly capture: Capture | undefined;
 
   constructor(

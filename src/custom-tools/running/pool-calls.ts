@@ -106,13 +106,14 @@ export class PoolCalls {
   private request(
     backend: RunningBackend,
     { params, fresh }: PoolJob,
-    { executionId, context, deadline, cancellation, onProgress }: ToolRun,
+    { executionId, context, deadline, begin, cancellation, onProgress }: ToolRun,
   ): Promise<PoolAnswer> {
     const arrivedAt = performance.now();
     const answer = poolFor(backend, context.projectId).execute({
       method: 'execute',
       params,
       deadline,
+      begin,
       cancellation,
       fresh,
       executionId,

@@ -14,9 +14,9 @@ import { Since, Time } from '../../ui/time.js';
 const columns: readonly Column<ReplicaView>[] = [
   {
     ...{ name: 'Replica', isMono: true, width: 210 },
-    cell: ({ id, host, address, self }) => (
+    cell: ({ id, name, address, self }) => (
       <span title={id}>
-        {host} {self && <Tag>answers you</Tag>}
+        {name} {self && <Tag>answers you</Tag>}
         <br />
         <Muted>{address}</Muted>
       </span>
@@ -31,15 +31,22 @@ const columns: readonly Column<ReplicaView>[] = [
   { name: 'Last seen', width: 90, cell: ({ seenAt }) => <Time at={seenAt} /> },
 ];
 
-function health({ troubles }: ReplicaView): ReactNode {
+function health({ troubles, silentSince }: ReplicaView): ReactNode {
+  if (silentSince !== null) return <Badge state="silent" tone="bad" />;
   if (troubles.length === 0) return <Badge state="healthy" tone="good" />;
   const isDown = troubles.some(({ status }) => status === 'down');
   return <Badge state={isDown ? 'down' : 'degraded'} tone={isDown ? 'bad' : 'warn'} />;
 }
 
-const issues = ({ troubles }: ReplicaView): ReactNode =>
-  troubles.length > 0 && (
+const issues = ({ troubles, silentSince }: ReplicaView): ReactNode =>
+  (troubles.length > 0 || silentSince !== null) && (
     <Stack tight>
+      {silentSince !== null && (
+        <span>
+          <strong>silent</strong> since <Time at={silentSince} />: it may still serve, and does not see
+          changes
+        </span>
+      )}
       {troubles.map(({ part, message }) => (
         <span key={part}>
           <strong>{part}</strong>
