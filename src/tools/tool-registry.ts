@@ -1,6 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Problem } from '../common/errors.js';
+import { isDeepStrictEqual } from 'node:util';
+import { endsWithin } from '../common/abortable.js';
+import { Problem, Refusal } from '../common/errors.js';
+import { messageOf } from '../common/message-of.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { KnownTools } from '../circuits/known-tools.js';
@@ -53,12 +56,32 @@ export class ToolRegistry {
     this.announce();
   }
 
-  /** Takes these tools away, unless others have taken their names, and puts those in the places of their names. */
-  exchange(gone: Iterable<Tool>, come: Iterable<Tool>): void {
+  /**
+   * Takes these tools away, unless others have taken their names, and puts those in the places of their names. Nothing
+   * is announced if they describe themselves as those before did: with many tools that costs more than to load one.
+   */
+  exchange(gone: readonly Tool[], come: readonly Tool[]): void {
+    const isSame = gone.length === come.length && come.every((tool) => this.isDescribedBy(tool));
     for (const tool of gone)
       if (this.find(tool.definition.name) === tool) this.tools.delete(tool.definition.name);
     for (const tool of come) this.tools.set(tool.definition.name, tool);
-    this.announce();
+    if (!isSame) this.announce();
+  }
+
+  /**
+   * The tool itself in place of one that is only listed.
+   * @returns undefined if that turned out to be none that can be called
+   * @throws Refusal `tool_unavailable` if it is not loaded within the time
+   */
+  async loaded(tool: Tool, withinMs: number): Promise<Tool | undefined> {
+    const { name } = tool.definition;
+    const failed = (error: unknown): never => {
+      throw notLoaded(name, messageOf(error));
+    };
+    const isLoaded = await endsWithin(withinMs, tool.load?.() ?? Promise.resolve()).catch(failed);
+    if (!isLoaded) throw notLoaded(name, `the server has just started; waited ${withinMs} ms`);
+    const found = this.find(name);
+    return found?.load ? undefined : found;
   }
 
   /** @param name of the tool, or the alias under which a platform knows it */
@@ -113,6 +136,12 @@ export class ToolRegistry {
     return this.tools.size;
   }
 
+  /** Whether another tool of its name has the same definition. */
+  private isDescribedBy(tool: Tool): boolean {
+    const before = this.tools.get(tool.definition.name);
+    return before !== undefined && before !== tool && isDeepStrictEqual(before.definition, tool.definition);
+  }
+
   private platformNames(): PlatformNames {
     return (this.names ??= new PlatformNames(new Set(this.tools.keys())));
   }
@@ -124,3 +153,6 @@ export class ToolRegistry {
     this.changes.emit();
   }
 }
+
+const notLoaded = (name: string, why: string): Refusal =>
+  new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${why}`, { retryAfterMs: 1_000 });

@@ -68,12 +68,16 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
     await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
-    return pageFrom(rows.map(viewOf), ({ id }) => id, limit);
+    return pageFrom(
+      rows.map((key) => this.viewOf(key)),
+      ({ id }) => id,
+      limit,
+    );
   }
 
   /** @throws Problem `not_found` */
   async get(id: string): Promise<KeyView> {
-    return viewOf(await this.stored(id));
+    return this.viewOf(await this.stored(id));
   }
 
   /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
@@ -133,6 +137,12 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     if (!key) throw new Problem('not_found', `There is no key ${id}`);
     return key;
   }
+
+  private viewOf({ hash: _, ...key }: StoredKey): KeyView {
+    const { expiresAt, revokedAt } = key;
+    const isOver = expiresAt !== null && expiresAt.getTime() <= this.known.clock.now();
+    return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
+  }
 }
 
 /** Refuses limits that would not hold: who registers a tool may run anything, and who reads metrics reads those of all. */
@@ -144,10 +154,4 @@ function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateK
   if (tools && all.has('tools:admin'))
     throw invalidRequest({ pointer: '/tools', detail: detail('tools:admin') });
   if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
-}
-
-function viewOf({ hash: _, ...key }: StoredKey): KeyView {
-  const { expiresAt, revokedAt } = key;
-  const isOver = expiresAt !== null && expiresAt.getTime() <= Date.now();
-  return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
 }
