@@ -220,8 +220,8 @@ export class SharedCounters extends Counters {
     const runner = this.db.createQueryRunner();
     try {
       const client = (await runner.connect()) as PoolClient;
-      const name = this.prepares ? sha256(text).slice(0, 32) : undefined;
-      return (await client.query<never>({ name, text, values })).rows;
+      const name = this.prepares && { name: sha256(text).slice(0, 32) };
+      return (await client.query<never>({ ...name, text, values })).rows;
     } finally {
       await runner.release();
     }

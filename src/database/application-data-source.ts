@@ -96,6 +96,8 @@ function optionsFor(
   url: string,
   entities: DatabaseSetup['entities'] = [],
 ): DataSourceOptions {
+  const text = timeouts(database.statementTimeoutMs, database.idleInTransactionTimeoutMs);
+  const setting = { text, query_timeout: database.connectTimeoutMs };
   return {
     type: 'postgres',
     url,
@@ -112,8 +114,7 @@ function optionsFor(
       connectionTimeoutMillis: database.connectTimeoutMs,
       idleTimeoutMillis: idleMs,
       query_timeout: database.queryTimeoutMs,
-      onConnect: (client: DatabaseClient) =>
-        client.query(timeouts(database.statementTimeoutMs, database.idleInTransactionTimeoutMs)),
+      onConnect: (client: DatabaseClient) => client.query(setting),
     },
   };
 }

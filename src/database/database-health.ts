@@ -24,7 +24,7 @@ export class DatabaseHealth {
   private readonly loop: IntervalLoop;
   private client: DatabaseClient | undefined;
   private part: PartHealth = { status: 'up', responseTime: 0 };
-  /** The last answer: the database's time, when it was given by performance.now(), and how far that may be off. */
+  /** The database's time at a moment of performance.now(), and how far it may be off. */
   private time: { readonly ms: number; readonly at: number; readonly errorMs: number } | undefined;
   private failures = 0;
   /** Why the last pings had no answer, not even a refusal. */
@@ -67,7 +67,7 @@ export class DatabaseHealth {
     return this.part;
   }
 
-  /** The database's time, which decides what several replicas share; this machine's while it is not known. */
+  /** The database's time; this machine's while it is not known. */
   now(): number {
     return this.time ? this.time.ms + performance.now() - this.time.at : Date.now();
   }
@@ -76,9 +76,8 @@ export class DatabaseHealth {
   checkClock(): PartHealth {
     const aheadMs = Math.round(Date.now() - this.now());
     if (Math.abs(aheadMs) <= maxClockMs + (this.time?.errorMs ?? 0)) return { status: 'up' };
-    const seconds = `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
-    const message = `this machine's clock is ${seconds} the database's: have NTP set both`;
-    return { status: 'degraded', message, aheadMs };
+    const difference = `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+    return { status: 'degraded', message: `this machine's clock is ${difference} the database's`, aheadMs };
   }
 
   /** Whether notifications arrive. */
@@ -105,10 +104,9 @@ export class DatabaseHealth {
     const took = (): number => Math.round(performance.now() - startedAt);
     try {
       const client = this.client ?? (await this.connect());
-      const askedAt = performance.now();
       const { rows } = await client.query<{ ms: number }>(askTime);
-      const errorMs = (performance.now() - askedAt) / 2;
-      this.time = { ms: rows[0]?.ms ?? 0, at: askedAt + errorMs, errorMs };
+      const errorMs = took() / 2;
+      this.time = { ms: rows[0]?.ms ?? 0, at: startedAt + errorMs, errorMs };
       if (this.part.status === 'down') this.logger.log('The database answers again');
       this.part = { status: 'up', responseTime: took() };
       this.silence = undefined;

@@ -98,11 +98,7 @@ export class IdempotencyRepository {
     );
   }
 
-  /**
-   * Storing the same outcome again, such as after an answer that never arrived, changes nothing.
-   * @param isAbandoned its holder is dead
-   * @returns false if the claim was lost, or that was not so any more
-   */
+  /** May be repeated. @param isAbandoned its holder is dead. @returns false if the claim was lost, or that was not so any more */
   end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, begun = true, expires_at = now() + ${ms('$4')}

@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { isDeepStrictEqual } from 'node:util';
 import { endsWithin } from '../common/abortable.js';
-import { Problem, Refusal } from '../common/errors.js';
-import { messageOf } from '../common/message-of.js';
+import { isDatabaseUnavailable, Problem, Refusal } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { KnownTools } from '../circuits/known-tools.js';
@@ -24,6 +23,11 @@ export interface ToolHistory {
 const unknownNames = { max: 1_000, ttl: 1_000 };
 /** Names asked of the database at a time: a flood of invented names must not take all of its connections. */
 const maxFetches = 4;
+
+/** For callers: other messages may name hosts. */
+const whyNotLoaded = (error: unknown): string =>
+  (error instanceof Problem && error.detail) ||
+  (isDatabaseUnavailable(error) ? 'the database does not answer' : 'the log has the reason');
 
 /** Every tool that can be called now, by name. Tools register themselves. */
 @Injectable()
@@ -57,8 +61,8 @@ export class ToolRegistry {
   }
 
   /**
-   * Takes these tools away, unless others have taken their names, and puts those in the places of their names. Nothing
-   * is announced if they describe themselves as those before did: with many tools that costs more than to load one.
+   * Takes these tools away, unless others have taken their names, and puts those in the places of their names. If those
+   * describe themselves in the same way, nothing is announced.
    */
   exchange(gone: readonly Tool[], come: readonly Tool[]): void {
     const isSame = gone.length === come.length && come.every((tool) => this.isDescribedBy(tool));
@@ -75,11 +79,12 @@ export class ToolRegistry {
    */
   async loaded(tool: Tool, withinMs: number): Promise<Tool | undefined> {
     const { name } = tool.definition;
-    const failed = (error: unknown): never => {
-      throw notLoaded(name, messageOf(error));
-    };
-    const isLoaded = await endsWithin(withinMs, tool.load?.() ?? Promise.resolve()).catch(failed);
-    if (!isLoaded) throw notLoaded(name, `the server has just started; waited ${withinMs} ms`);
+    const loads = endsWithin(withinMs, tool.load?.() ?? Promise.resolve());
+    const why = await loads.then((inTime) => !inTime && `it took over ${withinMs} ms`, whyNotLoaded);
+    if (why !== false)
+      throw new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${why}`, {
+        retryAfterMs: 1_000,
+      });
     const found = this.find(name);
     return found?.load ? undefined : found;
   }
@@ -153,6 +158,3 @@ export class ToolRegistry {
     this.changes.emit();
   }
 }
-
-const notLoaded = (name: string, why: string): Refusal =>
-  new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${why}`, { retryAfterMs: 1_000 });

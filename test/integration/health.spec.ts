@@ -1,5 +1,5 @@
 import { manifest } from '../../src/common/project.js';
-import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { openApp, startApp, type TestApp } from '../support/app.js';

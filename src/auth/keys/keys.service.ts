@@ -68,8 +68,9 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
     await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
+    const now = this.known.clock.now();
     return pageFrom(
-      rows.map((key) => this.viewOf(key)),
+      rows.map((key) => viewOf(key, now)),
       ({ id }) => id,
       limit,
     );
@@ -77,7 +78,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 
   /** @throws Problem `not_found` */
   async get(id: string): Promise<KeyView> {
-    return this.viewOf(await this.stored(id));
+    return viewOf(await this.stored(id), this.known.clock.now());
   }
 
   /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
@@ -137,12 +138,6 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     if (!key) throw new Problem('not_found', `There is no key ${id}`);
     return key;
   }
-
-  private viewOf({ hash: _, ...key }: StoredKey): KeyView {
-    const { expiresAt, revokedAt } = key;
-    const isOver = expiresAt !== null && expiresAt.getTime() <= this.known.clock.now();
-    return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
-  }
 }
 
 /** Refuses limits that would not hold: who registers a tool may run anything, and who reads metrics reads those of all. */
@@ -154,4 +149,10 @@ function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateK
   if (tools && all.has('tools:admin'))
     throw invalidRequest({ pointer: '/tools', detail: detail('tools:admin') });
   if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
+}
+
+function viewOf({ hash: _, ...key }: StoredKey, now: number): KeyView {
+  const { expiresAt, revokedAt } = key;
+  const isOver = expiresAt !== null && expiresAt.getTime() <= now;
+  return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
 }

@@ -30,13 +30,12 @@ const settledMs = 150;
 const checksAtOnce = 16;
 /** Tools whose executable is tried at a time. */
 const triesAtOnce = 4;
-/** The start waits so long for tools to be loaded, which with few tools is enough; later calls load what they need. */
+/** The start waits so long for tools to be loaded, which is enough for few. */
 const headStartMs = 500;
 /** Files that were tried in vain may be a tool all the same: something else was in their way. */
 const maxPauseMs = 60_000;
 /** A broken tool costs a process each time that it is tried. */
 const maxBrokenPauseMs = 600_000;
-
 /** How long the stop waits for work that only has to be written down. */
 const lastWorkMs = 1_000;
 
@@ -97,8 +96,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const renewed = retryAtStart(() => this.renewal.run());
     this.work.register('secrets', renewed);
     // Tools with readable values start even if others fail.
-    const start = renewed.catch(() => undefined).then(() => this.start());
-    this.work.register('custom tools', start);
+    this.work.register('custom tools', renewed.catch(() => undefined).then(() => this.start()));
     this.work.progress = () => this.running.progress();
   }
 
@@ -172,7 +170,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
 
   private async look(checks: boolean): Promise<Found[]> {
     const rows = new Map((await this.repository.states()).map((row) => [row.name, row]));
-    const names = new Set([...rows.keys(), ...this.running.offered.names()]);
+    const names = new Set([...rows.keys(), ...this.running.offered.byTool.keys()]);
     this.failures.keep(names);
     const found: Found[] = [];
     const find = async (name: string) => void found.push(await this.find(name, rows.get(name), checks));

@@ -35,7 +35,7 @@ export class ToolFollower implements OnApplicationBootstrap {
   private async look(): Promise<void> {
     const rows = await this.repository.states();
     const active = new Map(rows.filter(({ status }) => status !== 'inactive').map((row) => [row.name, row]));
-    const gone = this.running.offered.names().filter((name) => !active.has(name));
+    const gone = [...this.running.offered.byTool.keys()].filter((name) => !active.has(name));
     const changed = [...active.values()].filter(
       (row) => !this.running.awaits(row.name) && !this.running.get(row.name)?.isOf(row),
     );

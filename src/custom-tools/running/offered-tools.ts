@@ -10,17 +10,8 @@ export class OfferedTools {
 
   constructor(private readonly registry: ToolRegistry) {}
 
-  get size(): number {
-    return this.tools.size;
-  }
-
-  /** Names of custom tools. */
-  names(): string[] {
-    return [...this.tools.keys()];
-  }
-
-  has(tool: string): boolean {
-    return this.tools.has(tool);
+  get byTool(): ReadonlyMap<string, readonly Tool[]> {
+    return this.tools;
   }
 
   /** The names by which agents call what a custom tool offers. */
@@ -33,7 +24,7 @@ export class OfferedTools {
     const come = stored.flatMap((tool) => {
       if (tool.status === 'inactive' || this.tools.has(tool.name)) return [];
       const free = definitionsOf(tool).filter(({ name }) => !this.registry.find(name));
-      const unloaded = free.map((definition) => new UnloadedTool(definition, () => load(tool.name)));
+      const unloaded = free.map((definition) => unloadedTool(definition, () => load(tool.name)));
       this.tools.set(tool.name, unloaded);
       return unloaded;
     });
@@ -61,23 +52,11 @@ export class OfferedTools {
 }
 
 /** A stored tool whose schema is not compiled yet, and whose program was not looked for. */
-class UnloadedTool implements Tool {
-  constructor(
-    readonly definition: ToolDefinition,
-    readonly load: () => Promise<void>,
-  ) {}
-
-  validate(): never {
-    throw this.notLoaded();
-  }
-
-  run(): never {
-    throw this.notLoaded();
-  }
-
-  private notLoaded(): Error {
-    return new Error(`${this.definition.name} is used before it is loaded`);
-  }
+function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): Tool {
+  const use = (): never => {
+    throw new Error(`${definition.name} is used before it is loaded`);
+  };
+  return { definition, load, validate: use, run: use };
 }
 
 /** An output schema is listed once it has been tried. */

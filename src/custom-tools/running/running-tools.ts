@@ -73,12 +73,12 @@ export class RunningTools {
 
   /** Whether a tool is listed and not loaded yet. */
   awaits(name: string): boolean {
-    return this.offered.has(name) && !this.wrappers.has(name);
+    return this.offered.byTool.has(name) && !this.wrappers.has(name);
   }
 
   /** For `/startupz`. */
   progress(): string {
-    return `loaded ${this.wrappers.size} of ${this.offered.size} tools`;
+    return `loaded ${this.wrappers.size} of ${this.offered.byTool.size} tools`;
   }
 
   /**

@@ -72,12 +72,8 @@ export class DrainLoop {
       return undefined;
     } catch (error) {
       this.failures += 1;
-      this.tell({
-        event: 'retrying',
-        error: messageOf(error),
-        state: sqlStateOf(error),
-        delayMs: this.delayMs(),
-      });
+      const state = sqlStateOf(error);
+      this.tell({ event: 'retrying', error: messageOf(error), state, delayMs: this.delayMs() });
       return new Error(messageOf(error));
     }
   }

@@ -205,20 +205,16 @@ export class Journal<Start extends object, End extends object> {
   }
 
   private onDrainNews(news: DrainNews): void {
+    this.refusedBy = news.event === 'retrying' ? news.state : undefined;
     if (news.event === 'settled') return this.settle(news);
     if (news.event === 'removed') return this.writer.removed(news.segment);
-    if (news.event === 'retrying') this.refusedBy = news.state;
     if (news.event === 'damaged') this.damagedLines += news.lines;
-    if (news.event === 'replayed') {
-      this.refusedBy = undefined;
-      this.onReplayed();
-    }
+    if (news.event === 'replayed') this.onReplayed();
     if (news.event === 'drain_ended') this.writer.forgetRemoved();
     this.tell(news);
   }
 
   private settle({ place, at }: Settled): void {
-    this.refusedBy = undefined;
     // A restarted drain reports again what its predecessor committed.
     if (place <= this.settled) return;
     this.tell({ event: 'committed', records: place - this.settled });
