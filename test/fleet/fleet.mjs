@@ -90,7 +90,7 @@ export class Fleet {
     return new Replica(n, { folder, mount, port, checkout, variables: { ...common, ...variables } });
   }
 
-  /** Adds replicas that the balancer does not know, one after the other. */
+  /** Adds replicas that the balancer does not know. */
   async grow(count) {
     while (this.replicas.length < count) {
       const n = this.replicas.length + 1;
@@ -98,8 +98,8 @@ export class Fleet {
       this.replicas.push(replica);
       copyFileSync(fixture, join(replica.settings.folder, 'tools', 'fixture-tool.mjs'));
       replica.start();
-      await replica.ready();
     }
+    await Promise.all(this.replicas.map((replica) => replica.ready()));
   }
 
   /** Waits until the balancer sends calls to all replicas that it knows. */

@@ -53,7 +53,10 @@ describe('a server that starts', () => {
   it('lives at once, is ready when it knows its tools, and loads one that is called before', async () => {
     const names = await hold('LOCK TABLE custom_tools');
     // A replica that finds this lock taken leaves secrets alone, which stand in the other table, too.
-    const rest = await hold(`SELECT pg_advisory_xact_lock(${secretsLock})`, 'LOCK TABLE custom_tool_revisions');
+    const rest = await hold(
+      `SELECT pg_advisory_xact_lock(${secretsLock})`,
+      'LOCK TABLE custom_tool_revisions',
+    );
     const tk = await openApp({ DATABASE_URL: before.url });
     try {
       const { body, headers } = await tk.http.get('/livez').expect(200);

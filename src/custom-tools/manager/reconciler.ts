@@ -96,7 +96,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const renewed = retryAtStart(() => this.renewal.run());
     this.work.register('secrets', renewed);
     // Tools with readable values start even if others fail.
-    this.work.register('custom tools', renewed.catch(() => undefined).then(() => this.start()));
+    const start = (): Promise<void> => this.start();
+    this.work.register('custom tools', renewed.then(start, start));
     this.work.progress = () => this.running.progress();
   }
 
@@ -160,11 +161,10 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     // Changed files first, because their author waits for the result.
     const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
     if (tries.length > triesAtOnce) this.left.add('tries');
-    if (tries.length > 0) {
+    if (tries.length > 0)
       this.begin('tries', () =>
         this.each(tries.slice(0, triesAtOnce), triesAtOnce, (tool) => this.try(tool)),
       );
-    }
     if (isCheck) this.begin('checks', () => this.checkAll(found));
   }
 
