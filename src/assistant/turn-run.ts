@@ -5,8 +5,16 @@ import { TypedEvents } from '../common/typed-events.js';
 import type { AppConfig } from '../config/app-config.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { ChatUsageView } from './assistant.dto.js';
-import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
-import { approvalIdOf, type CallOrigin, type ChatTools } from './chat-tools.js';
+import {
+  awaitsApproval,
+  type CallPart,
+  callsIn,
+  type ChatMessage,
+  isCall,
+  mayRun,
+  PartChanges,
+} from './chat-message.js';
+import type { CallOrigin, ChatTools } from './chat-tools.js';
 import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
@@ -42,6 +50,9 @@ export class TurnRun {
   private ending: RunEnd | undefined;
   private readonly data = new DataWrapper();
   private readonly ended = new AbortController();
+  /** Undefined: what stands in the database is not known. */
+  private stored: PartChanges | undefined;
+  private writing: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly turn: BegunTurn,
@@ -62,7 +73,6 @@ export class TurnRun {
 
   /** Never throws. */
   async run(): Promise<void> {
-    const { chat, runId } = this.turn;
     const beat = new IntervalLoop(
       () => this.write(),
       writeMs,
@@ -72,9 +82,9 @@ export class TurnRun {
     const end = await this.loop().catch((error: unknown) => this.failed(error));
     await beat.stop();
     this.ending ??= end;
-    await this.repository
-      .write(chat.id, runId, this.written(), this.ending)
-      .catch((error: unknown) => this.logger.error(error, 'the end of a turn could not be written'));
+    await this.write(this.ending).catch((error: unknown) =>
+      this.logger.error(error, 'the end of a turn could not be written'),
+    );
     this.end = this.ending;
     this.changes.emit();
   }
@@ -118,7 +128,7 @@ export class TurnRun {
       else this.count(part.usage);
     }
     const last = parts.at(-1);
-    if (last?.type === 'text') last.state = 'done';
+    if (last?.type === 'text') Object.assign(last, { text: this.model.clean(last.text), state: 'done' });
     parts.push(...calls.map((call, at) => this.callPart(call, idOfCall(chat.turns, step, at), before + at)));
     this.changes.emit();
     await this.write();
@@ -135,11 +145,16 @@ export class TurnRun {
     const call = { type: 'dynamic-tool' as const, toolName: tool, toolCallId, input };
     const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
     if (wrong !== undefined) return { ...call, state: 'output-error', errorText: `not run: ${wrong}` };
-    if (!this.tools.needsApproval(tool)) return { ...call, state: 'input-available' };
-    return { ...call, state: 'approval-requested', approval: { id: approvalIdOf(call) } };
+    const approval = this.tools.approvalFor(call);
+    if (!approval) return { ...call, state: 'input-available' };
+    return { ...call, state: 'approval-requested', approval };
   }
 
   private async runCalls(): Promise<void> {
+    for (const part of callsIn(this.message).filter(mayRun)) {
+      const approval = this.tools.approvalFor(part);
+      if (approval) Object.assign(part, { state: 'approval-requested', approval });
+    }
     const ready = callsIn(this.message).filter(mayRun);
     if (ready.length === 0) return;
     const origin = this.origin();
@@ -177,20 +192,31 @@ export class TurnRun {
   }
 
   private count(more: Partial<ChatUsageView>): void {
-    const sum = (name: keyof ChatUsageView): number => (this.usage[name] ?? 0) + (more[name] ?? 0);
+    const sum = (name: keyof ChatUsageView): number => Math.max(0, this.usage[name] ?? 0) + (more[name] ?? 0);
     const cost = this.usage.cost === null && (more.cost ?? null) === null ? null : sum('cost');
     const [steps, calls] = [sum('steps'), sum('calls')];
     this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
   }
 
-  private written() {
-    return { message: this.message, usage: this.usage, position: this.turn.messages.length };
+  /** One write after the other, so that an older state never replaces a newer one. */
+  private write(end?: RunEnd): Promise<void> {
+    const written = this.writing.then(() => this.writeNow(end));
+    this.writing = written.catch(() => undefined);
+    return written;
   }
 
-  private async write(): Promise<void> {
-    const { chat, runId } = this.turn;
-    if (!(await this.repository.write(chat.id, runId, this.written())))
-      this.abort({ state: 'stopped', error: null });
+  private async writeNow(end?: RunEnd): Promise<void> {
+    const { chat, runId, messages } = this.turn;
+    const { message, usage } = this;
+    const changes = (end ? undefined : this.stored) ?? new PartChanges();
+    const places = changes.since(message);
+    const parts = changes === this.stored ? places : undefined;
+    this.stored = undefined;
+    const written = { message, parts, usage, position: messages.length };
+    const isWritten = await this.repository.write(chat.id, runId, written, end);
+    this.stored = changes;
+    if (end) return;
+    if (!isWritten) this.abort({ state: 'stopped', error: null });
     this.ended.signal.throwIfAborted();
   }
 

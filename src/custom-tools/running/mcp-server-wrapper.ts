@@ -4,7 +4,6 @@ import { jsonExcerpt } from '../../common/json-depth.js';
 import { errorTable, Refusal } from '../../common/errors.js';
 import type {
   CallContext,
-  Capture,
   Release,
   Tool,
   ToolAnnotations,
@@ -13,6 +12,7 @@ import type {
 } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
+import { networkOf } from '../../sandbox/sandbox-policy.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
 import {
@@ -22,7 +22,13 @@ import {
   reviewTools,
   mcpToolName,
 } from '../../mcp/client/mcp-review.js';
-import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
+import {
+  captureOf,
+  CustomToolWrapper,
+  definitionOf,
+  revisionOf,
+  type RunningRevision,
+} from './custom-tool-wrapper.js';
 import type { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
@@ -87,7 +93,30 @@ export class McpServerWrapper extends CustomToolWrapper {
   private withSchema(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
-    return checked?.warning === undefined ? review : { ...review, warning: checked.warning };
+    const claim = this.isDoubted(review.listed ?? review.approved) ? doubted : undefined;
+    const warning = [checked?.warning, claim].filter(Boolean).join('; ');
+    return warning === '' ? review : { ...review, warning };
+  }
+
+  /** A definition's own hints, where they are given. */
+  annotationsOf(definition: McpDefinition): ToolAnnotations {
+    const { annotations: server } = this.tool;
+    const { readOnlyHint, idempotentHint, destructiveHint, openWorldHint } = definition.annotations ?? {};
+    return {
+      readOnly: readOnlyHint ?? server.readOnly,
+      idempotent: idempotentHint ?? server.idempotent,
+      destructive: destructiveHint ?? server.destructive,
+      openWorld: this.isDoubted(definition) || (openWorldHint ?? server.openWorld),
+    };
+  }
+
+  /** It claims to reach nobody, and could: only the registration decides that. */
+  private isDoubted(definition: McpDefinition | undefined): boolean {
+    const { annotations, url, sandbox, permissions } = this.tool;
+    if (definition?.annotations?.openWorldHint !== false || !annotations.openWorld) return false;
+    const isOpen =
+      'confined' in this.backend && this.backend.confined.effective.notEnforced.includes('allowNetwork');
+    return url !== null || isOpen || networkOf({ ...sandbox, ...permissions }) !== 'none';
   }
 
   /** A tool has answered without the structured content that its output schema promises. */
@@ -104,6 +133,9 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 }
 
+const doubted =
+  'it says openWorldHint: false, and its server has a network: it counts as openWorld, ' +
+  'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
 /** Somebody has to look at it first. */
@@ -112,7 +144,8 @@ const heldBackMs = 60_000;
 /** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
 class McpTool implements Tool {
   definition: ToolDefinition;
-  readonly capture: Capture | undefined;
+  readonly capture: Tool['capture'];
+  readonly revision: string;
 
   constructor(
     private readonly server: McpServerWrapper,
@@ -123,7 +156,9 @@ class McpTool implements Tool {
     const { description, title, inputSchema } = approved;
     const { outputSchema } = checked;
     const { tool } = server;
-    this.capture = captureOf(tool, calls);
+    this.capture = captureOf(tool);
+    // The definitions that were approved are part of the server's revision.
+    this.revision = revisionOf(tool);
     this.definition = {
       ...definitionOf(tool),
       name: mcpToolName(tool.name, approved.name),
@@ -131,8 +166,12 @@ class McpTool implements Tool {
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
       ...(outputSchema && { outputSchema }),
-      annotations: annotationsOf(approved, tool.annotations),
+      annotations: server.annotationsOf(approved),
     };
+  }
+
+  redact(value: unknown): unknown {
+    return this.calls.cleanJson(value);
   }
 
   validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {
@@ -209,12 +248,3 @@ const inputErrors = [
   /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
 ];
 const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
-
-function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {
-  return {
-    readOnly: annotations.readOnlyHint ?? server.readOnly,
-    idempotent: annotations.idempotentHint ?? server.idempotent,
-    destructive: annotations.destructiveHint ?? server.destructive,
-    openWorld: annotations.openWorldHint ?? server.openWorld,
-  };
-}
