@@ -67,28 +67,6 @@ export class MessageReader {
   }
 }
 
-/** Finds the parts of one message that have changed. */
-export class PartChanges {
-  private readonly seen: string[] = [];
-
-  /** @returns the places of parts that changed since the last time; at first all */
-  since({ parts }: Parts): number[] {
-    return parts.flatMap((part, place) => {
-      const before = this.seen[place];
-      const sign = (this.seen[place] = signOf(part));
-      return sign === before ? [] : [place];
-    });
-  }
-}
-
-/** Differs once a part has changed. */
-const signOf = (part: Part): string =>
-  part.type === 'text'
-    ? `${part.state} ${part.text.length}`
-    : isCall(part)
-      ? `${part.state} ${part.approval?.id}`
-      : '';
-
 export const stepEnd: Chunk = { type: 'finish-step' };
 
 function* textNews(id: string, { text, state }: TextPart, before?: Shown): Generator<Chunk> {

@@ -34,14 +34,9 @@ export type RunEnd = Pick<Chat, 'state' | 'error'>;
 interface Written {
   readonly usage: ChatUsageView;
   readonly message: ChatMessage;
-  /** Places of its parts to be written; undefined: all of it. */
-  readonly parts: readonly number[] | undefined;
+  /** The place of the first part to be written; 0: all of it. */
+  readonly from: number;
   readonly position: number;
-}
-
-interface PlacedPart {
-  readonly place: number;
-  readonly part: Part;
 }
 
 /** The time that a run is believed to live without a sign. */
@@ -54,7 +49,7 @@ const columns = `
   CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
 const isOwn = 'id = $1 AND owner = $2 AND project = $3';
 const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
-/** While a run lasts, parts that changed stand beside its message. */
+/** While a run lasts, parts of its last steps stand beside its message. */
 const putParts = `
   put AS (
     INSERT INTO assistant_parts (chat_id, position, place, part)
@@ -95,7 +90,7 @@ export class ChatsRepository {
 
   /** @param latest only so many, from the end */
   async messages(id: string, latest?: number, db: EntityManager = this.db.manager): Promise<ChatMessage[]> {
-    const rows = await db.query<{ message: ChatMessage; parts: PlacedPart[] | null }[]>(
+    const rows = await db.query<{ message: ChatMessage; parts: { place: number; part: Part }[] | null }[]>(
       `SELECT message, (
          SELECT json_agg(json_build_object('place', place, 'part', part)) FROM assistant_parts AS p
          WHERE p.chat_id = m.chat_id AND p.position = m.position
@@ -152,18 +147,18 @@ export class ChatsRepository {
    * @returns false if it was stopped, or its chat deleted
    */
   write(id: string, runId: string, written: Written, end?: RunEnd): Promise<boolean> {
-    const { usage, message, parts, position } = written;
-    const put = parts ? parts.map((place) => ({ place, part: message.parts[place] })) : message;
+    const { usage, message, from, position } = written;
+    const parts = message.parts.slice(from).map((part, at) => ({ place: from + at, part }));
     return this.changes(
       `WITH run AS (
          UPDATE assistant_chats SET held_until = ${lease}, usage = $3, updated_at = now(),
            state = CASE WHEN state = 'running' THEN coalesce($6::text, state) ELSE state END,
            error = CASE WHEN state = 'running' THEN $7::text ELSE error END
          WHERE id = $1 AND run_id = $2 AND (state = 'running' OR $6::text IS NOT NULL) RETURNING id
-       ), ${parts ? putParts : putMessage}
+       ), ${from > 0 ? putParts : putMessage}
        SELECT 1 FROM run`,
       [
-        ...[id, runId, storableJson(usage), position, storableJson(put)],
+        ...[id, runId, storableJson(usage), position, storableJson(from > 0 ? parts : message)],
         ...[end?.state ?? null, end?.error != null ? sanitisedText(end.error) : null],
       ],
     );

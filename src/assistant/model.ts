@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { LanguageModelUsage, ModelMessage } from 'ai';
-import { isDeeperThan, jsonExcerpt, tooDeep, writableLevels } from '../common/json-depth.js';
+import { jsonExcerpt } from '../common/json-depth.js';
 import { isObject } from '../common/json.js';
 import { AnswerSize } from '../llm/answer-limits.js';
-import { Llm, type LlmEndpoint } from '../llm/llm.module.js';
+import { Llm } from '../llm/llm.module.js';
 import { costOf } from '../records/spans/ingest/model-prices.js';
 import type { OfferedTool } from './chat-tools.js';
 import type { ChatUsageView } from './assistant.dto.js';
@@ -36,20 +36,16 @@ const [charsOfToken, maxFigure] = [4, 1e12];
 /** The configured language model. The AI SDK is loaded with the first question: a server without one pays nothing for it. */
 @Injectable()
 export class ChatModel {
-  private readonly endpoint: LlmEndpoint | undefined;
-
-  constructor({ endpoint }: Llm) {
-    this.endpoint = endpoint;
-  }
+  constructor(private readonly llm: Llm) {}
 
   /** Undefined: none is configured. */
   get name(): string | undefined {
-    return this.endpoint?.model;
+    return this.llm.endpoint?.address.model;
   }
 
   /** A text without the endpoint's key. */
   clean(text: string): string {
-    return this.endpoint?.redactor.clean(text) ?? text;
+    return this.llm.endpoint?.redactor.clean(text) ?? text;
   }
 
   /** @throws NoAnswer, or the signal's reason when it aborts */
@@ -62,8 +58,10 @@ export class ChatModel {
     let failure: unknown;
     try {
       for await (const part of await this.stream(question, AbortSignal.any([signal, limit, left.signal]))) {
-        if (part.type === 'text-delta') size.add(part.text);
-        if (part.type === 'text-delta') yield { kind: 'text', text: this.clean(part.text) };
+        if (part.type === 'text-delta') {
+          size.add(part.text);
+          yield { kind: 'text', text: this.clean(part.text) };
+        }
         if (part.type === 'tool-input-start') size.addCall(part.toolName);
         if (part.type === 'tool-input-delta') size.add(part.delta);
         if (part.type === 'tool-call') yield this.callOf(part);
@@ -85,7 +83,7 @@ export class ChatModel {
   }
 
   private async stream({ tools, ...question }: Question, abortSignal: AbortSignal) {
-    const { endpoint } = this;
+    const { endpoint } = this.llm;
     if (!endpoint) throw new Error('There is no language model');
     // It keeps no copy of the stream for further readers.
     const { experimental_streamTextLowMemory: streamText, jsonSchema } = await import('ai');
@@ -104,7 +102,7 @@ export class ChatModel {
     });
     const { stream } = streamText({
       ...question,
-      model: provider(endpoint.model),
+      model: provider(endpoint.address.model),
       // Without `execute`: the turn runs the calls of an answer, after it has written them down.
       tools: Object.fromEntries(described),
       maxOutputTokens: 16_384,
@@ -130,11 +128,10 @@ export class ChatModel {
   }
 
   /** Arguments that cannot be read stay text. The door refuses a name that was not offered. */
-  private callOf({ toolName: tool, input, invalid, error }: SaidCall): AnswerPart {
-    if (isDeeperThan(input, writableLevels))
-      return { kind: 'call', tool, input: '', malformed: `its input ${tooDeep}` };
+  private callOf(call: { toolName: string; input: unknown; invalid?: boolean; error?: unknown }): AnswerPart {
+    const { toolName: tool, input, invalid, error } = call;
     const isMalformed = invalid === true && typeof input === 'string';
-    const clean = this.endpoint?.redactor.cleanJson(input);
+    const clean = this.llm.endpoint?.redactor.cleanJson(input);
     return { kind: 'call', tool, input: clean, ...(isMalformed && { malformed: this.errorText(error) }) };
   }
 
@@ -145,13 +142,6 @@ export class ChatModel {
     const text = typeof message === 'string' ? message : jsonExcerpt(message ?? null, maxError);
     return this.clean(text).slice(0, maxError);
   }
-}
-
-interface SaidCall {
-  readonly toolName: string;
-  readonly input: unknown;
-  readonly invalid?: boolean;
-  readonly error?: unknown;
 }
 
 const believed = (figure = 0): number => (figure > 0 ? Math.min(figure, maxFigure) : 0);

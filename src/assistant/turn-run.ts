@@ -5,15 +5,7 @@ import { TypedEvents } from '../common/typed-events.js';
 import type { AppConfig } from '../config/app-config.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { ChatUsageView } from './assistant.dto.js';
-import {
-  awaitsApproval,
-  type CallPart,
-  callsIn,
-  type ChatMessage,
-  isCall,
-  mayRun,
-  PartChanges,
-} from './chat-message.js';
+import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
 import type { CallOrigin, ChatTools } from './chat-tools.js';
 import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
@@ -50,9 +42,6 @@ export class TurnRun {
   private ending: RunEnd | undefined;
   private readonly data = new DataWrapper();
   private readonly ended = new AbortController();
-  /** Undefined: what stands in the database is not known. */
-  private stored: PartChanges | undefined;
-  private writing: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly turn: BegunTurn,
@@ -73,6 +62,7 @@ export class TurnRun {
 
   /** Never throws. */
   async run(): Promise<void> {
+    const { chat, runId } = this.turn;
     const beat = new IntervalLoop(
       () => this.write(),
       writeMs,
@@ -82,15 +72,16 @@ export class TurnRun {
     const end = await this.loop().catch((error: unknown) => this.failed(error));
     await beat.stop();
     this.ending ??= end;
-    await this.write(this.ending).catch((error: unknown) =>
-      this.logger.error(error, 'the end of a turn could not be written'),
-    );
+    await this.repository
+      .write(chat.id, runId, this.written(0), this.ending)
+      .catch((error: unknown) => this.logger.error(error, 'the end of a turn could not be written'));
     this.end = this.ending;
     this.changes.emit();
   }
 
   private async loop(): Promise<RunEnd> {
     this.dropBrokenStep();
+    await this.write(0);
     for (;;) {
       await this.runCalls();
       const step = stepsIn(this.message).at(-1);
@@ -198,25 +189,17 @@ export class TurnRun {
     this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
   }
 
-  /** One write after the other, so that an older state never replaces a newer one. */
-  private write(end?: RunEnd): Promise<void> {
-    const written = this.writing.then(() => this.writeNow(end));
-    this.writing = written.catch(() => undefined);
-    return written;
+  /** @param from the place of the first part to be written; absent: those of the last two steps, for others stay */
+  private written(from?: number) {
+    const { message, usage } = this;
+    const steps = message.parts.flatMap(({ type }, place) => (type === 'step-start' ? [place] : []));
+    return { message, from: from ?? steps.at(-2) ?? 0, usage, position: this.turn.messages.length };
   }
 
-  private async writeNow(end?: RunEnd): Promise<void> {
-    const { chat, runId, messages } = this.turn;
-    const { message, usage } = this;
-    const changes = (end ? undefined : this.stored) ?? new PartChanges();
-    const places = changes.since(message);
-    const parts = changes === this.stored ? places : undefined;
-    this.stored = undefined;
-    const written = { message, parts, usage, position: messages.length };
-    const isWritten = await this.repository.write(chat.id, runId, written, end);
-    this.stored = changes;
-    if (end) return;
-    if (!isWritten) this.abort({ state: 'stopped', error: null });
+  private async write(from?: number): Promise<void> {
+    const { chat, runId } = this.turn;
+    if (!(await this.repository.write(chat.id, runId, this.written(from))))
+      this.abort({ state: 'stopped', error: null });
     this.ended.signal.throwIfAborted();
   }
 

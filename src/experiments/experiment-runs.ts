@@ -125,7 +125,7 @@ function resultOf({ text, message, body, durationMs, traceId }: Completion, requ
   const answer = new AttributeLookup(body);
   const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
     const value = answer.find(field);
-    return typeof value === 'number' ? value : null;
+    return typeof value === 'number' ? Math.max(0, value) : null;
   };
   const model = answer.text('model') ?? new AttributeLookup(request).text('model');
   const usage = {
@@ -134,12 +134,13 @@ function resultOf({ text, message, body, durationMs, traceId }: Completion, requ
     cachedTokens: number('cached tokens'),
   };
   const value = answer.find('cost') ?? memberOf(body['usage'], 'cost');
+  const isCost = typeof value === 'string' || (typeof value === 'number' && value >= 0);
   return {
     output: text || (JSON.stringify(message['tool_calls']) ?? null),
     message,
     model,
     usage: isObject(body['usage']) ? body['usage'] : null,
-    cost: typeof value === 'number' || typeof value === 'string' ? value : costOf(model, usage),
+    cost: isCost ? value : costOf(model, usage),
     duration_ms: Math.round(durationMs),
     trace_id: traceId ?? null,
   };

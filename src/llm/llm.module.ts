@@ -76,7 +76,7 @@ export class LlmEndpoint {
   readonly redactor: Redactor;
 
   constructor(
-    private readonly address: ModelAddress,
+    readonly address: ModelAddress,
     times = defaultRetries,
   ) {
     const { apiKey = '' } = address;
@@ -95,10 +95,6 @@ export class LlmEndpoint {
     this.streams = new UpstreamCalls(times, (request) => this.http.stream(request), breaker);
   }
 
-  get model(): string {
-    return this.address.model;
-  }
-
   /**
    * @returns what the model said; empty if it only asked for tools
    * @throws as `complete` does
@@ -109,7 +105,7 @@ export class LlmEndpoint {
 
   /** @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
   complete(request: ChatRequest, options: ChatOptions): Promise<Completion> {
-    const body = JSON.stringify({ model: this.model, ...request });
+    const body = JSON.stringify({ model: this.address.model, ...request });
     const read = (timed: unknown): Completion => completionIn(timed as TimedAnswer, this.redactor);
     return this.calls.ask({ ...this.post(body, options), read }, options.signal);
   }

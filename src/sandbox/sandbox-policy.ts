@@ -67,8 +67,7 @@ export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults)
   };
 }
 
-/** The reach of a tool's processes. */
-export function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): SandboxPolicy['network'] {
+function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): SandboxPolicy['network'] {
   if (allowNetwork === false || canNetwork === false) return 'none';
   if (allowedHosts) return allowedHosts.length > 0 ? 'hosts' : 'none';
   return allowNetwork === true || canNetwork === true ? 'all' : 'none';

@@ -97,7 +97,7 @@ describe('what an endpoint sends is bounded, and not believed', () => {
   const tokens = { prompt_tokens: 7, completion_tokens: 3 };
   const text = 'x'.repeat(4_000);
   const estimated = { inputTokens: expect.any(Number), outputTokens: 1_000 };
-  const nested = `{"a":${'['.repeat(1_200)}${']'.repeat(1_200)}}`;
+  const nested = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
 
   it.each<[what: string, sent: string[], chat: object]>([
     ['usage', [usage(tokens)], { usage: { inputTokens: 7, outputTokens: 3 } }],
@@ -119,11 +119,7 @@ describe('what an endpoint sends is bounded, and not believed', () => {
     ['its key in an error', [`data: {"error":{"message":"bad key ${key}"}}\n\n`], { state: 'failed' }],
     ['what is no JSON', [`data: ${'y'.repeat(500_000)}\n\n`], { state: 'failed' }],
     ['arguments that are no JSON', [call(0, `{"a":"${'z'.repeat(100_000)}`)], { state: 'idle' }],
-    [
-      'nested arguments',
-      [call(0, nested)],
-      { messages: [{}, { parts: [{}, { errorText: expect.stringMatching(/nested deeper/) }, {}, {}] }] },
-    ],
+    ['nested arguments', [call(0, nested)], { state: 'failed' }],
     ['a text that is too long', Array(80).fill(streamed({ content: text })), { state: 'failed' }],
     [
       'many calls',

@@ -45,6 +45,7 @@ export const runningRevision = (
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   readonly capture: Tool['capture'];
+  /** The same at all replicas, and another one for a tool that is registered anew. */
   readonly revision: string;
   protected readonly calls: PoolCalls;
 
@@ -58,7 +59,7 @@ export class CustomToolWrapper implements Tool {
     this.definition = definitionOf(tool);
     this.calls = new PoolCalls(tool, backend, running.revision, tracer);
     this.capture = captureOf(tool);
-    this.revision = revisionOf(tool);
+    this.revision = `${tool.id}/${tool.revision}`;
   }
 
   /** Tools that this entry exposes: one, or an MCP server's approved tools. */
@@ -119,9 +120,6 @@ export class CustomToolWrapper implements Tool {
 /** The part of the executions of a tool, or of each tool of a server, that is kept. */
 export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
   capture === 'none' ? undefined : capture;
-
-/** The same at all replicas, and another one for a tool that is registered anew. */
-export const revisionOf = ({ id, revision }: CustomTool): string => `${id}/${revision}`;
 
 export function definitionOf(tool: CustomTool): ToolDefinition {
   const {

@@ -12,7 +12,6 @@ import type {
 } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
-import { networkOf } from '../../sandbox/sandbox-policy.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
 import {
@@ -22,13 +21,7 @@ import {
   reviewTools,
   mcpToolName,
 } from '../../mcp/client/mcp-review.js';
-import {
-  captureOf,
-  CustomToolWrapper,
-  definitionOf,
-  revisionOf,
-  type RunningRevision,
-} from './custom-tool-wrapper.js';
+import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
 import type { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
@@ -93,30 +86,17 @@ export class McpServerWrapper extends CustomToolWrapper {
   private withSchema(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
-    const claim = this.isDoubted(review.listed ?? review.approved) ? doubted : undefined;
+    const definition = review.listed ?? review.approved;
+    const claim = definition && this.isDoubted(definition) ? doubted : undefined;
     const warning = [checked?.warning, claim].filter(Boolean).join('; ');
     return warning === '' ? review : { ...review, warning };
   }
 
-  /** A definition's own hints, where they are given. */
-  annotationsOf(definition: McpDefinition): ToolAnnotations {
-    const { annotations: server } = this.tool;
-    const { readOnlyHint, idempotentHint, destructiveHint, openWorldHint } = definition.annotations ?? {};
-    return {
-      readOnly: readOnlyHint ?? server.readOnly,
-      idempotent: idempotentHint ?? server.idempotent,
-      destructive: destructiveHint ?? server.destructive,
-      openWorld: this.isDoubted(definition) || (openWorldHint ?? server.openWorld),
-    };
-  }
-
   /** It claims to reach nobody, and could: only the registration decides that. */
-  private isDoubted(definition: McpDefinition | undefined): boolean {
-    const { annotations, url, sandbox, permissions } = this.tool;
-    if (definition?.annotations?.openWorldHint !== false || !annotations.openWorld) return false;
-    const isOpen =
-      'confined' in this.backend && this.backend.confined.effective.notEnforced.includes('allowNetwork');
-    return url !== null || isOpen || networkOf({ ...sandbox, ...permissions }) !== 'none';
+  isDoubted({ annotations }: McpDefinition): boolean {
+    const { backend, tool } = this;
+    const isClosed = 'confined' in backend && backend.confined.effective.enforced.includes('allowNetwork');
+    return annotations?.openWorldHint === false && tool.annotations.openWorld && !isClosed;
   }
 
   /** A tool has answered without the structured content that its output schema promises. */
@@ -157,8 +137,8 @@ class McpTool implements Tool {
     const { outputSchema } = checked;
     const { tool } = server;
     this.capture = captureOf(tool);
-    // The definitions that were approved are part of the server's revision.
-    this.revision = revisionOf(tool);
+    // Definitions that were approved are part of the server's revision.
+    this.revision = server.revision;
     this.definition = {
       ...definitionOf(tool),
       name: mcpToolName(tool.name, approved.name),
@@ -166,7 +146,10 @@ class McpTool implements Tool {
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
       ...(outputSchema && { outputSchema }),
-      annotations: server.annotationsOf(approved),
+      annotations: {
+        ...annotationsOf(approved, tool.annotations),
+        ...(server.isDoubted(approved) && { openWorld: true }),
+      },
     };
   }
 
@@ -248,3 +231,12 @@ const inputErrors = [
   /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
 ];
 const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
+
+function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {
+  return {
+    readOnly: annotations.readOnlyHint ?? server.readOnly,
+    idempotent: annotations.idempotentHint ?? server.idempotent,
+    destructive: annotations.destructiveHint ?? server.destructive,
+    openWorld: annotations.openWorldHint ?? server.openWorld,
+  };
+}
