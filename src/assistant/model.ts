@@ -62,7 +62,7 @@ export class ChatModel {
           size.add(part.text);
           yield { kind: 'text', text: this.clean(part.text) };
         }
-        if (part.type === 'tool-input-start') size.addCall(part.toolName);
+        if (part.type === 'tool-input-start') size.add(part.toolName, 1);
         if (part.type === 'tool-input-delta') size.add(part.delta);
         if (part.type === 'tool-call') yield this.callOf(part);
         if (part.type === 'finish-step') usage = part.usage;

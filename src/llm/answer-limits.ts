@@ -11,19 +11,15 @@ const [maxChars, maxCalls] = [262_144, 128];
 /** Bytes between two turns of the event loop: each part in them costs its reader some 60 µs. */
 const bytesAtOnce = 16_384;
 
-/** Counts what a model says. Each method throws UpstreamFailure once it is too much. */
+/** Counts what a model says. */
 export class AnswerSize {
   chars = 0;
   private calls = 0;
 
-  add(text: string): void {
-    this.chars += text.length;
-    check(this.chars, maxChars, 'characters of text and arguments');
-  }
-
-  addCall(name: string): void {
-    check(++this.calls, maxCalls, 'calls');
-    this.add(name);
+  /** @throws UpstreamFailure once it is too much */
+  add(text: string, calls = 0): void {
+    check((this.calls += calls), maxCalls, 'calls');
+    check((this.chars += text.length), maxChars, 'characters of text and arguments');
   }
 }
 

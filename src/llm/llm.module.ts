@@ -151,11 +151,9 @@ function completionIn({ answer, ...figures }: TimedAnswer, redactor: Redactor): 
   const { message } = objectIn(first);
   if (!isObject(message))
     throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
-  const size = new AnswerSize();
-  const text = textOf(message['content']);
-  size.add(text);
-  for (const call of listIn(message['tool_calls'])) size.addCall(JSON.stringify(call));
-  return { ...figures, text, message, body };
+  const { length: calls } = listIn(message['tool_calls']);
+  new AnswerSize().add(JSON.stringify([message, body['usage']]), calls);
+  return { ...figures, text: textOf(message['content']), message, body };
 }
 
 const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
