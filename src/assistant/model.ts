@@ -98,7 +98,7 @@ export class ChatModel {
       baseURL: 'http://llm.invalid',
       includeUsage: true,
       fetch: async (_, init) =>
-        new Response(ReadableStream.from(await endpoint.stream(String(init?.body), options))),
+        new Response(ReadableStream.from(await endpoint.stream(init?.body as string, options))),
     });
     const { stream } = streamText({
       ...question,
