@@ -4,7 +4,6 @@ import { jsonExcerpt } from '../../common/json-depth.js';
 import { errorTable, Refusal } from '../../common/errors.js';
 import type {
   CallContext,
-  Capture,
   Release,
   Tool,
   ToolAnnotations,
@@ -87,7 +86,16 @@ export class McpServerWrapper extends CustomToolWrapper {
   private withSchema(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
-    return checked?.warning === undefined ? review : { ...review, warning: checked.warning };
+    const definition = review.listed ?? review.approved;
+    const claim = definition && !this.isClosed && isDoubted(definition, this.tool) ? doubted : undefined;
+    const warning = [checked?.warning, claim].filter(Boolean).join('; ');
+    return warning === '' ? review : { ...review, warning };
+  }
+
+  /** Whether its sandbox keeps it from all networks. */
+  get isClosed(): boolean {
+    const { backend } = this;
+    return 'confined' in backend && backend.confined.effective.enforced.includes('allowNetwork');
   }
 
   /** A tool has answered without the structured content that its output schema promises. */
@@ -104,6 +112,9 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 }
 
+const doubted =
+  'it says openWorldHint: false, and its server has a network: it counts as openWorld, ' +
+  'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
 /** Somebody has to look at it first. */
@@ -113,7 +124,8 @@ const heldBackMs = 60_000;
 class McpTool implements Tool {
   definition: ToolDefinition;
   readonly waitsForProcess = true;
-  readonly capture: Capture | undefined;
+  readonly capture: Tool['capture'];
+  readonly revision: string;
 
   constructor(
     private readonly server: McpServerWrapper,
@@ -123,8 +135,15 @@ class McpTool implements Tool {
   ) {
     const { outputSchema } = checked;
     const { tool } = server;
-    this.capture = captureOf(tool, calls);
-    this.definition = { ...mcpDefinitionOf(tool, approved), ...(outputSchema && { outputSchema }) };
+    this.capture = captureOf(tool);
+    // Definitions that were approved are part of the server's revision.
+    this.revision = server.revision;
+    const definition = mcpDefinitionOf(tool, approved, server.isClosed);
+    this.definition = { ...definition, ...(outputSchema && { outputSchema }) };
+  }
+
+  redact(value: unknown): unknown {
+    return this.calls.cleanJson(value);
   }
 
   validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {
@@ -180,14 +199,26 @@ class McpTool implements Tool {
 }
 
 /** An approved tool, without its output schema. */
-export const mcpDefinitionOf = (tool: CustomTool, approved: McpDefinition): ToolDefinition => ({
+export const mcpDefinitionOf = (
+  tool: CustomTool,
+  approved: McpDefinition,
+  isClosed = false,
+): ToolDefinition => ({
   ...definitionOf(tool),
   name: mcpToolName(tool.name, approved.name),
   description: approved.description ?? approved.title ?? '',
   kind: 'mcp',
   inputSchema: { ...approved.inputSchema, type: 'object' },
-  annotations: annotationsOf(approved, tool.annotations),
+  annotations: {
+    ...annotationsOf(approved, tool.annotations),
+    ...(!isClosed && isDoubted(approved, tool) && { openWorld: true }),
+  },
 });
+
+/** It claims to reach nobody: without a closed sandbox only the registration decides that. */
+const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
+  annotations?.openWorldHint === false && server.annotations.openWorld;
+
 
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
