@@ -102,7 +102,7 @@ const allowed = {
   events: [...rest, 'database', 'streams', 'jobs', 'circuits/breaker', 'circuits', 'tool-health'],
   health: [...rest, 'database'],
   http: [...base, 'rest', 'auth', 'app.module.ts'],
-  console: [...base, 'auth'],
+  console: [...base, 'rest', 'auth'],
   cli: ['common', 'process-pool'],
 };
 

@@ -28,9 +28,10 @@ const groups = [
 ].map((group) => ({ ...group, includeDependenciesRecursively: false }));
 
 /** `npx vite console` serves it with a server on port 3000 behind it; the set-up script builds it. */
-export default defineConfig({
+export default defineConfig(({ command }) => ({
   root: import.meta.dirname,
-  base: '/console/',
+  // Assets lead to each other by relative paths, because a proxy may serve them below any path.
+  base: command === 'build' ? './' : '/console/',
   html: { cspNonce: '__NONCE__' },
   build: {
     target: 'es2023',
@@ -48,4 +49,4 @@ export default defineConfig({
     },
   },
   server: { proxy: { '^/(api|docs|openapi.json)': 'http://127.0.0.1:3000' } },
-});
+}));

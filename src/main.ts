@@ -35,6 +35,7 @@ async function main(): Promise<void> {
   app.get(Lifecycle).ready();
   const logger = app.get(Logger);
   const url = await app.getUrl();
+  const shownUrl = config.server.publicUrl ?? url;
   // An address that stands for all of them is reached by loopback.
   announceServer(config.dataDir, url.replace(/\/\/(0\.0\.0\.0|\[::\])/, '//127.0.0.1'));
   logger.log(`listening on ${url}`);
@@ -45,8 +46,8 @@ async function main(): Promise<void> {
   if (file !== undefined)
     logger.log(`whoever changes something shows the key in ${file}: export TOOLKEEPER_KEY=$(cat ${file})`);
   if (once !== undefined)
-    logger.log(`console, signed in (once, within five minutes): ${url}/console/#once=${once}`);
-  logger.log(`ready: ${url} (Swagger UI at ${url}/docs)`);
+    logger.log(`console, signed in (once, within five minutes): ${shownUrl}/console/#once=${once}`);
+  logger.log(`ready: ${url} (Swagger UI at ${shownUrl}/docs)`);
 }
 
 main().catch((error: unknown) => {

@@ -21,12 +21,16 @@ function policy(variables: NodeJS.ProcessEnv): AccessPolicy {
   return new AccessPolicy(config, adminKey, keys, new Sessions(config, adminKey, keys));
 }
 type Headers = Parameters<AccessPolicy['admit']>[0]['headers'];
-type Rest = Route & { readonly method?: string; readonly protocol?: 'http' | 'https' };
+type Rest = Route & {
+  readonly method?: string;
+  readonly protocol?: 'http' | 'https';
+  readonly httpVersion?: string;
+};
 const visit = (
   headers: Headers = {},
-  { method = 'GET', protocol = 'http', ...route }: Rest = {},
+  { method = 'GET', protocol = 'http', httpVersion = '1.1', ...route }: Rest = {},
 ): Parameters<AccessPolicy['admit']> => [
-  { headers: { host: 'localhost:3000', ...headers }, method, protocol },
+  { headers: { host: 'localhost:3000', ...headers }, method, protocol, raw: { httpVersion } },
   { url: '/api/v1/tools', ...route },
 ];
 
@@ -93,6 +97,50 @@ describe('AccessPolicy', () => {
         expect(codeOf(() => lan.admit(...visit({ ...headers, ...site }, { method: 'POST' })))).toBe(
           'forbidden',
         );
+    });
+  });
+
+  describe('without a key, through a proxy', () => {
+    const proxied = { 'x-forwarded-for': '203.0.113.9' };
+    const asked = (variables: NodeJS.ProcessEnv, headers: Headers, rest?: Rest): string =>
+      codeOf(() => policy(variables).admit(...visit(headers, rest)));
+
+    it.each([
+      [{ forwarded: 'for=203.0.113.9' }, {}],
+      [{ 'x-forwarded-for': '127.0.0.1' }, {}],
+      [{ 'x-forwarded-proto': 'https' }, {}],
+      [{ 'x-forwarded-host': 'localhost' }, {}],
+      [{ 'x-real-ip': '127.0.0.1' }, {}],
+      [{ via: '1.1 proxy' }, {}],
+      [{}, { httpVersion: '1.0' }],
+    ])('%j %j: is asked for one', (headers, rest) => {
+      for (const url of ['/api/v1/tools', '/metrics', '/docs', '/nowhere'])
+        expect([url, asked({}, headers, { ...rest, url })]).toEqual([url, 'unauthorized']);
+      expect(asked({}, headers, { ...rest, url: '/livez', public: true })).toBe('admitted');
+      expect(asked({ AUTH_MODE: 'off' }, headers, rest)).toBe('admitted');
+    });
+
+    it('is told what to do', () => {
+      expect(() => policy({}).admit(...visit(proxied))).toThrow(
+        /x-forwarded-for.*x-api-key.*TRUST_PROXY=true.*ALLOWED_HOSTS.*behind-a-proxy\.md/,
+      );
+    });
+
+    it.each([
+      [{ TRUST_PROXY: 'true' }, 'localhost:3000', 'unauthorized'],
+      [{ TRUST_PROXY: 'true' }, 'tools.lan', 'unauthorized'],
+      [{ ALLOWED_HOSTS: 'tools.lan' }, 'tools.lan', 'unauthorized'],
+      [{ TRUST_PROXY: 'true', ALLOWED_HOSTS: 'tools.lan' }, 'tools.lan', 'admitted'],
+      [{ TRUST_PROXY: 'true', ALLOWED_HOSTS: 'tools.lan' }, 'localhost:3000', 'unauthorized'],
+    ])('with %j under the name %s: %s', (variables, host, outcome) =>
+      expect(asked(variables, { ...proxied, host })).toBe(outcome),
+    );
+
+    it('a key opens what it opens elsewhere', () => {
+      const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+      expect(asked({}, { ...proxied, host: 'tools.lan', 'x-api-key': key }, { scopes: ['admin'] })).toBe(
+        'admitted',
+      );
     });
   });
 

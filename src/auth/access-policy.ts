@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { Problem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -17,7 +17,9 @@ declare module 'fastify' {
 }
 
 /** The parts of a request that decide whether it may come in. `protocol`: `http`, or what a trusted proxy reports. */
-type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'>;
+type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'> & {
+  readonly raw: Pick<IncomingMessage, 'httpVersion'>;
+};
 
 /** The matched route as it was registered; without `url`: none matched. */
 export type Route = Pick<FastifyContextConfig, 'public' | 'scopes'> & { readonly url?: string };
@@ -73,9 +75,9 @@ export class AccessPolicy {
     // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
     const ownKey = this.adminKey.file !== undefined;
-    if (ownKey && !this.isTrusted(visit.headers)) throw untrustedHost();
-    const signedIn = this.signedIn(visit);
+    const signedIn = !ownKey || this.isKnownHost(visit) ? this.signedIn(visit) : undefined;
     if (signedIn) return signedIn;
+    if (ownKey) this.assertLocal(visit);
     if (!off && !ownKey) throw this.keyNeeded();
     this.refuseForged(visit);
     return off ? this.everybody : this.anonymous;
@@ -100,8 +102,25 @@ export class AccessPolicy {
     return session.principal;
   }
 
+  /** @throws Problem for a request that may come from another machine, or from a page of another host */
+  private assertLocal(visit: Visit): void {
+    const { allowedHosts, trustProxy } = this.config.server;
+    const proxied = traceOfProxy(visit);
+    // The name that a proxy gives this server, often a loopback name, is no name that its visitors use.
+    if (proxied && !(trustProxy && allowedHosts.includes(hostName(visit.headers.host) ?? '')))
+      throw throughProxy(proxied);
+    if (!this.isTrusted(visit.headers)) throw untrustedHost();
+  }
+
   private refuseForged(visit: Visit): void {
     if (!safeMethods.has(visit.method) && mayBeForged(visit)) throw forged();
+  }
+
+  /** Sessions hold under the host of PUBLIC_URL, too. */
+  private isKnownHost({ headers }: Visit): boolean {
+    const { publicUrl } = this.config.server;
+    if (this.isTrusted(headers)) return true;
+    return publicUrl !== undefined && comesFromTrustedHost(headers, [new URL(publicUrl).hostname]);
   }
 
   private isTrusted({ host = '', origin }: IncomingHttpHeaders): boolean {
@@ -147,10 +166,25 @@ function untrustedHost(): Problem {
   );
 }
 
+const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/;
+
+/** What shows that a proxy sent a request: a header, or HTTP/1.0, which nginx speaks where it adds no header. */
+function traceOfProxy({ headers, raw }: Visit): string | undefined {
+  const header = Object.keys(headers).find((name) => proxyHeader.test(name));
+  if (header !== undefined) return `its header ${header}`;
+  return raw.httpVersion === '1.0' ? 'HTTP/1.0' : undefined;
+}
+
+const throughProxy = (trace: string): Problem =>
+  unauthorized(
+    `A proxy seems to have sent this (${trace}), and without a key this server answers its own machine alone. ${sendKey}. ` +
+      'To admit callers without a key, set TRUST_PROXY=true and name the host in ALLOWED_HOSTS (docs/operate/behind-a-proxy.md).',
+  );
+
 function forged(): Problem {
   return new Problem(
     'forbidden',
-    'A web page of another origin may have sent this: send the key, or set TRUST_PROXY behind a proxy that ends TLS.',
+    'A web page of another origin may have sent this: send the key, or set TRUST_PROXY=true behind a proxy that ends TLS (docs/operate/behind-a-proxy.md).',
   );
 }
 

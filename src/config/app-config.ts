@@ -120,8 +120,16 @@ function toConfig(values: Values<typeof settings>) {
     ...values,
     root: projectRoot(),
     version: manifest().version,
-    /** `loopback`: whether only this machine can reach the server. */
-    server: { ...server, loopback, drainDelayMs: server.drainDelayMs ?? (loopback ? 0 : 5_000) },
+    server: {
+      ...server,
+      /** Whether only this machine can reach the server, unless through a proxy. */
+      loopback,
+      drainDelayMs: server.drainDelayMs ?? (loopback ? 0 : 5_000),
+      /** Without a slash at its end. */
+      publicUrl: server.publicUrl?.replace(/\/+$/, ''),
+      /** The path of `publicUrl`; empty if there is none. */
+      publicPath: new URL(server.publicUrl ?? 'http://localhost').pathname.replace(/\/+$/, ''),
+    },
     /** `adminKeyFile`: the generated key of a server on loopback without ADMIN_API_KEY. */
     auth: { ...values.auth, adminKeyFile: join(dataDir, 'admin.key') },
     /** `keys` empty: the keys in `keyFile` are used. */

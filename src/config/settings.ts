@@ -44,14 +44,17 @@ const server = {
       'Milliseconds that calls are still taken after SIGTERM, while `/readyz` fails and the load balancer takes the server out. Unset: 5000, or 0 on a loopback address.',
     ),
     trustProxy: setting('TRUST_PROXY', flag, false).means(
-      'Trust `X-Forwarded-*`. Use it only behind a proxy that sets these headers.',
+      'Trust `X-Forwarded-*`. Use it only behind a proxy that sets these headers ([behind-a-proxy.md](operate/behind-a-proxy.md)).',
+    ),
+    publicUrl: setting('PUBLIC_URL', baseUrl).means(
+      'Address of this server behind a proxy, such as `https://example.com/tk`. Links, redirects and `Location` begin with its path, which the proxy removes from requests ([behind-a-proxy.md](operate/behind-a-proxy.md)).',
     ),
     allowedHosts: setting(
       'ALLOWED_HOSTS',
       kind('names of hosts, comma-separated', (names) => list.read(names.toLowerCase())),
       '',
     ).means(
-      'Additional names for the `Host` header of requests without a key. Loopback names are always allowed.',
+      'Additional names for the `Host` header of requests without a key. Loopback names are always allowed, but not through a proxy.',
     ),
     /** Limit for the body of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,

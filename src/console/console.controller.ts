@@ -4,11 +4,10 @@ import type { FastifyReply } from 'fastify';
 import { randomBytes } from 'node:crypto';
 import { extname, join } from 'node:path';
 import { readdirSync, readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import { Public } from '../auth/scopes.decorator.js';
 import { Problem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { StaticFile } from '../rest/static-file.js';
 
 /** Names of assets hold a hash of their content. */
 const forEver = 'public, max-age=31536000, immutable';
@@ -28,12 +27,12 @@ const policyWith = (nonce: string): string =>
     "require-trusted-types-for 'script'",
   ].join('; ');
 
-const notBuilt = `<!doctype html>
+const notBuilt = (publicPath: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8" />
 <title>Toolkeeper</title>
 <h1>The console is not built</h1>
-<p>Run <code>npm run build</code> in Toolkeeper's folder and start the server again. The API works without it: see <a href="/docs">/docs</a>.</p>
+<p>Run <code>npm run build</code> in Toolkeeper's folder and start the server again. The API works without it: see <a href="${publicPath}/docs">/docs</a>.</p>
 </html>
 `;
 
@@ -43,8 +42,11 @@ const notBuilt = `<!doctype html>
 export class ConsoleController {
   private readonly files: ConsoleFiles;
 
-  constructor(@Inject(APP_CONFIG) { root }: Pick<AppConfig, 'root'>) {
-    this.files = new ConsoleFiles(join(root, 'console', 'dist'));
+  private readonly publicPath: string;
+
+  constructor(@Inject(APP_CONFIG) { root, server }: Pick<AppConfig, 'root' | 'server'>) {
+    this.publicPath = server.publicPath;
+    this.files = new ConsoleFiles(join(root, 'console', 'dist'), this.publicPath);
   }
 
   /** Browsers are led to the console, API clients to the pages that explain the API. */
@@ -52,7 +54,7 @@ export class ConsoleController {
   @Public()
   @Redirect()
   home(@Headers('accept') accept: string | undefined): { url: string } {
-    return { url: wantsPage(accept) ? '/console/' : '/docs' };
+    return { url: this.publicPath + (wantsPage(accept) ? '/console/' : '/docs') };
   }
 
   /** @throws Problem `not_found` */
@@ -65,14 +67,7 @@ export class ConsoleController {
   ): Promise<void> {
     const file = this.files.asset(name);
     if (!file) throw new Problem('not_found', `There is no file ${name} in this build of the console.`);
-    void reply.headers({
-      'content-type': file.type,
-      'cache-control': forEver,
-      vary: 'accept-encoding',
-    });
-    const zipped = /\bgzip\b/.test(encodings ?? '');
-    if (zipped) void reply.header('content-encoding', 'gzip');
-    await reply.send(zipped ? await file.gzipped() : file.plain);
+    await file.send(encodings, reply.header('cache-control', forEver));
   }
 
   /** Every address below /console/ is the same page, which shows what the address says. @throws Problem `not_found` */
@@ -90,23 +85,13 @@ export class ConsoleController {
         'content-security-policy': policyWith(nonce),
         'cross-origin-opener-policy': 'same-origin',
       })
-      .send(page ?? notBuilt);
+      .send(page ?? notBuilt(this.publicPath));
   }
 }
 
 const wantsPage = (accept = ''): boolean => /\btext\/html\b/i.test(accept);
 /** Monitors and `curl -I` name no type. */
 const takesPage = (accept = '*/*'): boolean => wantsPage(accept) || accept.trim() === '*/*';
-
-const compress = promisify(gzip);
-
-/** A file of the built console as HTTP carries it. */
-export interface ConsoleFile {
-  readonly type: string;
-  readonly plain: Buffer;
-  /** The same by gzip, made when it is first asked for. */
-  gzipped(): Promise<Buffer>;
-}
 
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -117,21 +102,27 @@ const types: Readonly<Record<string, string>> = {
 
 /** The built console, read once: a build that takes its place takes effect with the next start. */
 export class ConsoleFiles {
-  private readonly assets = new Map<string, ConsoleFile>();
+  private readonly assets = new Map<string, StaticFile>();
   private readonly index: string | undefined;
 
-  /** @param folder where the build stands; what is absent or half there counts as no build */
-  constructor(folder: string) {
+  /**
+   * @param folder where the build stands; what is absent or half there counts as no build
+   * @param publicPath path below which a proxy shows the server
+   */
+  constructor(folder: string, publicPath: string) {
     try {
-      this.index = readFileSync(join(folder, 'index.html'), 'utf8');
-      for (const name of readdirSync(join(folder, 'assets')))
-        this.assets.set(name, consoleFile(name, readFileSync(join(folder, 'assets', name))));
+      const index = readFileSync(join(folder, 'index.html'), 'utf8');
+      this.index = index.replaceAll('"./assets/', `"${publicPath}/console/assets/`);
+      for (const name of readdirSync(join(folder, 'assets'))) {
+        const type = types[extname(name)] ?? 'application/octet-stream';
+        this.assets.set(name, new StaticFile(type, readFileSync(join(folder, 'assets', name))));
+      }
     } catch {
       this.index = undefined;
     }
   }
 
-  asset(name: string): ConsoleFile | undefined {
+  asset(name: string): StaticFile | undefined {
     return this.assets.get(name);
   }
 
@@ -139,10 +130,4 @@ export class ConsoleFiles {
   page(nonce: string): string | undefined {
     return this.index?.replaceAll('__NONCE__', nonce);
   }
-}
-
-function consoleFile(name: string, plain: Buffer): ConsoleFile {
-  let gzipped: Promise<Buffer> | undefined;
-  const type = types[extname(name)] ?? 'application/octet-stream';
-  return { type, plain, gzipped: () => (gzipped ??= compress(plain, { level: 9 })) };
 }

@@ -80,19 +80,19 @@ describe('connections', () => {
   });
 
   describe('one connection', () => {
-    it('may have 32 requests without an answer; one more gets 429 behind them, and ends it', async () => {
+    it('may have eight requests without an answer; one more gets 429 behind them, and ends it', async () => {
       await serve(10);
       const one = await client();
-      one.ask(...Array.from({ length: 32 }, () => '/hold'));
-      await until(() => held.length === 32, { what: 'all requests' });
+      one.ask(...Array.from({ length: 8 }, () => '/hold'));
+      await until(() => held.length === 8, { what: 'all requests' });
       answerAll();
-      await one.answered(32);
-      one.ask(...Array.from({ length: 33 }, () => '/hold'));
-      await until(() => held.length === 32, { what: 'the requests that may wait' });
+      await one.answered(8);
+      one.ask(...Array.from({ length: 9 }, () => '/hold'));
+      await until(() => held.length === 8, { what: 'the requests that may wait' });
       answerAll();
       await one.gone();
-      expect(one.statuses).toEqual([...Array<number>(64).fill(200), 429]);
-      expect(one.text).toMatch(/connection: close\r\n[^]*32 requests/i);
+      expect(one.statuses).toEqual([...Array<number>(16).fill(200), 429]);
+      expect(one.text).toMatch(/connection: close\r\n[^]*8 requests/i);
     });
 
     it('is cut if its client sends on and on', async () => {
@@ -100,7 +100,7 @@ describe('connections', () => {
       const one = await client();
       one.ask(...Array.from({ length: 2_000 }, () => '/hold'));
       await one.gone();
-      expect(begun).toHaveLength(32);
+      expect(begun).toHaveLength(8);
     });
   });
 

@@ -13,9 +13,9 @@ declare module 'node:net' {
 }
 
 /** Maximum requests of one connection without a complete answer. */
-const maxOpen = 32;
+const maxOpen = 8;
 /** A client that goes on sending beyond that loses its connection. */
-const maxRefused = 32;
+const maxRefused = 8;
 const maxConnections = 10_000;
 /** An answer of which the client reads nothing for this long is given up. */
 const unreadMs = 30_000;

@@ -15,6 +15,7 @@ import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../rest/problem.filter.js';
 import { acceptBodies } from '../rest/raw-body.js';
+import { takesGzip } from '../rest/static-file.js';
 import { DtoPipe } from '../rest/dto.pipe.js';
 import type { AppConfig } from '../config/app-config.js';
 import { limitConnections, refuseBytes } from './connections.js';
@@ -36,7 +37,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   compressAnswers(app.getHttpAdapter().getInstance());
   // An input that is too deep for its tool is refused by the door, with the code for that.
   registerRequestHooks(app, config.toolInput.maxDepth + 64);
-  setUpDocs(app);
+  setUpDocs(app, config.server.publicPath);
   return app;
 }
 
@@ -77,7 +78,6 @@ function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: Fa
 
 /** Shorter answers fit into a few packets as they are. */
 const minChars = 4_096;
-const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
 
 /** Compresses long answers of GET routes, in a thread of zlib. Calls of tools are POST: they get no hook. */
 export function compressAnswers(fastify: FastifyInstance): void {
@@ -90,7 +90,7 @@ export function compressAnswers(fastify: FastifyInstance): void {
 const compressed: onSendHookHandler = (request, reply, payload, done) => {
   if (typeof payload !== 'string' || payload.length < minChars) return done(null, payload);
   void reply.header('vary', 'accept-encoding');
-  if (!acceptsGzip.test(String(request.headers['accept-encoding'] ?? ''))) return done(null, payload);
+  if (!takesGzip(request.headers['accept-encoding'])) return done(null, payload);
   void reply.header('content-encoding', 'gzip').removeHeader('content-length');
   gzip(payload, done);
 };

@@ -3,6 +3,7 @@ import type { onRequestHookHandler } from 'fastify';
 import { DocumentBuilder, getSchemaPath, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { UnconfirmedView } from '../auth/audit/audit.dto.js';
 import { auditedOperation, isAct } from '../auth/audit/audit.interceptor.js';
+import { StaticFile } from '../rest/static-file.js';
 
 const tags = {
   tools: 'List and call the tools',
@@ -21,19 +22,23 @@ const tags = {
   operations: 'Probes and metrics',
 } as const;
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. */
-export function setUpDocs(app: NestFastifyApplication): void {
+/**
+ * Serves the OpenAPI document at /openapi.json and Swagger UI at /docs.
+ * @param publicPath path below which a proxy shows the server
+ */
+export function setUpDocs(app: NestFastifyApplication, publicPath: string): void {
   const fastify = app.getHttpAdapter().getInstance();
   fastify.addHook('onRoute', (route) => {
     if (route.url.startsWith('/docs')) route.onRequest = [...[route.onRequest ?? []].flat(), allowPage];
   });
-  let text: string | undefined;
+  const document = (): OpenAPIObject => createDocument(app, publicPath);
+  let file: StaticFile | undefined;
   // Written once: Swagger's own route writes a megabyte anew for each answer.
-  fastify.get('/openapi.json', (_request, reply) => {
-    text ??= JSON.stringify(createDocument(app));
-    return reply.type('application/json; charset=utf-8').send(text);
+  fastify.get('/openapi.json', ({ headers }, reply) => {
+    file ??= new StaticFile('application/json; charset=utf-8', Buffer.from(JSON.stringify(document())));
+    return file.send(headers['accept-encoding'], reply);
   });
-  SwaggerModule.setup('docs', app, () => createDocument(app), {
+  SwaggerModule.setup('docs', app, document, {
     raw: ['yaml'],
     customSiteTitle: 'Toolkeeper',
   });
@@ -56,7 +61,7 @@ const allowPage: onRequestHookHandler = (_request, reply, done) => {
   done();
 };
 
-function createDocument(app: NestFastifyApplication): OpenAPIObject {
+function createDocument(app: NestFastifyApplication, publicPath: string): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Toolkeeper')
     .setDescription(
@@ -64,7 +69,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     )
     .setVersion('1')
     .setContact('Toolkeeper operators', '', 'operators@example.com')
-    .addServer('/', 'This server')
+    .addServer(publicPath || '/', 'This server')
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key' }, 'bearer')
     .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key' }, 'apiKey')
     .addSecurityRequirements('bearer')

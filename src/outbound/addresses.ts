@@ -38,7 +38,7 @@ export function parseHostRule(entry: string): HostRule | undefined {
   const [, star, host, digits] = /^(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
   const port = portIn(digits);
   if (host === undefined || !port) return undefined;
-  return { host: nameOf(host.replace(/^\[|\]$/g, '')), below: star !== undefined, ...port };
+  return { host: nameOf(host), below: star !== undefined, ...port };
 }
 
 function parseNetwork(entry: string): NetworkRule | undefined {
@@ -103,6 +103,15 @@ export class OutboundRules {
     if (!isPublic(found)) return `${found.range()} address`;
     return webPorts.includes(port) ? undefined : `port ${port}`;
   }
+
+  /** The same for a URL whose host is an address or `localhost`; other names are resolved when they are used. */
+  literalObstacle({ hostname, port, protocol }: URL): string | undefined {
+    const host = nameOf(hostname);
+    const address = /^(.+\.)?localhost$/.test(host) ? '127.0.0.1' : host;
+    if (isIP(address) === 0) return undefined;
+    if (isForbidden(address)) return 'link-local or metadata address';
+    return this.obstacle(host, Number(port) || (protocol === 'https:' ? 443 : 80), address);
+  }
 }
 
 function covers(rule: NetworkRule, address: Address, port: number): boolean {
@@ -115,8 +124,8 @@ function covers(rule: NetworkRule, address: Address, port: number): boolean {
 export const mayLeadTo = (rule: HostRule, address: string): boolean =>
   !rule.below || isPublic(ipaddr.parse(address));
 
-/** One spelling for all spellings of a host's name. */
-export const nameOf = (host: string): string => host.toLowerCase().replace(/\.$/, '');
+/** One spelling for all spellings of a host's name; an address of IPv6 has no brackets. */
+export const nameOf = (host: string): string => host.toLowerCase().replace(/^\[|\]$|\.$/g, '');
 
 /** The part of IPv6 that is given to hosts of the internet; of it, and of IPv4, much is set aside for other ends. */
 const globalUnicast = ipaddr.IPv6.parse('2000::');

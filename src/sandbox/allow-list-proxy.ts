@@ -222,7 +222,7 @@ export class AllowListProxy {
 function targetOf(text: string, defaultPort: number): Target {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) throw new Denied(400, 'The request names no host');
-  const host = nameOf(url.hostname.replace(/^\[|\]$/g, ''));
+  const host = nameOf(url.hostname);
   return { host, port: url.port === '' ? defaultPort : Number(url.port) };
 }
 

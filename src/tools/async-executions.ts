@@ -63,7 +63,7 @@ const lookPause = { firstMs: 25, maxMs: 500 };
 @Injectable()
 export class AsyncExecutions {
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'builtinTools'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'builtinTools' | 'server'>,
     private readonly door: Door,
     private readonly jobs: Jobs,
     private readonly webhooks: WebhookQueue,
@@ -106,7 +106,7 @@ export class AsyncExecutions {
         'idempotency_key_reused',
         `This Idempotency-Key came before in a call of ${tool}, with another input`,
       );
-    const location = `/api/v1/executions/${id}`;
+    const location = `${this.config.server.publicPath}/api/v1/executions/${id}`;
     void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
     return viewOf(job);
   }
@@ -237,6 +237,9 @@ export class AsyncExecutions {
       throw wrong(
         'cannot be used: webhooks to callers are signed with SEND_WEBHOOK_SECRET, which is not set',
       );
+    const obstacle = this.config.builtinTools.outbound.literalObstacle(url);
+    if (obstacle !== undefined)
+      throw wrong(`cannot be reached (${obstacle}); OUTBOUND_ALLOW allows more, except metadata services`);
     return webhookUrl;
   }
 }

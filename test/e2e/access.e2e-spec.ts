@@ -274,6 +274,12 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     expect(refused(await ask(tk.http, method, path))).toBe(false);
   });
 
+  it('asks whoever comes through a proxy without a key for one', async () => {
+    const visitor = supertest.agent(tk.url).set('x-forwarded-for', '203.0.113.9');
+    const status = await ask(visitor, method, path);
+    expect(needs === 'probe' ? refused(status) : status).toBe(needs === 'probe' ? false : 401);
+  });
+
   it('asks everybody but probes where a key was configured', async () => {
     const anonymous = await ask(guarded.anonymous, method, path);
     expect(needs === 'probe' ? refused(anonymous) : anonymous).toBe(needs === 'probe' ? false : 401);

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { supertest } from '../support/http.js';
@@ -114,7 +115,9 @@ describe('an asynchronous execution', () => {
 
   it('does not reach addresses that webhooks of tools do not', async () => {
     const other = await WebSite.start((_request, answer) => answer.writeHead(204).end());
-    const submitted = await submit({ action: 'pid' }, { webhookUrl: other.url }).expect(202);
+    // A name is resolved when the webhook is sent.
+    const webhookUrl = other.url.replace('127.0.0.1', hostname());
+    const submitted = await submit({ action: 'pid' }, { webhookUrl }).expect(202);
     await get(locationOf(submitted), '?waitMs=30000').expect(200);
     await until(
       async () => {
@@ -149,6 +152,23 @@ describe('an asynchronous execution', () => {
   ])('is refused at once for %s', async (_what, body, status, pointer) => {
     const answer = await tk.http.post(path).set('prefer', 'respond-async, wait=5').send(body).expect(status);
     expect(answer.body.errors[0].pointer).toBe(pointer);
+  });
+
+  it.each([
+    'http://127.0.0.1/',
+    'http://2130706433/',
+    'http://localhost/',
+    'http://[::1]:8080/',
+    'http://10.0.0.1/',
+    'http://169.254.169.254/latest',
+    'http://[::ffff:169.254.169.254]/',
+    'http://93.184.215.14:22/',
+  ])('is refused at once for the webhook %s', async (webhookUrl) => {
+    const { body } = await submit({ action: 'echo' }, { webhookUrl }).expect(400);
+    expect(body.errors[0]).toMatchObject({
+      pointer: '/webhookUrl',
+      detail: expect.stringContaining('OUTBOUND_ALLOW'),
+    });
   });
 
   it('is refused at once where a call would be, and asks for its webhook to be asynchronous', async () => {

@@ -48,7 +48,9 @@ describe('the console', () => {
     const styles = await Promise.all(
       files.map(async (path) => (await tk.anonymous.get(path).expect(200)).text),
     );
-    const fonts = [...styles.join('').matchAll(/url\(([^)]+\.woff2)\)/g)].map(([, path = '']) => path);
+    const fonts = [...styles.join('').matchAll(/url\(\.\/([^)]+\.woff2)\)/g)].map(
+      ([, name = '']) => `/console/assets/${name}`,
+    );
     expect(fonts).toHaveLength(2);
     for (const font of fonts) await tk.anonymous.get(font).expect(200).expect('content-type', 'font/woff2');
   });

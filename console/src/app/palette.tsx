@@ -6,6 +6,7 @@ import { type ReactNode, useState } from 'react';
 import { allTools } from '../lib/all-tools.js';
 import { somePlaybooksQuery } from '../lib/playbook-queries.js';
 import { customToolsQuery, toolsQuery } from '../lib/queries.js';
+import { consolePath } from '../lib/server-url.js';
 import dialog from '../ui/dialog.module.css';
 import { type Entry, entriesFor } from './palette-entries.js';
 import css from './palette.module.css';
@@ -26,7 +27,7 @@ export function Palette({ takeTyped, onClose }: PaletteProps): ReactNode {
   const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks });
   const open = ({ to }: Entry): void => {
     onClose();
-    void navigate({ href: `/console${to}` });
+    void navigate({ href: consolePath + to });
   };
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>

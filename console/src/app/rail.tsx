@@ -1,6 +1,7 @@
 import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { screensFor } from '../lib/screens.js';
+import { serverUrl } from '../lib/server-url.js';
 import { endSession, useSession } from '../lib/session.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { useFailed } from '../ui/toasts.js';
@@ -66,7 +67,7 @@ interface BelowProps {
 const Below = ({ isCollapsed, onCollapse, onHelp }: BelowProps): ReactNode => (
   <ul className={css.below}>
     <li>
-      <a className={css.entry} href="/docs" title="API docs">
+      <a className={css.entry} href={`${serverUrl}/docs`} title="API docs">
         <Icon name="docs" />
         <span>API docs</span>
       </a>

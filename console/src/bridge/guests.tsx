@@ -10,6 +10,11 @@ import css from './guests.module.css';
 import type { Guest, UiAct } from './page-link.js';
 import { usePageLink } from './use-page.js';
 
+/** The caller id that all callers without a key share. */
+const anonymousId = 'anonymous';
+const allOrNone =
+  'The server cannot tell callers without a key apart: allow one, and you allow all of them, tools with a network included.';
+
 /** Other keys that ask to act on the page or do so, and what agents have done on it. */
 export function Guests(): ReactNode {
   const { session, guests, acts, forgetActs } = usePageLink();
@@ -32,11 +37,14 @@ function GuestNote({ session, guest }: { readonly session: string; readonly gues
   const { id, name, status, until } = guest;
   const path = { id: session, caller: id };
   const decide = (act: typeof grantUiPage) => () => void ask(act({ path })).catch(failed);
-  const who = (
-    <>
-      <bdi>{name}</bdi> (key <code>{id}</code>)
-    </>
-  );
+  const who =
+    id === anonymousId ? (
+      'A caller without a key'
+    ) : (
+      <>
+        <bdi>{name}</bdi> (key <code>{id}</code>)
+      </>
+    );
   if (status === 'refused') return null;
   if (status === 'granted')
     return (
@@ -56,6 +64,7 @@ function GuestNote({ session, guest }: { readonly session: string; readonly gues
       <p>
         {who} asks to act on this page for 30 minutes. It may see what the page shows, open other screens, and
         change and run experiments with your rights.
+        {id === anonymousId && ` ${allOrNone}`}
       </p>
       <Row>
         <Button small look="primary" onClick={decide(grantUiPage)}>

@@ -1,6 +1,7 @@
 import { type AnyRouter, useRouter } from '@tanstack/react-router';
 import { type LabelChange, useLabelFilter } from '../lib/label-filter.js';
 import { nearest } from '../lib/nearest.js';
+import { withoutConsole } from '../lib/server-url.js';
 import type { PageView } from './page-link.js';
 import type { PageTools } from './page-tools.js';
 import type { Json } from './ui-events.js';
@@ -69,7 +70,7 @@ function targetOf(url: string): URL {
   const target = URL.canParse(url, window.location.origin) ? new URL(url, window.location.origin) : undefined;
   if (!/^\/(?![/\\])/.test(url) || target?.origin !== window.location.origin)
     throw new Error('url must be a path of the console that begins with a single /, such as /traces');
-  target.pathname = target.pathname.replace(/^\/console(?=\/|$)/, '') || '/';
+  target.pathname = withoutConsole(target.pathname);
   return target;
 }
 

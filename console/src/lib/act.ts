@@ -1,3 +1,5 @@
+import { serverPath } from './server-url.js';
+
 /** The request of an act, by any method: it can be copied. */
 export interface AnyAct {
   readonly method: string;
@@ -36,7 +38,11 @@ export const actOf = (send: Send): Promise<AnyAct> =>
     const note: typeof fetch = async (input, init) => {
       const request = new Request(input, init);
       const { pathname, search } = new URL(request.url);
-      resolve({ method: request.method, path: pathname + search, body: await request.text() });
+      resolve({
+        method: request.method,
+        path: pathname.replace(serverPath, '') + search,
+        body: await request.text(),
+      });
       throw new Error('It is noted, and not sent.');
     };
     send({ fetch: note }).catch(reject);

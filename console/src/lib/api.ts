@@ -2,12 +2,13 @@ import { client } from '../../../client/client.gen.js';
 import type { FieldProblemView, ProblemView } from '../../../client/index.js';
 import { isObject } from './exact-json.js';
 import { csrfToken } from './csrf-token.js';
+import { serverUrl } from './server-url.js';
 
 /** The one place where the console knows the server: everything else takes the generated client from here. */
 export * from '../../../client/index.js';
 export { client };
 
-client.setConfig({ baseUrl: window.location.origin });
+client.setConfig({ baseUrl: serverUrl });
 client.interceptors.request.use((request) => {
   const half = csrfToken.read();
   if (half !== null && request.method !== 'GET') request.headers.set('x-toolkeeper-session', half);
@@ -16,7 +17,7 @@ client.interceptors.request.use((request) => {
 
 // A half that no longer fits its cookie is of no use: the next act asks for a key. The page's own reports are no acts.
 client.interceptors.response.use((response, { method }) => {
-  const isAct = method !== 'GET' && !/^\/api\/v1\/(session$|ui\/)/.test(new URL(response.url).pathname);
+  const isAct = method !== 'GET' && !/\/api\/v1\/(session$|ui\/)/.test(new URL(response.url).pathname);
   if (response.status === 401 && isAct) csrfToken.forget();
   return response;
 });

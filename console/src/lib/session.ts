@@ -3,6 +3,7 @@ import { ApiError, ask, getSession, type SessionView, signIn, signOut } from './
 import { forgetDrafts } from './drafts.js';
 import type { Scope } from './scopes.js';
 import { askOtherTabs, csrfToken, endInOtherTabs, listenToOtherTabs } from './csrf-token.js';
+import { consolePath } from './server-url.js';
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
@@ -48,7 +49,7 @@ export async function endSession(): Promise<void> {
   }
   endInOtherTabs();
   clearTab();
-  window.location.assign('/console/');
+  window.location.assign(`${consolePath}/`);
 }
 
 /** A tab stays where it is when another one signs out; it is loaded anew, so that it keeps nothing of the caller. */

@@ -6,6 +6,7 @@ import { customToolsQuery, executionQuery, healthQuery, skeletonQuery, toolsQuer
 import { screens, screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import * as searches from '../lib/searches.js';
+import { consolePath } from '../lib/server-url.js';
 import { Failed, Loading } from '../ui/states.js';
 import { NotFoundPage } from './fallback-pages.js';
 import { root, shell, signIn } from './shell-route.js';
@@ -267,7 +268,7 @@ const tree = root.addChildren([
 export function createAppRouter(client: QueryClient) {
   return createRouter({
     routeTree: tree,
-    basepath: '/console',
+    basepath: consolePath,
     context: { client },
     parseSearch,
     stringifySearch,

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { actOf, type AnyAct, type Send } from '../lib/act.js';
+import { serverUrl } from '../lib/server-url.js';
 import { asCurl, asTypeScript } from '../lib/snippets.js';
 import { Menu } from './menu.js';
 import { useCopy } from './use-copy.js';
@@ -30,8 +31,8 @@ export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode
 
 /** The forms of an act: for a shell and for a program. */
 export const formsOf = (act: () => AnyAct | Promise<AnyAct>) => ({
-  curl: async () => asCurl(await act(), window.location.origin),
-  TypeScript: async () => asTypeScript(await act(), window.location.origin),
+  curl: async () => asCurl(await act(), serverUrl),
+  TypeScript: async () => asTypeScript(await act(), serverUrl),
 });
 
 interface CopyActProps extends Pick<CopyAsProps, 'label'> {

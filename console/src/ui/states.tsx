@@ -1,6 +1,7 @@
 import type { UseInfiniteQueryResult, UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { type ApiError, asApiError } from '../lib/api.js';
+import { consolePath } from '../lib/server-url.js';
 import { Button } from './controls.js';
 import css from './layout.module.css';
 import { Note } from './layout.js';
@@ -39,7 +40,9 @@ export function Failed({ error, retry }: FailedProps): ReactNode {
           <code>{code}</code> · request <code>{requestId}</code>
         </p>
       )}
-      {code === 'unauthorized' && <a href={`/console/sign-in?to=${encodeURIComponent(here())}`}>Sign in</a>}
+      {code === 'unauthorized' && (
+        <a href={`${consolePath}/sign-in?to=${encodeURIComponent(here())}`}>Sign in</a>
+      )}
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
   );

@@ -219,7 +219,6 @@ export const mcpDefinitionOf = (
 const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
   annotations?.openWorldHint === false && server.annotations.openWorld;
 
-
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
 function textIn({ content, structuredContent }: JsonObject): string {

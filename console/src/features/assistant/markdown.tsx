@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { createContext, memo, type ReactNode, useContext } from 'react';
 import Markdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
+import { withoutConsole } from '../../lib/server-url.js';
 import css from './assistant.module.css';
 import { hostOf, isMarkdown } from './markdown-limits.js';
 
@@ -20,7 +21,9 @@ function Code({ children }: { readonly children?: ReactNode }): ReactNode {
   );
 }
 
-const ownPath = /^(?:\/console)?(\/(?!\/).*)$/;
+/** The path below the console in a path, with or without the console's own. */
+const ownPath = (path: string): string | undefined =>
+  /^\/(?!\/)/.test(path) ? withoutConsole(path) : undefined;
 
 /** A path of the console is a link of the router; another server is shown with its address and opens apart. */
 function Anchor({
@@ -30,7 +33,7 @@ function Anchor({
   readonly href?: string;
   readonly children?: ReactNode;
 }): ReactNode {
-  const own = ownPath.exec(href.replace(window.location.origin, ''))?.[1];
+  const own = ownPath(href.replace(window.location.origin, ''));
   if (own !== undefined && !own.startsWith('/api/')) return <Link to={own as '/'}>{children}</Link>;
   const host = hostOf(href);
   if (host === undefined) return <span>{children}</span>;

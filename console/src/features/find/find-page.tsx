@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ask, findById, type FoundIdView, getExecution, listExecutions } from '../../lib/api.js';
+import { consolePath } from '../../lib/server-url.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Page } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -26,10 +27,10 @@ interface Found {
 async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
   const lists = kinds.map(async ({ filter, place }) => {
     const { data } = await ask(listExecutions({ query: { [filter]: id, limit: 1 }, signal }));
-    return data.length > 0 ? `/console${place}${encodeURIComponent(id)}` : null;
+    return data.length > 0 ? `${consolePath}${place}${encodeURIComponent(id)}` : null;
   });
   const isExecution = ask(getExecution({ path: { id }, signal })).then(
-    () => `/console/executions/${encodeURIComponent(id)}`,
+    () => `${consolePath}/executions/${encodeURIComponent(id)}`,
     () => null,
   );
   // A key that reads no spans finds executions all the same.

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { toolsQuery } from '../../lib/queries.js';
+import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
 import { asCommand, connections, firstCall, keyCommand } from '../../lib/snippets.js';
 import { buttonLook } from '../../ui/controls.js';
@@ -23,7 +24,6 @@ export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProp
   const { data: tools = [] } = useQuery(toolsQuery);
   const { environment } = useSession();
   const first = tools.find(({ name }) => name === tool) ?? tools[0];
-  const origin = window.location.origin;
   return (
     <div className={css.cards}>
       <section className={css.teach}>
@@ -34,7 +34,7 @@ export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProp
         </p>
         {first && (
           <>
-            <Snippet name="First call" text={firstCall(origin, first, keyCommand(environment))} />
+            <Snippet name="First call" text={firstCall(serverUrl, first, keyCommand(environment))} />
             <Row>
               {choice}
               <Link to="/tools/$name/try" params={{ name: first.name }} className={buttonLook('primary')}>
@@ -44,7 +44,7 @@ export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProp
           </>
         )}
       </section>
-      <Connections origin={origin} />
+      <Connections origin={serverUrl} />
       <section className={css.teach}>
         <h2>Register your own</h2>
         <p>A tool is any program that answers JSON-RPC requests, one a line. It needs no restart.</p>

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { ThemeChoice } from '../../app/theme-choice.js';
 import { bytes, counted, duration, number } from '../../lib/format.js';
+import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
 import { Card, Columns, Facts, Row, Stack } from '../../ui/layout.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -74,11 +75,11 @@ const ApiCard = (): ReactNode => (
   <Card title="API">
     <Row>
       {['/docs', '/openapi.json', '/metrics', '/readyz'].map((path) => (
-        <a key={path} href={path}>
+        <a key={path} href={serverUrl + path}>
           {path}
         </a>
       ))}
-      <code>{`${window.location.origin}/mcp`}</code>
+      <code>{`${serverUrl}/mcp`}</code>
     </Row>
   </Card>
 );

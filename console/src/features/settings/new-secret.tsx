@@ -1,5 +1,6 @@
 import { type ReactNode, useRef } from 'react';
 import type { NewKeyView } from '../../lib/api.js';
+import { serverUrl } from '../../lib/server-url.js';
 import { Button, TextField } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { JsonText } from '../../ui/json-text.js';
@@ -28,7 +29,7 @@ export function NewSecret({ made: { name, key }, onClose }: NewSecretProps): Rea
         <TextField ref={field} label="Key" value={key} readOnly spellCheck={false} onText={() => undefined} />
         <JsonText
           label="How it is sent"
-          value={`curl -H 'authorization: Bearer ${key.slice(0, 12)}…' ${window.location.origin}/api/v1/tools`}
+          value={`curl -H 'authorization: Bearer ${key.slice(0, 12)}…' ${serverUrl}/api/v1/tools`}
         />
         <Row>
           <Button look="primary" onClick={() => void copyKey()}>

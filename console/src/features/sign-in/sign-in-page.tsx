@@ -1,6 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { SignInForm } from '../../app/sign-in-form.js';
+import { consolePath } from '../../lib/server-url.js';
 import css from './sign-in.module.css';
 
 const route = getRouteApi('/sign-in');
@@ -9,7 +10,7 @@ export function SignInPage(): ReactNode {
   const { to } = route.useSearch();
   const navigate = useNavigate();
   // Only paths of this console are allowed, to prevent open redirects.
-  const target = to?.startsWith('/console/') === true ? to : '/console/';
+  const target = to?.startsWith(`${consolePath}/`) === true ? to : `${consolePath}/`;
   return (
     <main className={css.page}>
       <title>Sign in · Toolkeeper</title>

@@ -6,6 +6,7 @@ import { number } from '../../lib/format.js';
 import { labelChoice, labelsIn } from '../../lib/label-filter.js';
 import { byOffset } from '../../lib/pages.js';
 import type { tracesSearch } from '../../lib/searches.js';
+import { serverUrl } from '../../lib/server-url.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
@@ -88,8 +89,8 @@ const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
   ) : (
     <Empty title="No spans were sent yet">
       <p>
-        Point an OpenTelemetry exporter at <code>{`${window.location.origin}/v1/traces`}</code>, or call a
-        tool with a run, thread, session or investigation.
+        Point an OpenTelemetry exporter at <code>{`${serverUrl}/v1/traces`}</code>, or call a tool with a run,
+        thread, session or investigation.
       </p>
     </Empty>
   );
