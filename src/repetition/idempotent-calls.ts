@@ -20,6 +20,8 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   readonly cancellation?: Cancellation | undefined;
   /** Whether the tool is declared idempotent. */
   readonly idempotent: boolean;
+  /** @returns the outcome as it is stored: without secrets */
+  readonly keep: (outcome: ToolOutcome) => ToolOutcome;
 }
 
 /**
@@ -75,7 +77,7 @@ export class IdempotentCalls {
     return ended ? { kind: 'ended', inputHash, outcome } : undefined;
   }
 
-  private async run(claim: Claim, { idempotent }: KeyedCall, run: Run): Promise<CallAnswer> {
+  private async run(claim: Claim, { idempotent, keep }: KeyedCall, run: Run): Promise<CallAnswer> {
     this.keeper.hold(claim);
     let mayRunAgain = true;
     const begin = async (): Promise<void> => {
@@ -86,7 +88,7 @@ export class IdempotentCalls {
       const answer = await this.inFlight.during(() => run(claim.id, idempotent ? undefined : begin));
       const { outcome } = answer;
       const undone = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
-      await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(outcome) });
+      await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(keep(outcome)) });
       return answer;
     } catch (error) {
       // Refused: nothing was run. A bug of ours may have struck after the tool had done its work.

@@ -4,6 +4,7 @@ import type { FieldProblem } from '../common/errors.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import type { Principal } from './principal.js';
+import type { ToolOutcome } from './tool-outcome.js';
 
 export type ToolKind = 'builtin' | 'custom' | 'mcp' | 'ui';
 
@@ -86,18 +87,15 @@ export interface ToolRun {
 /** Gives a slot back; calling it twice is harmless. */
 export type Release = () => void;
 
-/** The part of a tool's executions that is kept beside their records. */
-export interface Capture {
-  readonly of: 'failures' | 'all';
-  /** Takes out of a JSON value what the tool knows to be secret. */
-  clean(value: unknown): unknown;
-}
-
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
-  /** Absent: nothing but the record. */
-  readonly capture?: Capture | undefined;
+  /** Identifies what a call of it runs; absent: the definition's version does. */
+  readonly revision?: string;
+  /** The part of its executions that is kept beside their records; absent: nothing. */
+  readonly capture?: 'failures' | 'all' | undefined;
+  /** Takes out of a JSON value what the tool knows to be secret. Absent: nothing. */
+  redact?(value: unknown): unknown;
   /**
    * @param bytes of the input's JSON, or somewhat more
    * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
@@ -144,6 +142,12 @@ export interface Tool {
 /** The value for an LLM to read instead of the tool's result; undefined if the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
+
+/** An outcome to be kept: its result is without secrets as well. */
+export const keptOutcomeOf = (tool: Tool | undefined, outcome: ToolOutcome): ToolOutcome =>
+  tool?.redact && outcome.result !== undefined
+    ? { ...outcome, result: tool.redact(outcome.result) }
+    : outcome;
 
 /**
  * The caller of a call, and its investigation, run and labels; REST takes it from body and headers, MCP from `_meta`.

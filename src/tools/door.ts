@@ -9,7 +9,7 @@ import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
 import { type CachedAnswer, CallTicket } from '../tool-contract/call-ticket.js';
 import { defineTool } from '../tool-contract/define-tool.js';
-import { fallbackOf, type Tool } from '../tool-contract/tool.js';
+import { fallbackOf, keptOutcomeOf, type Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { CircuitBreakerGuard } from '../circuits/circuit-breaker.guard.js';
@@ -110,7 +110,8 @@ export class Door implements OnApplicationBootstrap {
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
     const cancellation = request.queued ? request.cancellation : undefined;
-    const answer = await this.keys.once({ ...request, idempotent }, (executionId, begin) =>
+    const keep = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
+    const answer = await this.keys.once({ ...request, idempotent, keep }, (executionId, begin) =>
       this.admit(tool, { ...request, cancellation, begin }, request.deadline, executionId),
     );
     if (answer.replayed) this.reports.replayed(answer.outcome.tool);

@@ -1,14 +1,7 @@
 import { inDialect } from '../../schemas/schema-compiler.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type {
-  CallContext,
-  Capture,
-  Release,
-  Tool,
-  ToolDefinition,
-  ToolRun,
-} from '../../tool-contract/tool.js';
+import type { CallContext, Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -51,7 +44,9 @@ export const runningRevision = (
 /** An executable as a Tool. */
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
-  readonly capture: Capture | undefined;
+  readonly capture: Tool['capture'];
+  /** The same at all replicas, and another one for a tool that is registered anew. */
+  readonly revision: string;
   protected readonly calls: PoolCalls;
 
   constructor(
@@ -63,7 +58,8 @@ export class CustomToolWrapper implements Tool {
   ) {
     this.definition = definitionOf(tool);
     this.calls = new PoolCalls(tool, backend, running.revision, tracer);
-    this.capture = captureOf(tool, this.calls);
+    this.capture = captureOf(tool);
+    this.revision = `${tool.id}/${tool.revision}`;
   }
 
   /** Tools that this entry exposes: one, or an MCP server's approved tools. */
@@ -95,6 +91,10 @@ export class CustomToolWrapper implements Tool {
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
   }
 
+  redact(value: unknown): unknown {
+    return this.calls.cleanJson(value);
+  }
+
   /** A text without the values of its environment. */
   clean(text: string): string {
     return this.calls.clean(text);
@@ -118,8 +118,8 @@ export class CustomToolWrapper implements Tool {
 }
 
 /** The part of the executions of a tool, or of each tool of a server, that is kept. */
-export const captureOf = ({ capture: of }: CustomTool, calls: PoolCalls): Capture | undefined =>
-  of === 'none' ? undefined : { of, clean: (value) => calls.cleanJson(value) };
+export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
+  capture === 'none' ? undefined : capture;
 
 export function definitionOf(tool: CustomTool): ToolDefinition {
   const {

@@ -4,7 +4,6 @@ import { jsonExcerpt } from '../../common/json-depth.js';
 import { errorTable, Refusal } from '../../common/errors.js';
 import type {
   CallContext,
-  Capture,
   Release,
   Tool,
   ToolAnnotations,
@@ -87,7 +86,17 @@ export class McpServerWrapper extends CustomToolWrapper {
   private withSchema(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
-    return checked?.warning === undefined ? review : { ...review, warning: checked.warning };
+    const definition = review.listed ?? review.approved;
+    const claim = definition && this.isDoubted(definition) ? doubted : undefined;
+    const warning = [checked?.warning, claim].filter(Boolean).join('; ');
+    return warning === '' ? review : { ...review, warning };
+  }
+
+  /** It claims to reach nobody, and could: only the registration decides that. */
+  isDoubted({ annotations }: McpDefinition): boolean {
+    const { backend, tool } = this;
+    const isClosed = 'confined' in backend && backend.confined.effective.enforced.includes('allowNetwork');
+    return annotations?.openWorldHint === false && tool.annotations.openWorld && !isClosed;
   }
 
   /** A tool has answered without the structured content that its output schema promises. */
@@ -104,6 +113,9 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 }
 
+const doubted =
+  'it says openWorldHint: false, and its server has a network: it counts as openWorld, ' +
+  'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
 /** Somebody has to look at it first. */
@@ -112,7 +124,8 @@ const heldBackMs = 60_000;
 /** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
 class McpTool implements Tool {
   definition: ToolDefinition;
-  readonly capture: Capture | undefined;
+  readonly capture: Tool['capture'];
+  readonly revision: string;
 
   constructor(
     private readonly server: McpServerWrapper,
@@ -123,7 +136,9 @@ class McpTool implements Tool {
     const { description, title, inputSchema } = approved;
     const { outputSchema } = checked;
     const { tool } = server;
-    this.capture = captureOf(tool, calls);
+    this.capture = captureOf(tool);
+    // Definitions that were approved are part of the server's revision.
+    this.revision = server.revision;
     this.definition = {
       ...definitionOf(tool),
       name: mcpToolName(tool.name, approved.name),
@@ -131,8 +146,15 @@ class McpTool implements Tool {
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
       ...(outputSchema && { outputSchema }),
-      annotations: annotationsOf(approved, tool.annotations),
+      annotations: {
+        ...annotationsOf(approved, tool.annotations),
+        ...(server.isDoubted(approved) && { openWorld: true }),
+      },
     };
+  }
+
+  redact(value: unknown): unknown {
+    return this.calls.cleanJson(value);
   }
 
   validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {

@@ -187,14 +187,14 @@ function resultToRead(
 function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): CapturedPayload | undefined {
   const { tool, notes } = call.ticket;
   const { capture } = tool;
-  if (!capture || (capture.of === 'failures' && outcome?.status === 'success')) return undefined;
+  if (!capture || (capture === 'failures' && outcome?.status === 'success')) return undefined;
   const kept: Record<string, unknown> = {};
   const omitted: string[] = [];
   /** @returns the value as JSON, if it is kept */
   const keep = (name: string, value: unknown, bytesAtLeast = 0): string | undefined => {
     const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
     if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) return void omitted.push(name);
-    kept[name] = capture.clean(value);
+    kept[name] = tool.redact ? tool.redact(value) : value;
     return text;
   };
   const input = keep('input', call.input);
