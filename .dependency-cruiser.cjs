@@ -39,7 +39,7 @@ const allowed = {
   ],
   budgets: [...rest, 'database', 'counters'],
   repetition: [...base, 'tool-contract', 'database'],
-  llm: [...base, 'outbound'],
+  llm: [...base, 'outbound', 'secrets'],
   platforms: ['common', 'schemas', 'tool-contract'],
   tools: [
     ...rest,

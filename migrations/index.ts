@@ -24,6 +24,7 @@ import { ToolConditions1764000320000 } from './0032-tool-conditions.js';
 import { FleetEvents1764000360000 } from './0036-fleet-events.js';
 import { KeptBudgets1764000370000 } from './0037-kept-budgets.js';
 import { BegunCalls1764000380000 } from './0038-begun-calls.js';
+import { AssistantParts1764000400000 } from './0040-assistant-parts.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -53,4 +54,5 @@ export const migrations = [
   FleetEvents1764000360000,
   KeptBudgets1764000370000,
   BegunCalls1764000380000,
+  AssistantParts1764000400000,
 ];

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth/auth.module.js';
+import { LlmModule } from '../llm/llm.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { AssistantController } from './assistant.controller.js';
 import { AssistantService } from './assistant.service.js';
@@ -12,7 +13,7 @@ import { Turns } from './turns.js';
 /** Chats in which a language model calls the tools for a person. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
-  imports: [TypeOrmModule.forFeature([]), AuthModule, ToolsModule],
+  imports: [TypeOrmModule.forFeature([]), AuthModule, LlmModule, ToolsModule],
   controllers: [AssistantController],
   providers: [ChatsRepository, ChatModel, ChatTools, Turns, AssistantService],
 })

@@ -15,7 +15,7 @@ export interface CallPart {
     | `input-available`
     | `approval-${'requested' | 'responded'}`
     | `output-${'available' | 'error' | 'denied'}`;
-  /** `id` is the hash of the tool and its input: an approval holds for nothing else. */
+  /** `id` is the hash of the tool's revision and the input: an approval holds for nothing else. */
   approval?: { readonly id: string; readonly approved?: boolean };
   output?: unknown;
   errorText?: string;
@@ -41,7 +41,7 @@ export const mayRun = ({ state, approval }: CallPart): boolean =>
 
 /** One chunk of the AI SDK's UI message stream. */
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
-type Shown = { length?: number; state?: string };
+type Shown = { length?: number; state?: string; approval?: string | undefined };
 
 /**
  * Tells one reader how a message grows. A reader is sent the difference between what it was shown and the message as it
@@ -61,7 +61,7 @@ export class MessageReader {
         part.type === 'text'
           ? { length: part.text.length, state: part.state }
           : isCall(part)
-            ? { state: part.state }
+            ? { state: part.state, approval: part.approval?.id }
             : {};
     }
   }
@@ -80,7 +80,9 @@ function* callNews(part: CallPart, before?: Shown): Generator<Chunk> {
   const { toolCallId, toolName, input, state, approval, output, errorText } = part;
   if (!before) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
   if (state === before?.state) return;
-  if (approval && !before) yield { type: 'tool-approval-request', approvalId: approval.id, toolCallId };
+  // The tool of a call that was approved may have changed since: then it is asked for again.
+  if (approval && approval.id !== before?.approval)
+    yield { type: 'tool-approval-request', approvalId: approval.id, toolCallId };
   if (approval?.approved !== undefined && (!before || before.state === 'approval-requested'))
     yield { type: 'tool-approval-response', approvalId: approval.id, approved: approval.approved };
   if (state === 'output-available')

@@ -5,7 +5,7 @@ import { newId } from '../common/ids.js';
 import { platformSchema } from '../platforms/platform-schema.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import { mayCall, type Principal } from '../tool-contract/principal.js';
-import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
+import { keptOutcomeOf, type Tool, type ToolDefinition } from '../tool-contract/tool.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsService } from '../tools/tools.service.js';
@@ -36,10 +36,6 @@ export interface CallOrigin {
 
 /** The investigation that the calls of a chat belong to. */
 export const investigationOf = (chatId: string): string => `assistant-${chatId}`;
-
-/** Names a call exactly: an approval is given for it and nothing else. */
-export const approvalIdOf = ({ toolName, input }: Pick<CallPart, 'toolName' | 'input'>): string =>
-  sha256(canonicalJson([toolName, input]));
 
 /** The tools of the registry as a chat has them: those that it may call, their approvals, and the way to the door. */
 @Injectable()
@@ -75,18 +71,23 @@ export class ChatTools {
     return [...new Set([...base, ...wanted])].slice(0, maxOffered);
   }
 
-  /** Whether a person has to agree: the tool writes, destroys or reaches out. The door refuses what is no tool. */
-  needsApproval(name: string): boolean {
-    const definition = this.registry.find(name)?.definition;
-    if (!definition) return false;
-    const { readOnly, destructive, openWorld } = definition.annotations;
-    return !readOnly || destructive || (openWorld && definition.name !== asksOwnModel);
+  /**
+   * The approval that a call still needs, of its exact input and the tool as it is now: undefined if it has that, or
+   * needs none. The door refuses what is no tool.
+   */
+  approvalFor({ toolName, input, approval }: ApprovableCall): CallPart['approval'] {
+    const tool = this.registry.find(toolName);
+    if (!tool || !needsApproval(tool.definition)) return undefined;
+    const { revision = tool.definition.version } = tool;
+    const id = sha256(canonicalJson([toolName, input, revision]));
+    return approval?.approved === true && approval.id === id ? undefined : { id };
   }
 
   /** Runs a call through the door. A call that ran before is not run again: its outcome is given back. */
   async run(part: CallPart, { chatId, project, turn, principal, uiSession }: CallOrigin): Promise<void> {
     const { toolName, toolCallId, input } = part;
-    const schema = this.registry.find(toolName)?.definition.inputSchema;
+    const tool = this.registry.find(toolName);
+    const schema = tool?.definition.inputSchema;
     const context = {
       ...{ userId: principal.userId, requestId: newId(), projectId: project },
       ...{ investigationId: investigationOf(chatId), threadId: chatId },
@@ -100,13 +101,19 @@ export class ChatTools {
         context,
         idempotencyKey: `${chatId}/${turn}/${toolCallId}`,
       });
-      Object.assign(part, { state: 'output-available', output: keptOutcome(outcome) });
+      Object.assign(part, { state: 'output-available', output: keptOutcome(keptOutcomeOf(tool, outcome)) });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       Object.assign(part, { state: 'output-error', errorText: `${error.code}: ${error.detail}` });
     }
   }
 }
+
+type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
+
+/** The tool writes, destroys or reaches out. */
+const needsApproval = ({ name, annotations }: ToolDefinition): boolean =>
+  !annotations.readOnly || annotations.destructive || (annotations.openWorld && name !== asksOwnModel);
 
 /** A tool that acts on a page is of no use where no page is open. */
 const isOffered = ({ definition }: Tool, { principal, uiSession }: CallOrigin): boolean =>

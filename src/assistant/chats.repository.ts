@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { sanitisedText, storableJson } from '../common/pg-text.js';
 import type { ChatState, ChatUsageView, ListedChatView } from './assistant.dto.js';
-import type { ChatMessage } from './chat-message.js';
+import type { ChatMessage, Part } from './chat-message.js';
 
 const noUsage: ChatUsageView = { steps: 0, calls: 0, inputTokens: 0, outputTokens: 0, cost: null };
 
@@ -34,6 +34,8 @@ export type RunEnd = Pick<Chat, 'state' | 'error'>;
 interface Written {
   readonly usage: ChatUsageView;
   readonly message: ChatMessage;
+  /** The place of the first part to be written; 0: all of it. */
+  readonly from: number;
   readonly position: number;
 }
 
@@ -47,6 +49,17 @@ const columns = `
   CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
 const isOwn = 'id = $1 AND owner = $2 AND project = $3';
 const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
+/** While a run lasts, parts of its last steps stand beside its message. */
+const putParts = `
+  put AS (
+    INSERT INTO assistant_parts (chat_id, position, place, part)
+    SELECT id, $4, (each ->> 'place')::integer, each -> 'part' FROM run, json_array_elements($5) AS each
+    ON CONFLICT (chat_id, position, place) DO UPDATE SET part = excluded.part)`;
+const putMessage = `
+  gone AS (DELETE FROM assistant_parts USING run WHERE chat_id = run.id AND position = $4),
+  put AS (
+    ${insertMessage} SELECT id, $4, $5 FROM run
+    ON CONFLICT (chat_id, position) DO UPDATE SET message = excluded.message)`;
 
 /** Rows of assistant_chats and assistant_messages. Ids must be UUIDs. */
 @Injectable()
@@ -77,10 +90,15 @@ export class ChatsRepository {
 
   /** @param latest only so many, from the end */
   async messages(id: string, latest?: number, db: EntityManager = this.db.manager): Promise<ChatMessage[]> {
-    const rows = await db.query<{ message: ChatMessage }[]>(
-      'SELECT message FROM assistant_messages WHERE chat_id = $1 ORDER BY position DESC LIMIT $2',
+    const rows = await db.query<{ message: ChatMessage; parts: { place: number; part: Part }[] | null }[]>(
+      `SELECT message, (
+         SELECT json_agg(json_build_object('place', place, 'part', part)) FROM assistant_parts AS p
+         WHERE p.chat_id = m.chat_id AND p.position = m.position
+       ) AS parts FROM assistant_messages AS m WHERE chat_id = $1 ORDER BY position DESC LIMIT $2`,
       [id, latest ?? null],
     );
+    for (const { message, parts } of rows)
+      for (const { place, part } of parts ?? []) message.parts[place] = part;
     return rows.map(({ message }) => message).reverse();
   }
 
@@ -128,18 +146,19 @@ export class ChatsRepository {
    * A sign of life of a run, with what it has so far, or its end; the state of a run that was stopped stays.
    * @returns false if it was stopped, or its chat deleted
    */
-  write(id: string, runId: string, { usage, message, position }: Written, end?: RunEnd): Promise<boolean> {
+  write(id: string, runId: string, written: Written, end?: RunEnd): Promise<boolean> {
+    const { usage, message, from, position } = written;
+    const parts = message.parts.slice(from).map((part, at) => ({ place: from + at, part }));
     return this.changes(
       `WITH run AS (
          UPDATE assistant_chats SET held_until = ${lease}, usage = $3, updated_at = now(),
            state = CASE WHEN state = 'running' THEN coalesce($6::text, state) ELSE state END,
            error = CASE WHEN state = 'running' THEN $7::text ELSE error END
          WHERE id = $1 AND run_id = $2 AND (state = 'running' OR $6::text IS NOT NULL) RETURNING id
-       )
-       ${insertMessage} SELECT id, $4, $5 FROM run
-       ON CONFLICT (chat_id, position) DO UPDATE SET message = excluded.message RETURNING 1`,
+       ), ${from > 0 ? putParts : putMessage}
+       SELECT 1 FROM run`,
       [
-        ...[id, runId, storableJson(usage), position, storableJson(message)],
+        ...[id, runId, storableJson(usage), position, storableJson(from > 0 ? parts : message)],
         ...[end?.state ?? null, end?.error != null ? sanitisedText(end.error) : null],
       ],
     );

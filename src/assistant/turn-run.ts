@@ -6,7 +6,7 @@ import type { AppConfig } from '../config/app-config.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { ChatUsageView } from './assistant.dto.js';
 import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
-import { approvalIdOf, type CallOrigin, type ChatTools } from './chat-tools.js';
+import type { CallOrigin, ChatTools } from './chat-tools.js';
 import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
@@ -73,7 +73,7 @@ export class TurnRun {
     await beat.stop();
     this.ending ??= end;
     await this.repository
-      .write(chat.id, runId, this.written(), this.ending)
+      .write(chat.id, runId, this.written(0), this.ending)
       .catch((error: unknown) => this.logger.error(error, 'the end of a turn could not be written'));
     this.end = this.ending;
     this.changes.emit();
@@ -81,6 +81,7 @@ export class TurnRun {
 
   private async loop(): Promise<RunEnd> {
     this.dropBrokenStep();
+    await this.write(0);
     for (;;) {
       await this.runCalls();
       const step = stepsIn(this.message).at(-1);
@@ -118,7 +119,7 @@ export class TurnRun {
       else this.count(part.usage);
     }
     const last = parts.at(-1);
-    if (last?.type === 'text') last.state = 'done';
+    if (last?.type === 'text') Object.assign(last, { text: this.model.clean(last.text), state: 'done' });
     parts.push(...calls.map((call, at) => this.callPart(call, idOfCall(chat.turns, step, at), before + at)));
     this.changes.emit();
     await this.write();
@@ -135,11 +136,16 @@ export class TurnRun {
     const call = { type: 'dynamic-tool' as const, toolName: tool, toolCallId, input };
     const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
     if (wrong !== undefined) return { ...call, state: 'output-error', errorText: `not run: ${wrong}` };
-    if (!this.tools.needsApproval(tool)) return { ...call, state: 'input-available' };
-    return { ...call, state: 'approval-requested', approval: { id: approvalIdOf(call) } };
+    const approval = this.tools.approvalFor(call);
+    if (!approval) return { ...call, state: 'input-available' };
+    return { ...call, state: 'approval-requested', approval };
   }
 
   private async runCalls(): Promise<void> {
+    for (const part of callsIn(this.message).filter(mayRun)) {
+      const approval = this.tools.approvalFor(part);
+      if (approval) Object.assign(part, { state: 'approval-requested', approval });
+    }
     const ready = callsIn(this.message).filter(mayRun);
     if (ready.length === 0) return;
     const origin = this.origin();
@@ -177,19 +183,22 @@ export class TurnRun {
   }
 
   private count(more: Partial<ChatUsageView>): void {
-    const sum = (name: keyof ChatUsageView): number => (this.usage[name] ?? 0) + (more[name] ?? 0);
+    const sum = (name: keyof ChatUsageView): number => Math.max(0, this.usage[name] ?? 0) + (more[name] ?? 0);
     const cost = this.usage.cost === null && (more.cost ?? null) === null ? null : sum('cost');
     const [steps, calls] = [sum('steps'), sum('calls')];
     this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
   }
 
-  private written() {
-    return { message: this.message, usage: this.usage, position: this.turn.messages.length };
+  /** @param from the place of the first part to be written; absent: those of the last two steps, for others stay */
+  private written(from?: number) {
+    const { message, usage } = this;
+    const steps = message.parts.flatMap(({ type }, place) => (type === 'step-start' ? [place] : []));
+    return { message, from: from ?? steps.at(-2) ?? 0, usage, position: this.turn.messages.length };
   }
 
-  private async write(): Promise<void> {
+  private async write(from?: number): Promise<void> {
     const { chat, runId } = this.turn;
-    if (!(await this.repository.write(chat.id, runId, this.written())))
+    if (!(await this.repository.write(chat.id, runId, this.written(from))))
       this.abort({ state: 'stopped', error: null });
     this.ended.signal.throwIfAborted();
   }

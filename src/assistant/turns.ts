@@ -23,6 +23,8 @@ import { type BegunTurn, TurnRun } from './turn-run.js';
 /** Turns at this server, and of one caller: each holds a connection to the model. */
 const [maxTurns, maxOfOwner] = [20, 4];
 const followMs = 500;
+/** Between two events to one reader: each takes what came meanwhile. */
+const paceMs = 25;
 
 /** A turn as a reader sees it: `end` is absent while it runs. */
 type Seen = Pick<TurnRun, 'message' | 'usage' | 'end'>;
@@ -98,7 +100,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
       const events = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
       yield `${events.join('') || sseHeartbeat}${end ? 'data: [DONE]\n\n' : ''}`;
       if (end) return;
-      await (changed ?? delay(followMs));
+      await Promise.all([changed, delay(changed ? paceMs : followMs)]);
     }
   }
 

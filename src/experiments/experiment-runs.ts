@@ -79,9 +79,6 @@ export class ExperimentRuns implements OnApplicationShutdown {
   }
 }
 
-/** Longer answers would make unreadable rows. */
-const maxAnswerLength = 1_048_576;
-
 interface Wait {
   /** Ends the run. */
   readonly signal: AbortSignal;
@@ -99,10 +96,7 @@ export async function modelAnswer(
     const { body, headers } = await filledRequest(experiment);
     const own = { ...headers, 'x-label': 'experiment', ...threadOf(experiment) };
     const answer = await endpoint.complete(body, { headers: own, signal: AbortSignal.any([signal, limit]) });
-    const result = resultOf(answer, body);
-    if (JSON.stringify(result).length > maxAnswerLength)
-      return failed(`The answer is over ${maxAnswerLength} characters`);
-    return { status: 'completed', result };
+    return { status: 'completed', result: resultOf(answer, body) };
   } catch (error) {
     if (signal.aborted) return failed(messageOf(signal.reason));
     if (limit.aborted) return failed(`The language model gave no answer within ${limitMs / 1_000} s`);
@@ -125,7 +119,7 @@ function resultOf({ text, message, body, durationMs, traceId }: Completion, requ
   const answer = new AttributeLookup(body);
   const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
     const value = answer.find(field);
-    return typeof value === 'number' ? value : null;
+    return typeof value === 'number' ? Math.max(0, value) : null;
   };
   const model = answer.text('model') ?? new AttributeLookup(request).text('model');
   const usage = {
@@ -134,12 +128,13 @@ function resultOf({ text, message, body, durationMs, traceId }: Completion, requ
     cachedTokens: number('cached tokens'),
   };
   const value = answer.find('cost') ?? memberOf(body['usage'], 'cost');
+  const isCost = typeof value === 'string' || (typeof value === 'number' && value >= 0);
   return {
     output: text || (JSON.stringify(message['tool_calls']) ?? null),
     message,
     model,
     usage: isObject(body['usage']) ? body['usage'] : null,
-    cost: typeof value === 'number' || typeof value === 'string' ? value : costOf(model, usage),
+    cost: isCost ? value : costOf(model, usage),
     duration_ms: Math.round(durationMs),
     trace_id: traceId ?? null,
   };

@@ -12,6 +12,8 @@ import {
   UpstreamCalls,
 } from '../outbound/upstream-calls.js';
 import { UpstreamFailure } from '../outbound/upstream-failure.js';
+import { Redactor } from '../secrets/redactor.js';
+import { AnswerSize, boundedAnswer, maxAnswerBytes } from './answer-limits.js';
 
 /** The error for callers if no language model is configured. */
 export const noLlm =
@@ -59,19 +61,26 @@ export interface ChatOptions {
 /** Requests are retried while there is time, because callers wait for the rest of an analysis anyway. */
 const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
 const tryMs = 60_000;
-const connections = 8;
-const maxAnswerBytes = 8_388_608;
+/** Each turn of the assistant holds one while the model answers. */
+const connections = 32;
+/** A shorter key is a placeholder, and may stand in any text. */
+const minKeyLength = 8;
 
 /** Any OpenAI-compatible `/chat/completions`. */
 export class LlmEndpoint {
   private readonly url: URL;
   private readonly http: HttpClient;
   private readonly calls: UpstreamCalls;
+  private readonly streams: UpstreamCalls;
+  /** Takes the endpoint's key out of texts: an endpoint may repeat it. */
+  readonly redactor: Redactor;
 
   constructor(
-    private readonly address: ModelAddress,
+    readonly address: ModelAddress,
     times = defaultRetries,
   ) {
+    const { apiKey = '' } = address;
+    this.redactor = new Redactor(apiKey.length < minKeyLength ? {} : { LLM_API_KEY: apiKey });
     this.url = endpointUrl(address, '/chat/completions');
     const { origin } = this.url;
     this.http = new HttpClient({
@@ -81,11 +90,9 @@ export class LlmEndpoint {
       maxResponseBytes: maxAnswerBytes,
       quotesErrors: true,
     });
-    this.calls = new UpstreamCalls(
-      times,
-      (request, limitMs) => this.timed(request, limitMs),
-      endpointBreaker(),
-    );
+    const breaker = endpointBreaker();
+    this.calls = new UpstreamCalls(times, (request, limitMs) => this.timed(request, limitMs), breaker);
+    this.streams = new UpstreamCalls(times, (request) => this.http.stream(request), breaker);
   }
 
   /**
@@ -97,18 +104,25 @@ export class LlmEndpoint {
   }
 
   /** @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
-  complete(request: ChatRequest, { headers, signal }: ChatOptions): Promise<Completion> {
-    return this.calls.ask(
-      {
-        method: 'POST',
-        path: this.url.pathname + this.url.search,
-        headers: { ...headers, ...keyHeader(this.address) },
-        body: JSON.stringify({ model: this.address.model, ...request }),
-        signal,
-        read: completionIn,
-      },
-      signal,
-    );
+  complete(request: ChatRequest, options: ChatOptions): Promise<Completion> {
+    const body = JSON.stringify({ model: this.address.model, ...request });
+    const read = (timed: unknown): Completion => completionIn(timed as TimedAnswer, this.redactor);
+    return this.calls.ask({ ...this.post(body, options), read }, options.signal);
+  }
+
+  /**
+   * The bytes of an answer that is streamed; the signal bounds its time.
+   * @throws as `complete` does, and while it is read UpstreamFailure if it is too long
+   */
+  stream(body: string, { headers, signal }: ChatOptions): Promise<AsyncGenerator<Uint8Array>> {
+    const request = this.post(body, { headers: { ...headers, accept: 'text/event-stream' }, signal });
+    const read = (bytes: unknown) => boundedAnswer(bytes as AsyncIterable<Uint8Array>);
+    return this.streams.ask({ ...request, read }, signal);
+  }
+
+  private post(body: string, { headers, signal }: ChatOptions): HttpRequest {
+    const path = this.url.pathname + this.url.search;
+    return { method: 'POST', path, headers: { ...headers, ...keyHeader(this.address) }, body, signal };
   }
 
   private async timed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
@@ -129,18 +143,20 @@ interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
   readonly answer: unknown;
 }
 
-function completionIn(timed: unknown): Completion {
-  const { answer, ...figures } = timed as TimedAnswer;
+function completionIn({ answer, ...figures }: TimedAnswer, redactor: Redactor): Completion {
   if (isDeeperThan(answer, writableLevels))
     throw new UpstreamFailure('invalid_answer', `its answer ${tooDeep}`);
-  const body = objectIn(answer);
-  const [first] = Array.isArray(body['choices']) ? (body['choices'] as unknown[]) : [];
+  const body = objectIn(redactor.cleanJson(answer));
+  const [first] = listIn(body['choices']);
   const { message } = objectIn(first);
   if (!isObject(message))
     throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
+  const { length: calls } = listIn(message['tool_calls']);
+  new AnswerSize().add(JSON.stringify([message, body['usage']]), calls);
   return { ...figures, text: textOf(message['content']), message, body };
 }
 
+const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 /** A text, or the texts of a list of parts. */

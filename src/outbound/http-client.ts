@@ -70,6 +70,20 @@ export class HttpClient {
   }
 
   /**
+   * The bytes of an answer as they come. Its time is bounded by the signal, its size by the reader.
+   * @throws UpstreamFailure before the first byte
+   */
+  async stream(request: HttpRequest): Promise<AsyncIterable<Uint8Array>> {
+    const { signal = null } = request;
+    try {
+      return (await this.answered(request, signal)).body;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw asFailure(error);
+    }
+  }
+
+  /**
    * Sends a request whose answer is not read.
    * @throws UpstreamFailure
    */
@@ -94,13 +108,13 @@ export class HttpClient {
       wanted?.throwIfAborted();
       if (error instanceof TaskCancelledError)
         throw new UpstreamFailure('timeout', `no answer within ${ms} ms`);
-      throw error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
+      throw asFailure(error);
     }
   }
 
   private async answered(
     { onHeaders, ...request }: HttpRequest,
-    signal: AbortSignal,
+    signal: AbortSignal | null,
   ): Promise<Dispatcher.ResponseData> {
     const headers = {
       accept: 'application/json',
@@ -225,6 +239,9 @@ function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return [code, message].filter(Boolean).join(': ') || String(error);
 }
+
+const asFailure = (error: unknown): UpstreamFailure =>
+  error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
 
 const firstBytes = 16_384;
 
