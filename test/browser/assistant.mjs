@@ -220,7 +220,7 @@ describe('the assistant', () => {
   it('shows hostile texts as texts, loads no picture, and fits 320 pixels', async () => {
     llm.answer = ({ body }) =>
       body.messages.at(-1).role === 'tool'
-        ? `${hostile}\n\n[elsewhere](https://evil.test/) [here](/console/tools)`
+        ? `${hostile}\n\n[elsewhere](https://evil.test/) [here](/console/tools) http://256.256.256.256/ [port](https://host:99999/x)`
         : calling('find_orders', { text: hostile });
     const { page, context, problems, input, approve, log } = await arrive('/tools', {
       viewport: { width: 320, height: 640 },
@@ -240,7 +240,12 @@ describe('the assistant', () => {
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
     );
     assert.ok(overflow <= 0, `${overflow} px too wide`);
+    assert.equal(await log.getByRole('link', { name: /256|port/ }).count(), 0);
     assert.deepEqual(await violationsOf(page, 'the panel at 320 pixels'), []);
+    llm.answer = () => '>'.repeat(20_000);
+    await input.fill('Deeper');
+    await page.keyboard.press('Enter');
+    await log.getByText('>>>>').waitFor();
     assert.deepEqual(problems, []);
     await log.getByRole('link', { name: 'here', exact: true }).click();
     await context.close();

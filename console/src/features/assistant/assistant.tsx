@@ -1,8 +1,9 @@
+import { CatchBoundary } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { tinykeys } from 'tinykeys';
 import { askEvent } from '../../lib/ask-assistant.js';
 import { Docked } from '../../ui/dock.js';
-import { Loading } from '../../ui/states.js';
+import { Failed, Loading } from '../../ui/states.js';
 
 const AgentPanel = lazy(() => import('./agent-panel.js').then(({ AgentPanel: it }) => ({ default: it })));
 
@@ -39,17 +40,30 @@ export function Assistant(): ReactNode {
   if (!isOpen) return null;
   return (
     <Docked>
-      <Suspense fallback={<Loading />}>
-        <AgentPanel
-          thread={thread}
-          onThread={keep}
-          question={question}
-          onClose={() => {
-            setOpen(false);
-            setQuestion(undefined);
-          }}
-        />
-      </Suspense>
+      <CatchBoundary
+        getResetKey={() => thread}
+        errorComponent={({ error, reset }) => (
+          <Failed
+            error={error}
+            retry={() => {
+              keep(undefined);
+              reset();
+            }}
+          />
+        )}
+      >
+        <Suspense fallback={<Loading />}>
+          <AgentPanel
+            thread={thread}
+            onThread={keep}
+            question={question}
+            onClose={() => {
+              setOpen(false);
+              setQuestion(undefined);
+            }}
+          />
+        </Suspense>
+      </CatchBoundary>
     </Docked>
   );
 }

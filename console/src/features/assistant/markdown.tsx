@@ -3,6 +3,7 @@ import { createContext, memo, type ReactNode, useContext } from 'react';
 import Markdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
 import css from './assistant.module.css';
+import { hostOf, isMarkdown } from './markdown-limits.js';
 
 /** Addresses of the ids that tools answered with. */
 export const KnownIds = createContext<ReadonlyMap<string, string>>(new Map());
@@ -31,10 +32,11 @@ function Anchor({
 }): ReactNode {
   const own = ownPath.exec(href.replace(window.location.origin, ''))?.[1];
   if (own !== undefined && !own.startsWith('/api/')) return <Link to={own as '/'}>{children}</Link>;
-  if (!/^https?:\/\//.test(href)) return <span>{children}</span>;
+  const host = hostOf(href);
+  if (host === undefined) return <span>{children}</span>;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer" title={href}>
-      {children} <span className={css.host}>({new URL(href).host})</span>
+      {children} <span className={css.host}>({host})</span>
     </a>
   );
 }
@@ -60,9 +62,15 @@ const components: Components = {
 /** The model's text. Raw HTML stays text. */
 export const ModelText = memo(({ text }: { readonly text: string }) => (
   <div className={css.text}>
-    <Markdown remarkPlugins={[remarkGfm]} components={components}>
-      {text}
-    </Markdown>
+    {isMarkdown(text) ? (
+      <Markdown remarkPlugins={[remarkGfm]} components={components}>
+        {text}
+      </Markdown>
+    ) : (
+      <pre tabIndex={0} aria-label="Text">
+        {text}
+      </pre>
+    )}
   </div>
 ));
 ModelText.displayName = 'ModelText';

@@ -1,3 +1,4 @@
+import { CatchBoundary } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { Button } from '../../ui/controls.js';
 import { useCopy } from '../../ui/use-copy.js';
@@ -40,13 +41,19 @@ export function MessageList({ thread, state, onRewind }: MessageListProps): Reac
         role="log"
         aria-label="Messages"
       >
-        {messages.map((message) =>
-          message.role === 'user' ? (
-            <Question key={message.id} message={message} isRunning={isRunning} onRewind={onRewind} />
-          ) : (
-            <Answer key={message.id} message={message} thread={thread} isRunning={isRunning} />
-          ),
-        )}
+        {messages.map((message) => (
+          <CatchBoundary
+            key={message.id}
+            getResetKey={() => message}
+            errorComponent={() => <Unreadable message={message} />}
+          >
+            {message.role === 'user' ? (
+              <Question message={message} isRunning={isRunning} onRewind={onRewind} />
+            ) : (
+              <Answer message={message} thread={thread} isRunning={isRunning} />
+            )}
+          </CatchBoundary>
+        ))}
         {isRunning && (
           <p className={css.working} role="status">
             Working …
@@ -69,6 +76,14 @@ export function MessageList({ thread, state, onRewind }: MessageListProps): Reac
     </KnownIds>
   );
 }
+
+/** Takes the place of a message that cannot be rendered: the others, and the chat, stay as they are. */
+const Unreadable = ({ message }: { readonly message: UiMessage }): ReactNode => (
+  <article className={css.answer} aria-label="Message that cannot be shown">
+    <p className={css.error}>This message cannot be shown as it was meant. Its text:</p>
+    <pre tabIndex={0}>{textOf(message)}</pre>
+  </article>
+);
 
 interface QuestionProps {
   readonly message: UiMessage;

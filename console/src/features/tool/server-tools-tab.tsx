@@ -90,7 +90,7 @@ function List({ server, tools }: ListProps): ReactNode {
             ),
         },
         { name: 'State', width: 100, cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
-        { name: 'Why', cell: ({ why }) => why },
+        { name: 'Why', cell: ({ why, warning }) => [why, warning].filter(Boolean).join('; ') },
         { name: 'What it does', cut: true, cell: descriptionOf },
         {
           name: 'Definition',
