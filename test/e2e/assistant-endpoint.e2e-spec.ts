@@ -25,8 +25,8 @@ describe('an endpoint that answers without measure', () => {
     const [url] = (await once(endpoint.stdout, 'data')) as [Buffer];
     tk = await startApp({ LLM_BASE_URL: url.toString().trim(), LLM_MODEL: 'flood' });
     me = new AssistantClient(tk.url, tk.key);
-    // The SDK is loaded with the first question.
-    expect(await turn('a word')).toMatchObject({ state: 'idle' });
+    // Loads the SDK, and lets the young generation of the heap grow to the size that `npm start` gives it at once.
+    await turn('parts of one letter');
   });
   afterAll(async () => {
     await tk.close();
