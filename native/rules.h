@@ -76,7 +76,7 @@ static void deny_namespaces(struct filter *f) {
 
 /*
  * What one process may do to another of the same user, and landlock does not know: its limits (a gateway with
- * RLIMIT_CPU 1 is dead) and its priority. 0 is the process itself.
+ * RLIMIT_CPU 1 is dead), its priority and its processors. 0 is the process itself.
  */
 static void deny_meddling(struct filter *f) {
   static const unsigned one_process[] = {1}; /* IOPRIO_WHO_PROCESS */
@@ -87,6 +87,7 @@ static void deny_meddling(struct filter *f) {
   deny_unless_one_of(f, ARGUMENT(__NR_ioprio_set, 1), ZERO, 1, EPERM);
   deny_unless_one_of(f, ARGUMENT(__NR_sched_setscheduler, 0), ZERO, 1, EPERM);
   deny_unless_one_of(f, ARGUMENT(__NR_sched_setparam, 0), ZERO, 1, EPERM);
+  deny_unless_one_of(f, ARGUMENT(__NR_sched_setaffinity, 0), ZERO, 1, EPERM);
   deny_unless_one_of(f, ARGUMENT(__NR_sched_setattr, 0), ZERO, 1, EPERM);
 }
 

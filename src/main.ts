@@ -20,7 +20,7 @@ const backlog = 4_096;
 for (const flag of ['min', 'max']) setFlagsFromString(`--${flag}-semi-space-size=0`);
 
 async function main(): Promise<void> {
-  const hasParent = process.connected;
+  const hasParent = process.send !== undefined;
   const config = loadConfig();
   assertSafeToExpose(config);
   const app = await createApp(config);

@@ -14,7 +14,8 @@ declare global {
 const patient = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 export const patientFetch: typeof globalThis.fetch = async (input, init) => {
-  const request = new Request(input, init);
+  // A copy of a Request follows the original's signal only until the copy is garbage collected.
+  const request = input instanceof Request ? input : new Request(input, init);
   const { method, headers, signal, url } = request;
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer());
   const answer = await fetch(url, { method, headers: [...headers], body, signal, dispatcher: patient });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { WebSite } from '../../test/support/web-site.js';
-import { AllowListProxy, type ProxyLimits } from './allow-list-proxy.js';
+import { AllowListProxy, type ProxyOptions } from './allow-list-proxy.js';
 
 // real: the proxy on its unix socket, an HTTP server behind it; mock: nothing
 
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 afterAll(() => upstream.stop());
 
-async function proxyFor(hosts: string[], limits: Partial<ProxyLimits> = {}): Promise<AllowListProxy> {
+async function proxyFor(hosts: string[], limits: ProxyOptions = {}): Promise<AllowListProxy> {
   const proxy = await AllowListProxy.listen(hosts, limits);
   proxies.push(proxy);
   return proxy;
@@ -139,6 +139,18 @@ describe('every other', () => {
       const { status, text } = await ask(proxy, `http://${host}/`);
       expect([status, text]).toEqual([403, expect.stringContaining('to which nothing may connect')]);
       const { line, socket } = await tunnel(proxy, `${host}:443`);
+      expect(line).toMatch(/ 403 /);
+      socket.destroy();
+    },
+  );
+
+  it.each(['127.0.0.1', 'localhost', '[::ffff:7f00:1]'])(
+    'own address of the gateway is refused, although it is listed: %s',
+    async (host) => {
+      const proxy = await proxyFor([`${host}:${port}`], { ownPort: () => port });
+      const { status, text } = await ask(proxy, `http://${host}:${port}/`);
+      expect([status, text]).toEqual([403, expect.stringContaining('is the address of this server itself')]);
+      const { line, socket } = await tunnel(proxy, `${host}:${port}`);
       expect(line).toMatch(/ 403 /);
       socket.destroy();
     },

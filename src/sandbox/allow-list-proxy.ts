@@ -16,12 +16,13 @@ import {
   type HostRule,
   HostRules,
   isForbidden,
+  isOwnAddress,
   mayLeadTo,
   nameOf,
 } from '../outbound/addresses.js';
 import { makePrivateFolder } from './tool-user.js';
 
-export interface ProxyLimits {
+interface ProxyLimits {
   readonly maxConnections: number;
   readonly maxHeaderBytes: number;
   /** Timeout for receiving a request's headers. */
@@ -29,6 +30,13 @@ export interface ProxyLimits {
   /** Timeout after which an idle connection is closed. */
   readonly idleTimeoutMs: number;
   readonly connectTimeoutMs: number;
+}
+
+export interface ProxyOptions extends Partial<ProxyLimits> {
+  /** The user that may connect; absent: the gateway's user. */
+  readonly owner?: number | undefined;
+  /** The gateway's port, which no rule opens. */
+  readonly ownPort?: (() => number | undefined) | undefined;
 }
 
 const defaults: ProxyLimits = {
@@ -63,6 +71,7 @@ export class AllowListProxy {
     private readonly rules: HostRules,
     private readonly limits: ProxyLimits,
     private readonly folder: string,
+    private readonly ownPort: () => number | undefined,
   ) {
     this.server = createServer(
       {
@@ -80,15 +89,13 @@ export class AllowListProxy {
 
   /**
    * @param hosts as in `allowedHosts`: `host`, `host:port`, `*.domain` or addresses
-   * @param owner the user that may connect; absent: the gateway's user
    */
   static async listen(
     hosts: readonly string[],
-    limits: Partial<ProxyLimits> = {},
-    owner?: number,
+    { owner, ownPort = () => undefined, ...limits }: ProxyOptions = {},
   ): Promise<AllowListProxy> {
     const folder = await makePrivateFolder(owner);
-    const proxy = new AllowListProxy(new HostRules(hosts), { ...defaults, ...limits }, folder);
+    const proxy = new AllowListProxy(new HostRules(hosts), { ...defaults, ...limits }, folder, ownPort);
     await new Promise<void>((resolve, reject) => {
       proxy.server.once('error', reject).listen(proxy.path, resolve);
     });
@@ -197,6 +204,8 @@ export class AllowListProxy {
     const rule = this.rules.find(host, port);
     if (!rule) throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
     const address = isIP(host) ? host : await this.resolve(host, rule);
+    if (isOwnAddress(address, port, this.ownPort()))
+      throw new Denied(403, `${host} is the address of this server itself`);
     if (isForbidden(address)) throw new Denied(403, forbidden(host));
     return new Promise((resolve, reject) => {
       const socket = connect({ host: address, port, timeout: this.limits.connectTimeoutMs });

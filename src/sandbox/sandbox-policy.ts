@@ -1,4 +1,4 @@
-import type { SandboxField } from './sandbox.types.js';
+import type { EffectiveSandbox, SandboxField } from './sandbox.types.js';
 
 /** A registration's fields of sandbox and permissions; everything may be absent. */
 export interface SandboxDemands {
@@ -111,3 +111,7 @@ function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] 
     'grandchildren',
   ];
 }
+
+/** Whether a tool reaches any host, also because its `allowedHosts` are not enforced. */
+export const isNetworkOpen = ({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): boolean =>
+  network === 'all' || (network === 'hosts' && notEnforced.includes('allowedHosts'));

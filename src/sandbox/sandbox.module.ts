@@ -1,9 +1,12 @@
 import { Module } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { chmod, copyFile, realpath } from 'node:fs/promises';
+import type { Server } from 'node:http';
 import { basename, dirname, join } from 'node:path';
 import { projectRoot } from '../common/project.js';
 import { APP_CONFIG, type AppConfig, hostVariable } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
+import { portOf } from '../outbound/addresses.js';
 import { removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
@@ -17,7 +20,7 @@ import { Sandbox } from './sandbox.js';
   providers: [
     {
       provide: Sandbox,
-      inject: [APP_CONFIG],
+      inject: [APP_CONFIG, HttpAdapterHost],
       useFactory: sandboxOfHost,
     },
   ],
@@ -39,7 +42,7 @@ export class SandboxModule {
 const noOpenNetwork =
   'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
 
-async function sandboxOfHost(config: AppConfig): Promise<Sandbox> {
+async function sandboxOfHost(config: AppConfig, host: HttpAdapterHost): Promise<Sandbox> {
   const { auth, customTools, sandbox, dataDir, recorder } = config;
   await removeDeadPrivateFolders(sandbox.firstUid);
   const built = join(projectRoot(), 'native', 'bin', `launcher-${process.arch}`);
@@ -67,6 +70,7 @@ async function sandboxOfHost(config: AppConfig): Promise<Sandbox> {
     },
     uid: process.getuid?.() ?? 0,
     secrets: [own],
+    ownPort: () => portOf(host.httpAdapter.getHttpServer() as Server),
     readOnly: [projectRoot(), customTools.dir, recorder.journalDir],
     grantable: sandbox.grantable,
     ...(copied !== undefined && { temporary: dirname(copied) }),

@@ -21,6 +21,7 @@ import { holding, launcherCommand, ownNamespace, ownProcess } from './launcher-c
 import { noMounts, withAccess, type MountTable, mountsFor } from './mounts.js';
 import { makePrivateFolder, obstacleFor, refuseObstacles } from './tool-user.js';
 import {
+  isNetworkOpen,
   type PolicyDefaults,
   resolvePolicy,
   type SandboxDemands,
@@ -42,6 +43,8 @@ interface SandboxOptions extends GrantRules {
   readonly temporary?: string;
   /** Why unrestricted network access is refused on this host; absent: it is allowed. */
   readonly noOpenNetwork?: string;
+  /** The gateway's port, which `allowedHosts` never opens; undefined until it listens. */
+  readonly ownPort?: () => number | undefined;
 }
 
 /** A tool's command in its sandbox, with the resources shared by its processes. */
@@ -114,11 +117,14 @@ export class Sandbox {
     own: string | undefined,
     userNumber?: number,
   ): Promise<Confined> {
-    const { enabled, abilities, secrets } = this.options;
+    const { enabled, abilities, secrets, noOpenNetwork } = this.options;
     const policy = resolvePolicy(demands, this.options.defaults);
     const uid = this.userOf(userNumber);
     const effective = { ...this.judge(policy, uid), runsAs: { uid: uid ?? this.options.uid } };
-    this.refuseOpenNetwork(policy, effective);
+    if (noOpenNetwork !== undefined && isNetworkOpen(policy, effective)) {
+      const why = [noOpenNetwork, effective.notes.allowedHosts].filter(Boolean);
+      throw new SandboxRefusal('allowNetwork', why.join('; allowedHosts '));
+    }
     const asking = { cwd: command.cwd, own, write: policy.write };
     const allowed = await grantedPaths(policy.paths, asking, this.options);
     const mayRun = async (path: string): Promise<boolean> =>
@@ -131,8 +137,7 @@ export class Sandbox {
     const system = await systemFiles(policy.execute, policy.network !== 'none');
     const mounts = mountsFor(policy, files, system, secrets);
     const isNode = files.run.some((program) => /^node(js)?$/.test(basename(program)));
-    const prepared = { policy, mounts, reservedMB: isNode ? reservedByNodeMB : 0, uid };
-    return this.open(prepared, command, effective);
+    return this.open({ policy, mounts, reservedMB: isNode ? reservedByNodeMB : 0, uid }, command, effective);
   }
 
   /**
@@ -172,12 +177,6 @@ export class Sandbox {
       : noSandbox(policy, 'SANDBOX=off');
   }
 
-  private refuseOpenNetwork({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): void {
-    const { noOpenNetwork } = this.options;
-    const isOpen = network === 'all' || (network === 'hosts' && notEnforced.includes('allowedHosts'));
-    if (noOpenNetwork !== undefined && isOpen) throw new SandboxRefusal('allowNetwork', noOpenNetwork);
-  }
-
   private refuse({ explicit }: SandboxPolicy, { notEnforced, notes }: EffectiveSandbox): void {
     if (this.options.mode !== 'enforce') return;
     const field = notEnforced.find((one) => explicit.has(one));
@@ -211,7 +210,9 @@ export class Sandbox {
     };
     const leaves = new CgroupLeaves(cgroups, limits, `${this.leafPrefix}${++this.sequence}-`);
     const viaProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
-    const proxy = viaProxy ? await AllowListProxy.listen(policy.hosts, {}, uid) : undefined;
+    const proxy = viaProxy
+      ? await AllowListProxy.listen(policy.hosts, { owner: uid, ownPort: this.options.ownPort })
+      : undefined;
     const temporary = bubblewrap === undefined ? await makePrivateFolder(uid) : undefined;
     const session = { ...prepared, temporary, proxy };
     return {

@@ -151,6 +151,12 @@ describe('refused, leaving nothing behind:', () => {
     ['more than may be sent', noise, 413, /1100000 bytes, more than 1048576 \(BUNDLE_MAX_BYTES\)/],
     ['no archive', Buffer.from('{}'), 400, /no gzip/],
     ['an archive without a tool.json', archiveOf([{ path: 'x' }]), 400, /no tool.json at its top/],
+    [
+      'a tool.json over 256 KiB',
+      archiveOf([{ path: 'tool.json', content: `{"tags":[]${' '.repeat(262_144)}}` }]),
+      400,
+      /"pointer":"\/tool.json","detail":"cannot be read: .* has 262155 bytes, more than 262144/,
+    ],
     ['a tool.json that is no JSON', archiveOf([{ path: 'tool.json', content: '{' }]), 400, /it is no JSON/],
     [
       'one too large to be read at once',

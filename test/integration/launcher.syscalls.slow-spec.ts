@@ -161,6 +161,7 @@ describe.each(users)('as $name', (user) => {
       'steal_file',
       'limit_other',
       'slow_other',
+      'pin_other',
       'unshare_user',
       'clone_user',
       'clone3_user',

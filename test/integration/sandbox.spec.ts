@@ -499,7 +499,7 @@ it('a tool reaches the host that it may reach, and the path that it may read and
       args: [hostile],
       sandbox: {
         allowedPaths: [outside.folder],
-        allowedHosts: [`127.0.0.1:${portOf(outside.http)}`],
+        allowedHosts: [`127.0.0.1:${portOf(outside.http)}`, new URL(tk.url).host],
       },
       permissions: { canWriteFiles: true, canExecuteCommands: false },
     });
@@ -512,6 +512,11 @@ it('a tool reaches the host that it may reach, and the path that it may read and
       const { body } = await tk.call('trusted', input).expect(200);
       expect(body).toMatchObject({ status: 'success', result: { done: true } });
     }
+    // The gateway's own address is never among them, if they are enforced.
+    const { enforced } = (await tk.http.get('/api/v1/custom-tools/trusted').expect(200)).body
+      .effectiveSandbox;
+    const { body } = await tk.call('trusted', { act: 'get', url: `${tk.url}/livez` }).expect(200);
+    expect(body.result?.done === true).toBe(!enforced.includes('allowedHosts'));
   } finally {
     await tk.close();
   }

@@ -12,6 +12,7 @@ import { makeTestFolder } from '../support/test-folder.js';
 const asRoot = process.getuid?.() === 0;
 const fixtures = join(__dirname, '..', 'fixtures');
 const folder = makeTestFolder();
+const shared = join(folder, 'shared');
 let db: TestDatabase;
 
 beforeAll(async () => {
@@ -20,6 +21,8 @@ beforeAll(async () => {
     copyFileSync(join(fixtures, 'hostile', 'obey.py'), join(folder, each, 'obey.py'));
   copyFileSync(join(fixtures, 'tools', 'mcp-server.mjs'), join(folder, 'tool', 'mcp-server.mjs'));
   chmodSync(join(folder, 'closed'), 0o700);
+  mkdirSync(shared);
+  chmodSync(shared, 0o777);
   db = await createTestDatabase();
   const text = readFileSync(join(fixtures, 'upgrade', 'rows.json'), 'utf8')
     .replaceAll('$FOLDER', folder)
@@ -105,7 +108,7 @@ it('what is refused has the status error, the rule and the line that allows it; 
 it('with these lines they work again, as nobody is root', async () => {
   chmodSync(join(folder, 'closed'), 0o755);
   const tk = await start({
-    SANDBOX_GRANTABLE_PATHS: '/etc:/var/log:/var/tmp',
+    SANDBOX_GRANTABLE_PATHS: `/etc:/var/log:${shared}`,
     CUSTOM_TOOLS_ALLOWED_ENV: 'AWS_PROFILE',
   });
   try {

@@ -4,6 +4,7 @@ import { messageOf } from '../../common/message-of.js';
 import { patientFetch, type Session } from '../api.js';
 import { LocalServer } from '../server/local-server.js';
 import { LineFramer } from '../../process-pool/line-framer.js';
+import { exit } from '../output.js';
 
 /** A message of JSON-RPC, as far as the relay looks into it. */
 interface Message {
@@ -32,8 +33,6 @@ const streamPauses = { firstMs: 200, maxMs: 10_000 };
  * written as lines. Nothing is kept but what HTTP asks for in headers, so that the server may be another one meanwhile.
  */
 export class Relay {
-  private readonly over = new AbortController();
-  private readonly open = new Set<Promise<void>>();
   private session: string | undefined;
   private version: string | undefined;
 
@@ -42,18 +41,7 @@ export class Relay {
     private readonly write: (line: string) => void,
   ) {}
 
-  take(line: string): void {
-    const done = this.serve(line).finally(() => this.open.delete(done));
-    this.open.add(done);
-  }
-
-  /** The client has closed its end: what it still waits for is cancelled. */
-  async end(): Promise<void> {
-    this.over.abort();
-    await Promise.all(this.open);
-  }
-
-  private async serve(line: string): Promise<void> {
+  async take(line: string): Promise<void> {
     let message: Message;
     try {
       message = JSON.parse(line) as Message;
@@ -63,11 +51,10 @@ export class Relay {
     try {
       const answer = await this.post(line, message);
       await this.passOn(answer, message.id);
-      if (message.method === 'notifications/initialized') this.follow();
+      if (message.method === 'notifications/initialized') void this.follow();
     } catch (error) {
       const isRequest = message.method !== undefined && message.id !== undefined;
-      if (isRequest && !this.over.signal.aborted)
-        this.fail(message.id, internalError, `Toolkeeper did not answer: ${reasonOf(error)}`);
+      if (isRequest) this.fail(message.id, internalError, `Toolkeeper did not answer: ${reasonOf(error)}`);
     }
   }
 
@@ -79,11 +66,10 @@ export class Relay {
 
   /** Sends a message. If no server listened, one is started and gets it. */
   private async send({ headers, ...init }: Sent): Promise<Response> {
-    const { signal } = this.over;
     const attempt = async (): Promise<Response> => {
       const { url, key } = await this.server.address();
       const shown = { ...headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) };
-      return patientFetch(`${url}/mcp`, { ...init, headers: shown, signal });
+      return patientFetch(`${url}/mcp`, { ...init, headers: shown });
     };
     return attempt().catch((error: unknown) => {
       if (!wasRefused(error)) throw error;
@@ -131,14 +117,8 @@ export class Relay {
   }
 
   /** Follows the server's notifications, such as that its list of tools has changed. */
-  private follow(): void {
-    const following = this.listen().finally(() => this.open.delete(following));
-    this.open.add(following);
-  }
-
-  private async listen(): Promise<void> {
-    const { signal } = this.over;
-    for (let failures = 0; !signal.aborted; failures++) {
+  private async follow(): Promise<never> {
+    for (let failures = 0; ; failures++) {
       try {
         const headers = { ...this.headersOf({}), accept: 'text/event-stream' };
         const answer = await this.send({ method: 'GET', headers });
@@ -149,7 +129,7 @@ export class Relay {
       } catch {
         // The stream broke, and is opened again.
       }
-      await pause(backOff(failures + 1, streamPauses), undefined, { signal }).catch(() => undefined);
+      await pause(backOff(failures + 1, streamPauses));
     }
   }
 
@@ -191,30 +171,30 @@ async function* dataOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<strin
 /** The server's own limit of a body. */
 const maxLineBytes = 64 * 1_048_576;
 
-/** MCP over stdin and stdout, for clients that start their servers; it ends when the client closes stdin. */
-export async function mcp({ surroundings }: Session): Promise<void> {
+const lookForParentMs = 500;
+
+/**
+ * MCP over stdin and stdout, for clients that start their servers. The process exits when the client closes stdin or
+ * dies: the system then closes all connections, and the server cancels what the client still waited for.
+ */
+export function mcp({ surroundings }: Session): Promise<never> {
   const server = new LocalServer(surroundings);
   const relay = new Relay(server, (line) => process.stdout.write(`${line}\n`));
   const framer = new LineFramer(maxLineBytes, {
     line: (text) => {
-      if (text.trim() !== '') relay.take(text);
+      if (text.trim() !== '') void relay.take(text);
       return true;
     },
-    overflow: () => process.stdin.destroy(),
+    overflow: () => process.exit(exit.no),
   });
   // Starts in parallel to the client's handshake; a failure is reported with its first request.
   server
     .address()
     .catch((error: unknown) => process.stderr.write(`toolkeeper: ${(error as Error).message}\n`));
-  const over = new Promise<void>((resolve) => {
-    for (const event of ['end', 'close', 'error']) process.stdin.on(event, () => resolve());
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve());
-    // A client that is gone cannot be written to.
-    process.stdout.on('error', () => resolve());
-  });
+  for (const event of ['end', 'close', 'error']) process.stdin.on(event, () => process.exit());
+  // The client's death does not close stdin if another process has inherited the pipe.
+  const parent = process.ppid;
+  setInterval(() => process.ppid === parent || process.exit(), lookForParentMs);
   process.stdin.on('data', (chunk: Buffer) => framer.push(chunk));
-  await over;
-  process.stdin.destroy();
-  await relay.end();
-  await server.stop();
+  return new Promise(() => undefined);
 }

@@ -40,15 +40,6 @@ export class LocalServer {
     this.known = undefined;
   }
 
-  /** Resolves when the server that was started here has ended. */
-  async stop(): Promise<void> {
-    const { child } = this;
-    if (!child) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    await ended;
-  }
-
   private async find(): Promise<ServerAddress> {
     const { url, dataDir } = this.surroundings;
     if (url !== undefined || (await isReady(runningServer(dataDir)))) return this.surroundings.server();
@@ -85,7 +76,8 @@ export class LocalServer {
   private start(): void {
     const { environment } = this.surroundings;
     const settings = { PORT: environment['PORT'] || '0', LOG_LEVEL: environment['LOG_LEVEL'] || 'warn' };
-    // stdout belongs to the MCP client, so the log goes to stderr. The IPC channel closes when this process ends.
+    // stdout belongs to the MCP client, so the log goes to stderr. The IPC channel closes when this process ends, and
+    // the server then drains and ends.
     const child = startServer(this.surroundings, ['ignore', 2, 2, 'ipc'], settings);
     this.child = child;
     child.once('error', ({ message }) => {

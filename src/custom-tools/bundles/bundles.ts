@@ -54,7 +54,7 @@ export class Bundles {
         throw error;
       });
       const unpacked = await this.check(archive, files);
-      const manifest = await textOf(files, 'tool.json');
+      const manifest = await textOf(files, 'tool.json', maxManifestBytes);
       if (manifest === '') throw wrong('', 'has no tool.json at its top');
       // The same files again: their packages are those that their lock names.
       if (!(await this.repository.touch(unpacked.hash))) await this.store(unpacked, files, work);
@@ -88,6 +88,9 @@ export class Bundles {
     await this.repository.insert({ ...bundle, installLog: log }, await readFile(archive));
   }
 }
+
+/** Parsing a larger one would delay all other requests. */
+const maxManifestBytes = 262_144;
 
 /** Limits a stream to a number of bytes. */
 const capped = (maxBytes: number) =>

@@ -259,9 +259,9 @@ export async function missingPackages(bundle: string): Promise<Ecosystem[]> {
 }
 
 /** Empty if there is no such file. @throws Problem `invalid_request` if it is too large to be read at once */
-export async function textOf(bundle: string, file: string): Promise<string> {
+export async function textOf(bundle: string, file: string, maxBytes = maxTextBytes): Promise<string> {
   try {
-    return await readRegularFile(join(bundle, file), maxTextBytes);
+    return await readRegularFile(join(bundle, file), maxBytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw wrong(`/${file}`, `cannot be read: ${messageOf(error).replace(bundle, '.')}`);

@@ -22,6 +22,8 @@ export class LogPageView {
 /** The header in which a replica shows another one its signature. */
 export const replicaHeader = 'x-toolkeeper-replica';
 const signatureMs = 30_000;
+/** How far ahead a signature may expire, with clocks that differ. */
+const maxAheadMs = 60_000;
 const maxPlaces = 256;
 
 /** A tool's log from all replicas. Each keeps its own in memory, and asks the others when it is asked. */
@@ -62,24 +64,35 @@ export class FleetLogs {
     const isSigned = this.keys
       .map((key) => Buffer.from(signed(key, expiry, path)))
       .some((expected) => given.length === expected.length && timingSafeEqual(given, expected));
-    if (!isSigned || !(Number(expiry) > Date.now()))
+    const aheadMs = Number(expiry) - Date.now();
+    if (!isSigned || !(aheadMs > 0 && aheadMs <= maxAheadMs))
       throw new Problem('not_found', 'Only replicas with the same SECRETS_KEY may ask for this.');
   }
 
-  /** @returns undefined if it does not answer in time, or knows neither key nor route */
+  /** @returns undefined if it does not answer in time or not with a page, or knows neither key nor route */
   private async ask(origin: string | null, path: string): Promise<LogPageView | undefined> {
     const [key] = this.keys;
     if (origin === null || !key) return undefined;
     const headers = { [replicaHeader]: signed(key, String(Date.now() + signatureMs), path) };
-    const http = new HttpClient({ origin, connections: 1, timeoutMs: 1_000, maxResponseBytes: 1_048_576 });
+    let http: HttpClient | undefined;
     try {
-      return (await http.ask({ method: 'GET', path, headers })) as LogPageView;
+      http = new HttpClient({ origin, connections: 1, timeoutMs: 1_000, maxResponseBytes: 1_048_576 });
+      const answer = await http.ask({ method: 'GET', path, headers });
+      return isPage(answer) ? answer : undefined;
     } catch {
       return undefined;
     } finally {
-      await http.close();
+      await http?.close();
     }
   }
+}
+
+function isPage(answer: unknown): answer is LogPageView {
+  const { data, nextSince, missed } = (answer ?? {}) as Partial<LogPageView>;
+  const isLine = (line: Partial<LogEntryView> | null): boolean =>
+    typeof line?.id === 'string' && typeof line.timestamp === 'string';
+  const hasPlace = nextSince === null || typeof nextSince === 'string';
+  return Array.isArray(data) && data.every(isLine) && hasPlace && Number.isSafeInteger(missed);
 }
 
 const signed = (key: Buffer, expiry: string, path: string): string =>
