@@ -98,11 +98,12 @@ export class IdempotencyRepository {
     );
   }
 
-  /** @param isAbandoned its holder is dead. @returns false if the claim was lost, or that was not so any more */
+  /** May be repeated. @param isAbandoned its holder is dead. @returns false if the claim was lost, or that was not so any more */
   end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, begun = true, expires_at = now() + ${ms('$4')}
-       WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND (NOT $5 OR held_until <= now()) RETURNING 1`,
+       WHERE scope = $1 AND claim = $2 AND (outcome IS NULL AND (NOT $5 OR held_until <= now()) OR outcome = $3)
+       RETURNING 1`,
       [scope, id, outcome, this.ttlMs, isAbandoned],
     );
   }

@@ -282,6 +282,19 @@ describe('a gateway that dies while a call runs', () => {
     expect(runs).toHaveLength(1);
   });
 
+  it('reports no lost key if it stores an outcome a second time', async () => {
+    const { keeper, store, lost } = gateway();
+    const { idempotencyKey: scope } = keyed();
+    const claim = { id: newId(), scope, tool: 'charge', inputHash: 'hash' };
+    expect(await store.claim(claim)).toEqual({ kind: 'claimed' });
+    keeper.hold(claim);
+    const outcome = JSON.stringify(success(claim.id));
+    // The stop stores it once more while the first statement is under way.
+    await Promise.all([keeper.end(claim, { outcome }), keeper.stop()]);
+    expect(lost).toEqual([]);
+    expect([await store.end(claim, outcome), await store.end(claim, '{}')]).toEqual([true, false]);
+  });
+
   it('is not taken for dead while it says that it lives', async () => {
     const call = keyed({ idempotent: true });
     const { run, runs, finish } = tool();
