@@ -159,16 +159,22 @@ const maxWaitMs = 30_000;
 /** How long a failure counts that may be over, or hits what is synced later alone. */
 const failureCountsMs = 30_000;
 
+/** Reasons of a database that answers and stores nothing. */
+const refusals: Readonly<Record<string, string>> = {
+  '25006': 'it is read-only',
+  '53100': 'its disk is full',
+};
+
 /** Grades the recorder: down while it takes no calls, degraded if records wait or were damaged. */
-export function gradeRecorder(
-  { full, takesMore, oldestMs, damagedLines, lastWriteFailureAt }: Omit<RecorderState, 'depth' | 'bytes'>,
-  now = Date.now(),
-): PartHealth {
+export function gradeRecorder(state: Omit<RecorderState, 'depth' | 'bytes'>, now = Date.now()): PartHealth {
+  const { full, takesMore, oldestMs, damagedLines, lastWriteFailureAt, refusedBy } = state;
   const unable =
     (full && 'the journal is at its cap') || (!takesMore && 'the journal cannot be written (JOURNAL_DIR)');
   if (unable) return { status: 'down', message: `${unable}: calls are refused (recorder_full)` };
   const troubles = [
     now - lastWriteFailureAt < failureCountsMs && 'the journal could not be written a moment ago',
+    refusedBy !== undefined &&
+      `the database takes no records: ${refusals[refusedBy] ?? 'the log has the reason'} (SQLSTATE ${refusedBy})`,
     oldestMs > maxWaitMs && `records wait for the database for ${Math.round(oldestMs / 1_000)} s`,
     damagedLines > 0 && `${damagedLines} lines of the journal could not be read`,
   ].filter((trouble) => trouble !== false);

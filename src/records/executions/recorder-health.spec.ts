@@ -25,6 +25,8 @@ describe('gradeRecorder', () => {
 
   it.each([
     [{ oldestMs: 30_001 }, 'records wait for the database for 30 s'],
+    [{ refusedBy: '53100' }, 'the database takes no records: its disk is full (SQLSTATE 53100)'],
+    [{ refusedBy: 'XX000' }, 'the database takes no records: the log has the reason (SQLSTATE XX000)'],
     [{ lastWriteFailureAt: 1 }, 'the journal could not be written a moment ago'],
     [{ damagedLines: 3 }, '3 lines of the journal could not be read'],
     [

@@ -3,6 +3,7 @@ import { workerData } from 'node:worker_threads';
 import { backOff } from '../../common/back-off.js';
 import { messageOf } from '../../common/message-of.js';
 import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
+import { sqlStateOf } from '../../database/transient-error.js';
 import { answerCalls, tellOwner, WorkerCalls } from '../../common/worker-calls.js';
 
 /** The settings that a drain is started with. */
@@ -71,7 +72,8 @@ export class DrainLoop {
       return undefined;
     } catch (error) {
       this.failures += 1;
-      this.tell({ event: 'retrying', error: messageOf(error), delayMs: this.delayMs() });
+      const state = sqlStateOf(error);
+      this.tell({ event: 'retrying', error: messageOf(error), state, delayMs: this.delayMs() });
       return new Error(messageOf(error));
     }
   }

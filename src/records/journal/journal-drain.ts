@@ -28,7 +28,13 @@ export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
 /** A drain's messages to its journal. */
 export type DrainNews =
   | (Settled & { readonly event: 'settled' })
-  | { readonly event: 'retrying'; readonly error: string; readonly delayMs: number }
+  /** `state`: SQLSTATE, if the database answered. */
+  | {
+      readonly event: 'retrying';
+      readonly error: string;
+      readonly state: string | undefined;
+      readonly delayMs: number;
+    }
   | (Damage & { readonly event: 'damaged'; readonly segment: number })
   | { readonly event: 'quarantined'; readonly id: string; readonly reason: string }
   | { readonly event: 'removed'; readonly segment: number }

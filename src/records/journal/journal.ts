@@ -47,6 +47,8 @@ export interface JournalState {
   readonly damagedLines: number;
   /** Milliseconds since the epoch; 0: none since the start. */
   readonly lastWriteFailureAt: number;
+  /** SQLSTATE with which the database refused the records that wait; absent: it refused none. */
+  readonly refusedBy?: string | undefined;
 }
 
 const maxSegmentBytes = 16_777_216;
@@ -72,6 +74,7 @@ export class Journal<Start extends object, End extends object> {
   private messages: unknown[] = [];
   private damagedLines = 0;
   private lastWriteFailureAt = 0;
+  private refusedBy: string | undefined;
 
   /** @throws LockHeld while another journal has the folder */
   static async open<Start extends object, End extends object>(
@@ -116,11 +119,11 @@ export class Journal<Start extends object, End extends object> {
   }
 
   get state(): JournalState {
-    const { damagedLines, lastWriteFailureAt } = this;
+    const { damagedLines, lastWriteFailureAt, refusedBy } = this;
     const depth = this.completed - this.settled;
     const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
     const { bytes, takesMore } = this.writer;
-    return { depth, oldestMs, bytes, takesMore, damagedLines, lastWriteFailureAt };
+    return { depth, oldestMs, bytes, takesMore, damagedLines, lastWriteFailureAt, refusedBy };
   }
 
   /** On the disk. */
@@ -202,6 +205,7 @@ export class Journal<Start extends object, End extends object> {
   }
 
   private onDrainNews(news: DrainNews): void {
+    this.refusedBy = news.event === 'retrying' ? news.state : undefined;
     if (news.event === 'settled') return this.settle(news);
     if (news.event === 'removed') return this.writer.removed(news.segment);
     if (news.event === 'damaged') this.damagedLines += news.lines;
