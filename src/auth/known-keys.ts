@@ -1,6 +1,8 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Clock, systemClock } from '../common/clock.js';
 import { TypedEvents } from '../common/typed-events.js';
+import { DatabaseHealth } from '../database/database-health.js';
 import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
 import { AdminKey, hashOfKey, idIn } from './api-key.js';
 import type { StoredKey } from './keys/keys.dto.js';
@@ -38,7 +40,11 @@ export class KnownKeys {
   /** The file with the operator's key; undefined if it was configured, or if there is none. */
   readonly adminKeyFile: string | undefined;
 
-  constructor({ hash, file }: AdminKey) {
+  /** @param clock the database's: a key expires on all replicas at once */
+  constructor(
+    { hash, file }: AdminKey,
+    @Optional() @Inject(DatabaseHealth) readonly clock: Clock = systemClock,
+  ) {
     this.adminKeyFile = file;
     const principal = { userId: 'admin', keyId: adminKeyId, scopes: new Set(scopes) };
     // A hash that no key has stands in for a missing key of the operator.
@@ -67,7 +73,7 @@ export class KnownKeys {
   }
 
   private use({ principal, expiresAt }: KnownKey): Principal | undefined {
-    const now = Date.now();
+    const now = this.clock.now();
     if (expiresAt <= now) return undefined;
     if (principal.keyId !== undefined && principal.keyId !== adminKeyId) this.used.set(principal.keyId, now);
     return principal;
@@ -81,7 +87,7 @@ export class KnownKeys {
   }
 
   /** Forgets the keys whose time is over. */
-  forgetExpired(now = Date.now()): void {
+  forgetExpired(now = this.clock.now()): void {
     const expired = [...this.keys].filter(([, { expiresAt }]) => expiresAt <= now);
     if (expired.length === 0) return;
     const left = new Map(this.keys);

@@ -8,6 +8,10 @@ import type { PartHealth } from '../observability/contributors.js';
 /** How soon a failed ping is repeated. */
 const againMs = 1_000;
 
+/** Difference of two clocks from which on it is reported. */
+const maxClockMs = 2_000;
+const askTime = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms';
+
 /** The channel of all notifications; the payload is the name of the table that changed. */
 const channel = 'toolkeeper';
 
@@ -20,6 +24,8 @@ export class DatabaseHealth {
   private readonly loop: IntervalLoop;
   private client: DatabaseClient | undefined;
   private part: PartHealth = { status: 'up', responseTime: 0 };
+  /** The database's time at a moment of performance.now(), and how far it may be off. */
+  private time: { readonly ms: number; readonly at: number; readonly errorMs: number } | undefined;
   private failures = 0;
   /** Why the last pings had no answer, not even a refusal. */
   private silence: string | undefined;
@@ -45,8 +51,10 @@ export class DatabaseHealth {
     );
   }
 
-  start(): void {
-    this.loop.start(0);
+  /** Resolves when the database's time is known, or the first ping has failed. */
+  async start(): Promise<void> {
+    await this.ping();
+    this.loop.start();
   }
 
   async stop(): Promise<void> {
@@ -57,6 +65,19 @@ export class DatabaseHealth {
   /** The last ping, for readiness. The reason of a failure names hosts and users: it is for the log only. */
   check(): PartHealth {
     return this.part;
+  }
+
+  /** The database's time; this machine's while it is not known. */
+  now(): number {
+    return this.time ? this.time.ms + performance.now() - this.time.at : Date.now();
+  }
+
+  /** Compares this machine's clock with the database's. */
+  checkClock(): PartHealth {
+    const aheadMs = Math.round(Date.now() - this.now());
+    if (Math.abs(aheadMs) <= maxClockMs + (this.time?.errorMs ?? 0)) return { status: 'up' };
+    const difference = `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+    return { status: 'degraded', message: `this machine's clock is ${difference} the database's`, aheadMs };
   }
 
   /** Whether notifications arrive. */
@@ -82,7 +103,10 @@ export class DatabaseHealth {
     const startedAt = performance.now();
     const took = (): number => Math.round(performance.now() - startedAt);
     try {
-      await (this.client ?? (await this.connect())).query('SELECT 1');
+      const client = this.client ?? (await this.connect());
+      const { rows } = await client.query<{ ms: number }>(askTime);
+      const errorMs = took() / 2;
+      this.time = { ms: rows[0]?.ms ?? 0, at: startedAt + errorMs, errorMs };
       if (this.part.status === 'down') this.logger.log('The database answers again');
       this.part = { status: 'up', responseTime: took() };
       this.silence = undefined;

@@ -39,6 +39,7 @@ export class DatabaseModule {
       // Calls go on while they can be recorded, and every replica would be taken out of the balancer at once.
       return part.status === 'down' ? { ...part, status: 'degraded' } : part;
     });
+    contributors.addHealth('clock', () => database.checkClock());
   }
 }
 

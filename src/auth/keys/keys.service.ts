@@ -68,12 +68,17 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
     await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
-    return pageFrom(rows.map(viewOf), ({ id }) => id, limit);
+    const now = this.known.clock.now();
+    return pageFrom(
+      rows.map((key) => viewOf(key, now)),
+      ({ id }) => id,
+      limit,
+    );
   }
 
   /** @throws Problem `not_found` */
   async get(id: string): Promise<KeyView> {
-    return viewOf(await this.stored(id));
+    return viewOf(await this.stored(id), this.known.clock.now());
   }
 
   /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
@@ -146,8 +151,8 @@ function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateK
   if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
 }
 
-function viewOf({ hash: _, ...key }: StoredKey): KeyView {
+function viewOf({ hash: _, ...key }: StoredKey, now: number): KeyView {
   const { expiresAt, revokedAt } = key;
-  const isOver = expiresAt !== null && expiresAt.getTime() <= Date.now();
+  const isOver = expiresAt !== null && expiresAt.getTime() <= now;
   return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
 }
