@@ -58,6 +58,7 @@ const textOf = (variables: NodeJS.ProcessEnv, name: string): string | undefined 
 
 /** Pairs of a variable and another one that it requires, with the reason. */
 const needs = [
+  ['DATABASE_SESSION_URL', 'DATABASE_URL', 'both lead to one database'],
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET', 'webhooks are signed'],
   ['EMBEDDINGS_URL', 'EMBEDDINGS_MODEL', 'an endpoint has several models'],
   ['EMBEDDINGS_MODEL', 'EMBEDDINGS_URL', 'a model is reached by its endpoint'],

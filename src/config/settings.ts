@@ -95,6 +95,9 @@ const database = {
     url: setting('DATABASE_URL', databaseUrl).means(
       'PostgreSQL server (15 or newer). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
+    sessionUrl: setting('DATABASE_SESSION_URL', databaseUrl).means(
+      'Direct address of the same database, if `DATABASE_URL` leads to a pooler in transaction mode: for notifications, locks, migrations and journals.',
+    ),
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 6).means(
       'Maximum database connections of this process for requests; it has three more for its session and its journals.',
     ),

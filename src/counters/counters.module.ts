@@ -48,7 +48,7 @@ function countersFor(...[{ database, investigations }, here, db, contributors]: 
   const logger = new Logger(Counters.name);
   if (database.url === undefined || !db)
     return new LocalCounters(callsPerTool, (message) => logger.warn(message));
-  const shared = new SharedCounters(db, callsPerTool, here);
+  const shared = new SharedCounters(db, callsPerTool, here, database.sessionUrl === undefined);
   contributors?.addHealth('budgets', () => shared.health());
   return shared;
 }

@@ -6,7 +6,9 @@ import { DatabaseClient, DatabaseHealth } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
+import { assertSession } from './assert-session.js';
 import { migrate, type MigrationClass } from './migrate.js';
+import { timeouts } from './timeouts.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 
 interface DatabaseSetup {
@@ -31,26 +33,30 @@ export class ApplicationDataSource extends DataSource {
   private constructor(
     options: DataSourceOptions,
     private readonly server: Server,
+    sessionUrl: string,
     pingMs: number,
   ) {
     super(options);
-    this.health = new DatabaseHealth(server.url, pingMs, () => driver.breakAll());
+    this.health = new DatabaseHealth(sessionUrl, pingMs, () => driver.breakAll());
     const driver = new GuardedDriver(this, this.health);
     this.driver = driver;
   }
 
   /**
    * Starts the embedded server unless DATABASE_URL is set, applies pending migrations and connects.
-   * @throws EmbeddedPostgresError, or the driver's error; no server is left running
+   * @throws EmbeddedPostgresError, NoSession, or the driver's error; no server is left running
    */
   static async open({ config, migrations, entities }: DatabaseSetup): Promise<ApplicationDataSource> {
     const server = await startServer(config);
     try {
-      await migrate(server.url, migrations);
+      const { sessionUrl = server.url, pingMs } = config.database;
+      // Before the migrations, whose lock a pooler in transaction mode would never give back.
+      await assertSession(sessionUrl);
+      await migrate(sessionUrl, migrations);
       const options = optionsFor(config.database, server.url, entities);
-      const dataSource = new ApplicationDataSource(options, server, config.database.pingMs);
+      const dataSource = new ApplicationDataSource(options, server, sessionUrl, pingMs);
       await dataSource.initialize();
-      dataSource.health.start();
+      await dataSource.health.start();
       return dataSource;
     } catch (error) {
       await server.stop();
@@ -90,6 +96,8 @@ function optionsFor(
   url: string,
   entities: DatabaseSetup['entities'] = [],
 ): DataSourceOptions {
+  const text = timeouts(database.statementTimeoutMs, database.idleInTransactionTimeoutMs);
+  const setting = { text, query_timeout: database.connectTimeoutMs };
   return {
     type: 'postgres',
     url,
@@ -106,8 +114,7 @@ function optionsFor(
       connectionTimeoutMillis: database.connectTimeoutMs,
       idleTimeoutMillis: idleMs,
       query_timeout: database.queryTimeoutMs,
-      statement_timeout: database.statementTimeoutMs,
-      idle_in_transaction_session_timeout: database.idleInTransactionTimeoutMs,
+      onConnect: (client: DatabaseClient) => client.query(setting),
     },
   };
 }

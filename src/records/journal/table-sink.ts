@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { messageOf } from '../../common/message-of.js';
 import { sanitisedText } from '../../common/pg-text.js';
 import type { AppConfig } from '../../config/app-config.js';
+import { timeouts } from '../../database/timeouts.js';
 import type { DrainSink } from './drain-thread.js';
 import type { JournalRecord } from './journal-entry.js';
 
@@ -19,8 +20,8 @@ export function sinkSettings(
   { database }: Pick<AppConfig, 'database'>,
 ): SinkSettings {
   if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
-  const { connectTimeoutMs, queryTimeoutMs } = database;
-  return { url: options.url, connectTimeoutMs, queryTimeoutMs };
+  const { connectTimeoutMs, queryTimeoutMs, sessionUrl = options.url } = database;
+  return { url: sessionUrl, connectTimeoutMs, queryTimeoutMs };
 }
 
 /**
@@ -88,14 +89,13 @@ export abstract class TableSink<Row> implements DrainSink {
       application_name: 'toolkeeper journal',
       connectionTimeoutMillis: connectTimeoutMs,
       query_timeout: queryTimeoutMs,
-      statement_timeout: queryTimeoutMs,
-      idle_in_transaction_session_timeout: queryTimeoutMs,
     });
     client.on('error', () => {
       if (this.client === client) this.client = undefined;
     });
     try {
       await client.connect();
+      await client.query(timeouts(queryTimeoutMs, queryTimeoutMs));
       await client.query('SET plan_cache_mode = force_generic_plan');
       await this.connected(client);
       return client;
