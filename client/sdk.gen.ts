@@ -143,7 +143,7 @@ export const livez = <ThrowOnError extends boolean = false>(options?: Options<Li
 /**
  * New calls are taken: tools, journal, not draining
  *
- * For readiness probes: 503 while the server starts, drains, has not loaded its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.
+ * For readiness probes: 503 while the server starts, drains, does not know its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.
  */
 export const readyz = <ThrowOnError extends boolean = false>(options?: Options<ReadyzData, ThrowOnError>): RequestResult<ReadyzResponses, ReadyzErrors, ThrowOnError> => (options?.client ?? client).get<ReadyzResponses, ReadyzErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
@@ -154,7 +154,7 @@ export const readyz = <ThrowOnError extends boolean = false>(options?: Options<R
 /**
  * The work of the start is done
  *
- * For startup probes: 503 until the custom tools are loaded and the catalogue is imported; a part that failed is named and degrades.
+ * For startup probes: 503 until the custom tools are known and the catalogue is imported; a part that failed is named and degrades. Tools are loaded afterwards, or when they are called: the message says how many are.
  */
 export const startupz = <ThrowOnError extends boolean = false>(options?: Options<StartupzData, ThrowOnError>): RequestResult<StartupzResponses, StartupzErrors, ThrowOnError> => (options?.client ?? client).get<StartupzResponses, StartupzErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

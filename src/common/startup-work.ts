@@ -11,6 +11,8 @@ export class StartupWork {
   private readonly logger = new Logger(StartupWork.name);
   private readonly parts = new Map<string, StartupState>();
   private readonly pending = new Set<Promise<void>>();
+  /** Progress of work that may go on after the start; set by the room that does it. */
+  progress: (() => string) | undefined;
 
   /** The promise may reject: its error is logged, and the part shown as failed. */
   register(name: string, work: Promise<unknown>): void {

@@ -56,7 +56,7 @@ export class HealthController {
   @ApiOperation({
     summary: 'New calls are taken: tools, journal, not draining',
     description:
-      'For readiness probes: 503 while the server starts, drains, has not loaded its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
+      'For readiness probes: 503 while the server starts, drains, does not know its tools or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
   })
   readyz(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
     return this.service.ready(scopes.has('tools:admin'));
@@ -68,7 +68,7 @@ export class HealthController {
   @ApiOperation({
     summary: 'The work of the start is done',
     description:
-      'For startup probes: 503 until the custom tools are loaded and the catalogue is imported; a part that failed is named and degrades.',
+      'For startup probes: 503 until the custom tools are known and the catalogue is imported; a part that failed is named and degrades. Tools are loaded afterwards, or when they are called: the message says how many are.',
   })
   startupz(): Promise<HealthCheckResult> {
     return this.service.started();

@@ -55,9 +55,11 @@ export class HealthService {
   /** Degraded, not down, when a part of the start work failed: the rest can serve. */
   private startup(): PartHealth {
     const parts = this.startupWork.view();
+    const message = this.startupWork.progress?.();
+    const shown = { parts, ...(message !== undefined && { message }) };
     if (this.lifecycle.state === 'starting' || !this.startupWork.isSettled())
-      return { status: 'down', parts };
-    return { status: Object.values(parts).includes('failed') ? 'degraded' : 'up', parts };
+      return { status: 'down', ...shown };
+    return { status: Object.values(parts).includes('failed') ? 'degraded' : 'up', ...shown };
   }
 
   private indicate(part: string, { status, ...details }: PartHealth, detailed = true): HealthIndicatorResult {

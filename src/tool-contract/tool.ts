@@ -96,6 +96,8 @@ export interface Capture {
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
+  /** Present while no more than its definition is known: another tool has taken its place when this resolves. */
+  load?(): Promise<void>;
   /** Absent: nothing but the record. */
   readonly capture?: Capture | undefined;
   /**

@@ -69,7 +69,8 @@ export class Door implements OnApplicationBootstrap {
     const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
     try {
       await this.checks.caller(request);
-      await this.checks.input(known(tool, request), request);
+      const loaded = tool?.load ? await this.registry.loaded(tool, tool.definition.timeoutMs) : tool;
+      await this.checks.input(known(loaded, request), request);
     } catch (error) {
       throw error instanceof Refusal ? this.refused(tool, request, error) : error;
     }
@@ -83,9 +84,10 @@ export class Door implements OnApplicationBootstrap {
     try {
       const counted = this.checks.caller(request);
       if (counted) await counted;
+      const loaded = tool?.load ? await this.registry.loaded(tool, deadline.remainingMs()) : tool;
       return await (idempotencyKey === undefined
-        ? this.admit(tool, request, deadline, request.executionId ?? newId())
-        : this.once(tool, { ...request, idempotencyKey, deadline }));
+        ? this.admit(loaded, request, deadline, request.executionId ?? newId())
+        : this.once(loaded, { ...request, idempotencyKey, deadline }));
     } catch (error) {
       throw error instanceof Refusal ? this.refused(tool, request, error) : error;
     }

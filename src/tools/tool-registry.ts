@@ -1,6 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Problem } from '../common/errors.js';
+import { isDeepStrictEqual } from 'node:util';
+import { endsWithin } from '../common/abortable.js';
+import { isDatabaseUnavailable, Problem, Refusal } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { KnownTools } from '../circuits/known-tools.js';
@@ -21,6 +23,11 @@ export interface ToolHistory {
 const unknownNames = { max: 1_000, ttl: 1_000 };
 /** Names asked of the database at a time: a flood of invented names must not take all of its connections. */
 const maxFetches = 4;
+
+/** For callers: other messages may name hosts. */
+const whyNotLoaded = (error: unknown): string =>
+  (error instanceof Problem && error.detail) ||
+  (isDatabaseUnavailable(error) ? 'the database does not answer' : 'the log has the reason');
 
 /** Every tool that can be called now, by name. Tools register themselves. */
 @Injectable()
@@ -53,12 +60,33 @@ export class ToolRegistry {
     this.announce();
   }
 
-  /** Takes these tools away, unless others have taken their names, and puts those in the places of their names. */
-  exchange(gone: Iterable<Tool>, come: Iterable<Tool>): void {
+  /**
+   * Takes these tools away, unless others have taken their names, and puts those in the places of their names. If those
+   * describe themselves in the same way, nothing is announced.
+   */
+  exchange(gone: readonly Tool[], come: readonly Tool[]): void {
+    const isSame = gone.length === come.length && come.every((tool) => this.isDescribedBy(tool));
     for (const tool of gone)
       if (this.find(tool.definition.name) === tool) this.tools.delete(tool.definition.name);
     for (const tool of come) this.tools.set(tool.definition.name, tool);
-    this.announce();
+    if (!isSame) this.announce();
+  }
+
+  /**
+   * The tool itself in place of one that is only listed.
+   * @returns undefined if that turned out to be none that can be called
+   * @throws Refusal `tool_unavailable` if it is not loaded within the time
+   */
+  async loaded(tool: Tool, withinMs: number): Promise<Tool | undefined> {
+    const { name } = tool.definition;
+    const loads = endsWithin(withinMs, tool.load?.() ?? Promise.resolve());
+    const why = await loads.then((inTime) => !inTime && `it took over ${withinMs} ms`, whyNotLoaded);
+    if (why !== false)
+      throw new Refusal('tool_unavailable', `Tool ${name} is not loaded yet: ${why}`, {
+        retryAfterMs: 1_000,
+      });
+    const found = this.find(name);
+    return found?.load ? undefined : found;
   }
 
   /** @param name of the tool, or the alias under which a platform knows it */
@@ -111,6 +139,12 @@ export class ToolRegistry {
 
   get size(): number {
     return this.tools.size;
+  }
+
+  /** Whether another tool of its name has the same definition. */
+  private isDescribedBy(tool: Tool): boolean {
+    const before = this.tools.get(tool.definition.name);
+    return before !== undefined && before !== tool && isDeepStrictEqual(before.definition, tool.definition);
   }
 
   private platformNames(): PlatformNames {

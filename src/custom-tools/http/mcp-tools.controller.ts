@@ -76,7 +76,10 @@ export class McpToolsController {
     { name: tool, state, why, warning, approved, listed }: McpReview,
   ): McpToolView {
     const name = mcpToolName(server, tool);
-    const taken = state === 'callable' && this.running.get(server) && !this.running.offers(server, name);
+    const taken =
+      state === 'callable' &&
+      this.running.get(server) &&
+      !this.running.offered.namesOf(server).includes(name);
     return {
       name,
       tool,

@@ -201,6 +201,7 @@ export class CustomToolManager implements ToolHistory {
     work: (tool: Tool) => Promise<T>,
   ): Promise<T> {
     const tool = (await this.repository.find(name)) ?? (await this.repository.get(serverOf(name) ?? name));
+    if (revision === undefined && this.running.awaits(tool.name)) await this.load(tool.name);
     const active = revision === undefined && this.running.get(tool.name);
     if (active) return work(offeredAs(name, active));
     if (revision !== undefined) restore(tool, await this.revisions.get(tool, revision));

@@ -30,16 +30,17 @@ const settledMs = 150;
 const checksAtOnce = 16;
 /** Tools whose executable is tried at a time. */
 const triesAtOnce = 4;
+/** The start waits so long for tools to be loaded, which is enough for few. */
+const headStartMs = 500;
 /** Files that were tried in vain may be a tool all the same: something else was in their way. */
 const maxPauseMs = 60_000;
 /** A broken tool costs a process each time that it is tried. */
 const maxBrokenPauseMs = 600_000;
-
 /** How long the stop waits for work that only has to be written down. */
 const lastWorkMs = 1_000;
 
 /** Work that a round begins and does not wait for, and that does not overlap itself. */
-type Work = 'imports' | 'tries' | 'checks';
+type Work = 'loads' | 'imports' | 'tries' | 'checks';
 
 /** A tool as a round found it, and what it does about it. */
 interface Found {
@@ -55,8 +56,7 @@ interface Found {
 
 /**
  * Makes what runs what rows and files say, and keeps what the rows say of health true. One loop looks at all tools every
- * two seconds, and at once when the system says that a file changed; every
- * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
+ * two seconds, and at once if a file changed; every CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
  */
 @Injectable()
 export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -90,26 +90,29 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
   }
 
-  /** Brings the custom tools up in the background, which readiness waits for. */
+  /** Lists the custom tools, which readiness waits for, and brings them up in the background. */
   onApplicationBootstrap(): void {
     // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
     const renewed = retryAtStart(() => this.renewal.run());
     this.work.register('secrets', renewed);
-    const start = (): Promise<void> => this.start();
     // Tools with readable values start even if others fail.
+    const start = (): Promise<void> => this.start();
     this.work.register('custom tools', renewed.then(start, start));
+    this.work.progress = () => this.running.progress();
   }
 
-  /** Resolves when tools are loaded and imported; waits for the database, because a replica without tools is not ready. */
+  /** Resolves when tools are listed and imported; waits for the database, because a replica without tools is not ready. */
   private async start(): Promise<void> {
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
     try {
-      await this.round(false).catch(async (error: unknown) => {
-        if (this.isStopping || !isDatabaseUnavailable(error)) throw error;
-        await delay(this.config.customTools.reloadIntervalMs);
-        return this.start();
-      });
+      this.running.offered.list(await this.repository.list(), (name) => this.manager.load(name));
+      await this.round(false);
       await this.underWay.get('imports');
+      await endsWithin(headStartMs, this.underWay.get('loads') ?? Promise.resolve());
+    } catch (error) {
+      if (this.isStopping || !isDatabaseUnavailable(error)) throw error;
+      await delay(this.config.customTools.reloadIntervalMs);
+      return await this.start();
     } finally {
       this.loop.start(0);
     }
@@ -136,6 +139,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   /** Checks a tool now. @throws Problem `not_found` */
   async check(name: string): Promise<CustomToolHealthView> {
     const row = await this.repository.get(name);
+    if (this.running.awaits(name)) await this.manager.load(name);
     const found = await this.find(name, row, true);
     if (this.processesOf(name)) await this.supervisor.ping(name);
     else if (row.status === 'active') await this.supervisor.look(name, found.gone);
@@ -150,29 +154,27 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const isCheck = checks && !this.underWay.has('checks');
     await this.folders.watch();
     const found = await this.look(isCheck);
-    const toLoad = found.filter(({ step }) => step === 'load');
-    await this.each(toLoad, triesAtOnce, (tool) => this.load(tool));
     if (this.isStopping) return;
+    const loads = found.filter(({ step }) => step === 'load');
+    if (loads.length > 0) this.begin('loads', () => this.each(loads, triesAtOnce, (tool) => this.load(tool)));
     this.begin('imports', () => this.importer.importAll());
     // Changed files first, because their author waits for the result.
     const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
     if (tries.length > triesAtOnce) this.left.add('tries');
-    if (tries.length > 0) {
+    if (tries.length > 0)
       this.begin('tries', () =>
         this.each(tries.slice(0, triesAtOnce), triesAtOnce, (tool) => this.try(tool)),
       );
-    }
     if (isCheck) this.begin('checks', () => this.checkAll(found));
   }
 
   private async look(checks: boolean): Promise<Found[]> {
     const rows = new Map((await this.repository.states()).map((row) => [row.name, row]));
-    const names = new Set([...rows.keys(), ...this.running.all().map(({ definition }) => definition.name)]);
+    const names = new Set([...rows.keys(), ...this.running.offered.byTool.keys()]);
     this.failures.keep(names);
     const found: Found[] = [];
-    await this.each([...names].sort(), triesAtOnce, async (name) => {
-      found.push(await this.find(name, rows.get(name), checks));
-    });
+    const find = async (name: string) => void found.push(await this.find(name, rows.get(name), checks));
+    await this.each([...names].sort(), triesAtOnce, find);
     return found;
   }
 
@@ -188,8 +190,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
       triesByItself: this.supervisor.triesByItself(name),
     };
-    const isAsWanted = stepFor({ row, running, mayTry: true, checks: false }) === undefined;
-    if (isAsWanted) this.failures.forget(name);
+    if (!stepFor({ row, running, mayTry: true, checks: false })) this.failures.forget(name);
     const mayTry = this.failures.mayTry(name, what, performance.now());
     return { name, row, what, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
   }
@@ -202,8 +203,9 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     } catch (error) {
       if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
       // A fault of the tool itself, such as a schema that costs too much here, shows in its status.
-      if (error instanceof Problem && !this.running.get(name))
-        await this.supervisor.broken(name, error.detail);
+      if (!(error instanceof Problem) || this.running.get(name)) return;
+      this.running.withdraw(name);
+      await this.supervisor.broken(name, error.detail);
     }
   }
 

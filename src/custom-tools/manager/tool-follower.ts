@@ -24,7 +24,7 @@ export class ToolFollower implements OnApplicationBootstrap {
     private readonly work: StartupWork,
   ) {}
 
-  /** The work of the start loads all tools first, after their secrets were renewed. */
+  /** The work of the start lists all tools first, after their secrets were renewed. */
   onApplicationBootstrap(): void {
     void this.work.settled().then(() => {
       this.registry.fetch = (name) => this.fetch(name);
@@ -35,10 +35,11 @@ export class ToolFollower implements OnApplicationBootstrap {
   private async look(): Promise<void> {
     const rows = await this.repository.states();
     const active = new Map(rows.filter(({ status }) => status !== 'inactive').map((row) => [row.name, row]));
-    const changed = [...active.values()].filter((row) => !this.running.get(row.name)?.isOf(row));
-    const gone = this.running.all().filter(({ tool }) => !active.has(tool.name));
-    const names = [...gone.map(({ tool }) => tool.name), ...changed.map(({ name }) => name)];
-    await Promise.all(names.map((name) => this.load(name)));
+    const gone = [...this.running.offered.byTool.keys()].filter((name) => !active.has(name));
+    const changed = [...active.values()].filter(
+      (row) => !this.running.awaits(row.name) && !this.running.get(row.name)?.isOf(row),
+    );
+    await Promise.all([...gone, ...changed.map(({ name }) => name)].map((name) => this.load(name)));
   }
 
   private async fetch(name: string): Promise<void> {

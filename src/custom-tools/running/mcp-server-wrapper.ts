@@ -120,19 +120,10 @@ class McpTool implements Tool {
     readonly checked: CheckedTool,
     private readonly calls: PoolCalls,
   ) {
-    const { description, title, inputSchema } = approved;
     const { outputSchema } = checked;
     const { tool } = server;
     this.capture = captureOf(tool, calls);
-    this.definition = {
-      ...definitionOf(tool),
-      name: mcpToolName(tool.name, approved.name),
-      description: description ?? title ?? '',
-      kind: 'mcp',
-      inputSchema: { ...inputSchema, type: 'object' },
-      ...(outputSchema && { outputSchema }),
-      annotations: annotationsOf(approved, tool.annotations),
-    };
+    this.definition = { ...mcpDefinitionOf(tool, approved), ...(outputSchema && { outputSchema }) };
   }
 
   validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {
@@ -186,6 +177,16 @@ class McpTool implements Tool {
     return `${this.definition.name} is held back: ${why}`;
   }
 }
+
+/** An approved tool, without its output schema. */
+export const mcpDefinitionOf = (tool: CustomTool, approved: McpDefinition): ToolDefinition => ({
+  ...definitionOf(tool),
+  name: mcpToolName(tool.name, approved.name),
+  description: approved.description ?? approved.title ?? '',
+  kind: 'mcp',
+  inputSchema: { ...approved.inputSchema, type: 'object' },
+  annotations: annotationsOf(approved, tool.annotations),
+});
 
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 

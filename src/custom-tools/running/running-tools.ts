@@ -13,6 +13,7 @@ import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper, runningRevision } from './custom-tool-wrapper.js';
 import { McpServerWrapper } from './mcp-server-wrapper.js';
+import { OfferedTools } from './offered-tools.js';
 import { poolSettings, ProjectPools, poolsOf, type ToolBackend } from './tool-backend.js';
 import { McpListing } from '../../mcp/client/mcp-review.js';
 import { PoolOutput } from '../logs/pool-output.js';
@@ -36,8 +37,8 @@ export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
-  /** Registered tools by custom tool: the tool itself, or the tools of an MCP server. */
-  private readonly offered = new Map<string, readonly Tool[]>();
+  /** Registered tools by custom tool, loaded or not. */
+  readonly offered: OfferedTools;
   private closed = false;
   private readonly logger = new Logger(RunningTools.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
@@ -51,7 +52,9 @@ export class RunningTools {
     private readonly logs: ToolLogs,
     private readonly tracer: Tracer,
     private readonly registry: ToolRegistry,
-  ) {}
+  ) {
+    this.offered = new OfferedTools(registry);
+  }
 
   get(name: string): CustomToolWrapper | undefined {
     return this.wrappers.get(name);
@@ -68,9 +71,14 @@ export class RunningTools {
     return wrapper instanceof McpServerWrapper ? wrapper : undefined;
   }
 
-  /** Whether what a custom tool offers can be called by this name. */
-  offers(tool: string, name: string): boolean {
-    return this.namesOf(tool).includes(name);
+  /** Whether a tool is listed and not loaded yet. */
+  awaits(name: string): boolean {
+    return this.offered.byTool.has(name) && !this.wrappers.has(name);
+  }
+
+  /** For `/startupz`. */
+  progress(): string {
+    return `loaded ${this.wrappers.size} of ${this.offered.byTool.size} tools`;
   }
 
   /**
@@ -121,7 +129,7 @@ export class RunningTools {
     this.wrappers.set(name, wrapper);
     if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
-    this.offer(wrapper);
+    this.offered.put(name, wrapper.offered());
     this.warn(wrapper);
   }
 
@@ -133,16 +141,15 @@ export class RunningTools {
 
   /** Takes a tool out of use for good. */
   delete(name: string): void {
-    const offered = this.namesOf(name);
+    const offered = this.offered.namesOf(name);
     this.withdraw(name);
     this.logs.forget(name);
     for (const each of new Set([name, ...offered])) this.deletions.emit(each);
   }
 
-  private withdraw(name: string): void {
-    const gone = this.offered.get(name) ?? [];
+  /** Takes away what a tool offers; calls in flight end. */
+  withdraw(name: string): void {
     this.offered.delete(name);
-    if (gone.length > 0) this.registry.exchange(gone, []);
     const wrapper = this.wrappers.get(name);
     this.wrappers.delete(name);
     if (wrapper) void this.retire(wrapper);
@@ -251,7 +258,7 @@ export class RunningTools {
     const wrapper = this.wrappers.get(name);
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
     wrapper.refresh();
-    this.offer(wrapper);
+    this.offered.put(name, wrapper.offered());
     this.warn(wrapper);
   }
 
@@ -259,25 +266,6 @@ export class RunningTools {
     if (!wrapper?.offered().includes(tool)) return;
     this.registry.exchange([], [tool]);
     this.warn(wrapper);
-  }
-
-  /** Puts what a wrapper offers in place of what one of its name did. A name that another tool has stays with that. */
-  private offer(wrapper: CustomToolWrapper): void {
-    const { name } = wrapper.definition;
-    const before = this.offered.get(name) ?? [];
-    const offered = wrapper.offered().filter(({ definition }) => {
-      const holder = this.registry.find(definition.name);
-      return holder === undefined || before.includes(holder);
-    });
-    this.offered.set(name, offered);
-    const come = offered.filter((tool) => !before.includes(tool));
-    const gone = before.filter((tool) => !offered.includes(tool));
-    if (come.length + gone.length > 0) this.registry.exchange(gone, come);
-  }
-
-  /** The names by which agents call what a custom tool offers. */
-  private namesOf(tool: string): string[] {
-    return (this.offered.get(tool) ?? []).map(({ definition }) => definition.name);
   }
 
   private warn(wrapper: CustomToolWrapper): void {

@@ -158,7 +158,7 @@ export class ToolSupervisor {
       return;
     const { tool } = event;
     for (const name of this.ailing) {
-      if (name !== tool && !this.running.offers(name, tool)) continue;
+      if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) continue;
       this.ailing.delete(name);
       this.note(name, this.withHeldBack(name, { healthStatus: 'healthy', errorMessage: null }));
     }
