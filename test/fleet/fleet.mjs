@@ -6,18 +6,33 @@ import { makeTestFolder } from '../support/test-folder.ts';
 import { until } from '../support/wait.ts';
 import { Balancer } from './balancer.mjs';
 import { DatabaseLink } from './database-link.mjs';
+import { Pooler, poolModes } from './pooler.mjs';
 import { Replica } from './replica.mjs';
 
-/** The first of six ports: balancer, three replicas, balancer with retries, and the way of replica 3 to the database. */
+/**
+ * The first of nineteen ports: balancer, three replicas, balancer with retries, the ways of replica 3 to the database, a
+ * pooler, and replicas that a trial adds.
+ */
 const firstPort = Number(process.env.FLEET_PORT ?? 3100);
+const { FLEET_POOLER } = process.env;
+if (FLEET_POOLER && !poolModes.includes(FLEET_POOLER))
+  throw new Error(`FLEET_POOLER must be one of ${poolModes.join(', ')}, not ${FLEET_POOLER}`);
 const adminKey = 'the-key-of-the-fleet';
+const fixture = new URL('../fixtures/tools/fixture-tool.mjs', import.meta.url);
 
 /** Three replicas on one PostgreSQL behind haproxy, with a disk each. */
 export class Fleet {
   folder = makeTestFolder();
   db = new OwnPostgres(this.folder);
   balancer = new Balancer(this.folder);
-  link = new DatabaseLink();
+  pooler = new Pooler();
+  ways = [new DatabaseLink(), new DatabaseLink()];
+  /** All ways of replica 3 to the database. */
+  link = {
+    cut: () => this.ways.forEach((way) => way.child && way.cut()),
+    heal: () => this.ways.forEach((way) => way.child && way.heal()),
+    close: () => this.ways.forEach((way) => way.close()),
+  };
   /** Where each replica sees its own disk. */
   disk = join(this.folder, 'disk');
   url = `http://127.0.0.1:${firstPort}`;
@@ -26,13 +41,16 @@ export class Fleet {
   replicas = [];
   onExit = () => this.kill();
 
-  /** @param options `{ variables, checkout }`: more settings of the replicas, and the checkout that they run */
-  async start({ variables = {}, checkout = projectRoot() } = {}) {
+  /**
+   * @param options `{ variables, checkout, poolMode }`: more settings of the replicas, the checkout that they run, and the
+   * mode of a PgBouncer before the database
+   */
+  async start({ variables = {}, checkout = projectRoot(), poolMode = FLEET_POOLER } = {}) {
     process.on('exit', this.onExit);
     for (const each of ['disk', 'no-playbooks', 'shared']) mkdirSync(join(this.folder, each));
     await this.db.start();
-    const cuttable = await this.link.open(this.db.url, firstPort + 5);
-    const common = {
+    const [addresses, cuttable] = await this.databases(poolMode);
+    this.common = {
       HOST: '127.0.0.1',
       ADMIN_API_KEY: adminKey,
       SECRETS_KEY: '00'.repeat(32),
@@ -40,18 +58,11 @@ export class Fleet {
       PLAYBOOKS_DIR: join(this.folder, 'no-playbooks'),
       SANDBOX: 'off',
       ...variables,
+      ...addresses,
     };
-    this.replicas = [1, 2, 3].map(
-      (n) =>
-        new Replica(n, {
-          folder: join(this.folder, `r${n}`),
-          mount: this.disk,
-          port: firstPort + n,
-          checkout,
-          variables: { ...common, DATABASE_URL: n === 3 ? cuttable : this.db.url },
-        }),
-    );
-    this.copyTool('fixture-tool.mjs', '../fixtures/tools/fixture-tool.mjs');
+    this.checkout = checkout;
+    this.replicas = [1, 2, 3].map((n) => this.replica(n, firstPort + n, n === 3 ? cuttable : {}));
+    this.copyTool('fixture-tool.mjs', fixture);
     for (const replica of this.replicas) replica.start();
     const address = (n) => `127.0.0.1:${firstPort + n}`;
     const replicas = [1, 2, 3].map(address);
@@ -59,10 +70,42 @@ export class Fleet {
     await this.allUp();
   }
 
-  /** Waits until the balancer sends calls to all replicas. */
+  /** Settings by which replicas reach the database, and others for the replica that can be cut off. */
+  async databases(poolMode) {
+    const { url } = this.db;
+    const [way, direct] = this.ways;
+    const pooled = poolMode ? await this.pooler.open(url, firstPort + 7, poolMode, this.folder) : url;
+    const addresses = { DATABASE_URL: pooled };
+    const cuttable = { DATABASE_URL: await way.open(pooled, firstPort + 5) };
+    if (poolMode === 'transaction') {
+      addresses.DATABASE_SESSION_URL = url;
+      cuttable.DATABASE_SESSION_URL = await direct.open(url, firstPort + 6);
+    }
+    return [addresses, cuttable];
+  }
+
+  replica(n, port, variables) {
+    const { common, checkout, disk: mount } = this;
+    const folder = join(this.folder, `r${n}`);
+    return new Replica(n, { folder, mount, port, checkout, variables: { ...common, ...variables } });
+  }
+
+  /** Adds replicas that the balancer does not know. */
+  async grow(count) {
+    while (this.replicas.length < count) {
+      const n = this.replicas.length + 1;
+      const replica = this.replica(n, firstPort + 6 + n, {});
+      this.replicas.push(replica);
+      copyFileSync(fixture, join(replica.settings.folder, 'tools', 'fixture-tool.mjs'));
+      replica.start();
+    }
+    await Promise.all(this.replicas.map((replica) => replica.ready()));
+  }
+
+  /** Waits until the balancer sends calls to all replicas that it knows. */
   async allUp() {
     await Promise.all(this.replicas.map((replica) => replica.ready()));
-    await until(async () => (await this.balancer.up()).length === this.replicas.length, {
+    await until(async () => (await this.balancer.up()).length === 3, {
       what: 'the balancer to use all replicas',
     });
   }
@@ -155,6 +198,7 @@ export class Fleet {
     await this.balancer.end();
     await Promise.all(this.replicas.map((replica) => replica.end('SIGKILL')));
     this.link.close();
+    this.pooler.close();
     await this.db.stop();
     process.off('exit', this.onExit);
     rmSync(this.folder, { recursive: true, force: true });
@@ -162,7 +206,8 @@ export class Fleet {
 
   /** The last resort of a harness that ends early. */
   kill() {
-    for (const { child } of [...this.replicas, this.balancer, this.link]) child?.kill('SIGKILL');
+    for (const { child } of [...this.replicas, this.balancer, ...this.ways, this.pooler])
+      child?.kill('SIGKILL');
   }
 }
 

@@ -69,7 +69,7 @@ export class Replica {
       return answer.ok;
     };
     const what = `${this.name} to be ready, whose log is in ${this.logFile}`;
-    await until(isReady, { timeoutMs: 120_000, what }).catch((error) => {
+    await until(isReady, { timeoutMs: 300_000, what }).catch((error) => {
       throw new Error(`/readyz of ${this.name}: ${last}`, { cause: error });
     });
   }

@@ -1,5 +1,5 @@
 /**
- * `npm run fleet`: three replicas of this checkout on one PostgreSQL behind haproxy, until Ctrl-C. FLEET_PORT is the first of six ports.
+ * `npm run fleet`: three replicas of this checkout on one PostgreSQL behind haproxy, until Ctrl-C. FLEET_PORT is the first of nineteen ports.
  */
 import '../support/typescript.mjs';
 

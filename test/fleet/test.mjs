@@ -1,6 +1,7 @@
 /**
  * `npm run test:fleet [-- <trial>…]`: what three replicas behind a balancer must do, with counts; exit status 1 if a line does not hold.
- * FLEET_PORT is the first of six ports, FLEET_FROM the commit from which `upgrade` upgrades.
+ * FLEET_PORT is the first of nineteen ports, FLEET_FROM the commit from which `upgrade` upgrades, FLEET_POOLER the mode of a PgBouncer
+ * (`session` or `transaction`) before the database.
  */
 import '../support/typescript.mjs';
 
@@ -24,11 +25,21 @@ const trials = {
   upgrade: async () => (await import('./rollout.trial.mjs')).upgrade,
 };
 
+/** Trials that run only if they are named. */
+const extra = {
+  pooler: async () => (await import('./pooler.trial.mjs')).pooler,
+  twelve: async () => (await import('./twelve.trial.mjs')).twelve,
+};
+const all = { ...trials, ...extra };
+/** These start a fleet of their own; all others share one. */
+const own = ['upgrade', ...Object.keys(extra)];
+
 const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !(name in trials));
+const unknown = wanted.filter((name) => !(name in all));
 if (unknown.length > 0)
-  throw new Error(`no trial ${unknown.join(', ')}; known are ${Object.keys(trials).join(', ')}`);
-const chosen = Object.keys(trials).filter((name) => wanted.length === 0 || wanted.includes(name));
+  throw new Error(`no trial ${unknown.join(', ')}; known are ${Object.keys(all).join(', ')}`);
+const chosen =
+  wanted.length === 0 ? Object.keys(trials) : Object.keys(all).filter((name) => wanted.includes(name));
 
 let fleet;
 const close = async () => {
@@ -46,7 +57,6 @@ const began = performance.now();
 const seconds = (since) => `${((performance.now() - since) / 1_000).toFixed(0)} s`;
 const failed = [];
 const receiver = await WebhookReceiver.open();
-/** `upgrade` starts its replicas in another checkout; all others share a fleet. */
 const started = async (options) => {
   await fleet?.close();
   fleet = new Fleet();
@@ -57,9 +67,9 @@ for (const name of chosen) {
   const checks = new Checks(name);
   const since = performance.now();
   try {
-    if (name !== 'upgrade') await (fleet ? fleet.restore() : started());
+    if (!own.includes(name)) await (fleet ? fleet.restore() : started());
     await (
-      await trials[name]()
+      await all[name]()
     )({ fleet, checks, receiver, started });
   } catch (error) {
     checks.check(false, error.stack);

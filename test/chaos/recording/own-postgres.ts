@@ -13,13 +13,17 @@ export class OwnPostgres {
 
   constructor(private readonly folder: string) {}
 
+  get pid(): number {
+    return this.server.pid;
+  }
+
   get url(): string {
     return this.server.url;
   }
 
   async start(): Promise<void> {
     this.port ||= await freePort();
-    const settings = { port: String(this.port), max_connections: '60' };
+    const settings = { port: String(this.port), max_connections: '100' };
     this.running = await new EmbeddedPostgres({ directory: join(this.folder, 'postgres'), settings }).start();
   }
 
