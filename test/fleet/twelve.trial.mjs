@@ -73,7 +73,7 @@ function call(fleet, n) {
 async function propagation({ fleet, checks, when }) {
   const ms = [];
   let disobeyed = 0;
-  for (const n of times(20)) {
+  for (const n of times(10)) {
     const action = n % 2 === 0 ? 'disable' : 'enable';
     const { url } = fleet.replicas[n % size];
     const answer = await fleet.ask('POST', `/api/v1/custom-tools/moved/${action}`, undefined, { url });
@@ -82,7 +82,7 @@ async function propagation({ fleet, checks, when }) {
     const said = await Promise.all(fleet.replicas.map((replica) => fleet.call('moved', {}, replica)));
     disobeyed += said.filter((each) => each.said !== 'tool_not_found').length;
   }
-  const events = await inTurn(5, (n) => spreadOfEvent(fleet, n + 1));
+  const events = await inTurn(3, (n) => spreadOfEvent(fleet, n + 1));
   const sorted = ms.sort((a, b) => a - b);
   checks.check(
     disobeyed === 0,

@@ -13,6 +13,7 @@ import { createTestDatabase, type TestDatabase } from './database.js';
 import { supertest, type Test } from './http.js';
 import { noPlaybooks } from './playbooks-dir.js';
 import { makeTestFolder } from './test-folder.js';
+import { until } from './wait.js';
 
 export const fixtures = join(__dirname, '..', 'fixtures', 'tools');
 
@@ -39,7 +40,11 @@ export async function startApp(
 ): Promise<TestApp> {
   const tk = await openApp(variables, changes);
   tk.app.get(Lifecycle).ready();
-  await tk.app.get(StartupWork).settled();
+  const work = tk.app.get(StartupWork);
+  await work.settled();
+  // Tools are loaded after that.
+  const isLoaded = (): boolean => /^loaded (\d+) of \1 /.test(work.progress?.() ?? 'loaded 0 of 0 ');
+  await until(isLoaded, { what: 'all tools to be loaded', timeoutMs: 60_000 });
   return tk;
 }
 
