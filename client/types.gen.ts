@@ -3765,10 +3765,6 @@ export type CreateKeyError = CreateKeyErrors[keyof CreateKeyErrors];
 
 export type CreateKeyResponses = {
     201: NewKeyView;
-    /**
-     * It is done, and some replicas have not confirmed within two seconds that they obey
-     */
-    202: NewKeyView & UnconfirmedView;
 };
 
 export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
@@ -7465,10 +7461,6 @@ export type RegisterCustomToolError = RegisterCustomToolErrors[keyof RegisterCus
 
 export type RegisterCustomToolResponses = {
     201: CustomToolView;
-    /**
-     * It is done, and some replicas have not confirmed within two seconds that they obey
-     */
-    202: CustomToolView & UnconfirmedView;
 };
 
 export type RegisterCustomToolResponse = RegisterCustomToolResponses[keyof RegisterCustomToolResponses];
@@ -8248,10 +8240,6 @@ export type RegisterToolBundleError = RegisterToolBundleErrors[keyof RegisterToo
 
 export type RegisterToolBundleResponses = {
     201: CustomToolView;
-    /**
-     * It is done, and some replicas have not confirmed within two seconds that they obey
-     */
-    202: CustomToolView & UnconfirmedView;
 };
 
 export type RegisterToolBundleResponse = RegisterToolBundleResponses[keyof RegisterToolBundleResponses];
@@ -8435,10 +8423,6 @@ export type CreatePlaybookError = CreatePlaybookErrors[keyof CreatePlaybookError
 
 export type CreatePlaybookResponses = {
     201: PlaybookCreatedView;
-    /**
-     * It is done, and some replicas have not confirmed within two seconds that they obey
-     */
-    202: PlaybookCreatedView & UnconfirmedView;
 };
 
 export type CreatePlaybookResponse = CreatePlaybookResponses[keyof CreatePlaybookResponses];

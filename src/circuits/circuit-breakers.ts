@@ -200,10 +200,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       () => !this.fleet || tracked.local || this.fleet.mayProbe(tool),
     );
     const tracked: TrackedCircuit = {
-      breaker,
-      local: false,
+      ...{ breaker, local: false, history: [] },
       lastShared: this.pasts?.get(tool)?.lastId,
-      history: [],
       transitions: { closed: 0, open: 0, half_open: 0 },
     };
     this.circuits.set(tool, tracked);
@@ -259,17 +257,15 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   private tell(tool: string, change: CircuitChange): void {
     const tracked = this.circuits.get(tool);
-    const { fleet } = this;
+    const opens = this.fleet && change.from === 'closed' && change.to === 'open';
     // Replicas that open a circuit at the same time make one change of it: the first one stored is kept.
     const opening = `${tool} opened after ${tracked?.lastShared}`;
     const say = (): void => {
       const local = tracked?.local ?? false;
-      const isShared = fleet && !local && change.from === 'closed' && change.to === 'open';
-      const id = isShared ? idOf(opening) : newId(change.at);
-      this.say(tracked, { id, tool, ...change, replica: fleet?.replica ?? null, local });
+      const id = opens && !local ? idOf(opening) : newId(change.at);
+      this.say(tracked, { id, tool, ...change, replica: this.fleet?.replica ?? null, local });
     };
-    const isOwnOpening = fleet && !this.opensForAll && change.from === 'closed' && change.to === 'open';
-    if (tracked && isOwnOpening) {
+    if (tracked && opens && !this.opensForAll) {
       // Open at once; the others follow if the tool fails at all replicas, and not here alone.
       tracked.local = true;
       tracked.judging = this.fleetsFaults(tool, true).then((counts) => {

@@ -86,7 +86,6 @@ export class Replicas implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly logger = new Logger(Replicas.name);
   private readonly startedAt = new Date();
   private readonly loop: IntervalLoop;
-  /** Those that have not stopped. */
   others: readonly Sibling[] = [];
   private keeps = false;
   /** Emits when this replica becomes the one that keeps house. */

@@ -90,12 +90,12 @@ interface Operation {
   [auditedOperation]?: true;
 }
 
-/** Each act of an administrator may be answered so. */
+/** Each act of an administrator on what is there may be answered so. */
 function addUnconfirmed(path: string, method: string, operation: Operation): void {
   const { responses, [auditedOperation]: isAudited } = operation;
   delete operation[auditedOperation];
-  if (!isAudited || !isAct(method.toUpperCase(), path)) return;
-  const { content } = responses['200'] ?? responses['201'] ?? {};
+  if (!isAudited || !isAct(method.toUpperCase(), path) || responses['201']) return;
+  const { content } = responses['200'] ?? {};
   const [own, more] = [content?.['application/json']?.schema, { $ref: getSchemaPath(UnconfirmedView) }];
   responses['202'] = {
     description: 'It is done, and some replicas have not confirmed within two seconds that they obey',

@@ -186,8 +186,7 @@ export class Fleet {
       ...more,
     };
     const answer = await this.ask('POST', '/api/v1/custom-tools', body, { url });
-    if (![201, 202].includes(answer.status))
-      throw new Error(`${name}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 201) throw new Error(`${name}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer;
   }
 
