@@ -54,7 +54,7 @@ async function outcomes({ fleet, checks, jobs, ended }) {
   const open = new Set(jobs);
   while (open.size > 0 && performance.now() - since < 90_000) {
     await Promise.all(
-      [...open].slice(0, 20).map(async (job) => {
+      [...open].slice(0, 8).map(async (job) => {
         const { body } = await fleet.ask('GET', `${job.location}?waitMs=2000`);
         job.outcome = outcomeOf(body);
         if (job.outcome !== undefined) open.delete(job);
