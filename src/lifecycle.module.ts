@@ -17,8 +17,8 @@ import { ToolEvents } from './streams/tool-events.js';
     {
       provide: OpenStreams,
       inject: [APP_CONFIG, Lifecycle],
-      useFactory: ({ events: { maxStreams }, server: { sseHeartbeatMs } }: AppConfig, lifecycle: Lifecycle) =>
-        new OpenStreams({ maxStreams, heartbeatMs: sseHeartbeatMs }, lifecycle),
+      useFactory: ({ events: limits, server: { sseHeartbeatMs } }: AppConfig, lifecycle: Lifecycle) =>
+        new OpenStreams({ ...limits, heartbeatMs: sseHeartbeatMs }, lifecycle),
     },
   ],
   exports: [Lifecycle, StartupWork, ToolEvents, StreamTopics, OpenStreams],

@@ -33,6 +33,7 @@ export class AssistantController {
   @Post()
   @ApiOperation({ summary: 'Begin a chat with the assistant', description: 'It belongs to your key.' })
   @ApiCreatedResponse({ type: dto.ChatView })
+  @ApiProblems('conflict')
   createChat(@Asked() asking: Asking): Promise<dto.ChatView> {
     return this.service.create(asking);
   }

@@ -1,18 +1,19 @@
 import { createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { CallRates } from '../auth/call-rates.js';
+import { CallRates, holderOf } from '../auth/call-rates.js';
 import { type Principal, principalOf, projectOf } from '../auth/principal.decorator.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { noLlm } from '../llm/llm.module.js';
 import { wrong } from '../rest/wrong-field.js';
+import { OpenStreams } from '../streams/open-streams.js';
 import { sseHeaders } from '../streams/sse.js';
 import type * as dto from './assistant.dto.js';
 import { awaitsApproval, type CallPart, callsIn, type ChatMessage } from './chat-message.js';
 import { investigationOf } from './chat-tools.js';
-import { type Chat, type ChatChange, ChatsRepository, type Owned } from './chats.repository.js';
+import { type Chat, type ChatChange, ChatsRepository, maxChats, type Owned } from './chats.repository.js';
 import { ChatModel } from './model.js';
 import { maxCalls, maxSteps } from './turn-run.js';
 import { Turns } from './turns.js';
@@ -47,13 +48,15 @@ export class AssistantService {
     private readonly turns: Turns,
     private readonly model: ChatModel,
     private readonly rates: CallRates,
+    private readonly streams: OpenStreams,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'assistant'>,
   ) {}
 
   async create(asking: Asking): Promise<dto.ChatView> {
     await this.rates.count(asking);
     const id = newId();
-    await this.repository.create(id, asking);
+    if (!(await this.repository.create(id, asking)))
+      throw new Problem('conflict', `You have ${maxChats} chats, as many as are kept: delete some`);
     return this.get(id, asking);
   }
 
@@ -131,7 +134,7 @@ export class AssistantService {
   /** The stream of the turn that runs; undefined if none does. */
   async stream(id: string, asking: Asking): Promise<Readable | undefined> {
     const chat = await this.found(id, asking);
-    if (chat.state === 'running') return this.streamOf(chat, asking);
+    if (chat.state === 'running') return this.followed(asking, async () => chat);
     void asking.reply.status(204);
     return undefined;
   }
@@ -143,23 +146,32 @@ export class AssistantService {
     prepare: (chat: Chat, messages: ChatMessage[]) => ChatChange,
   ): Promise<Readable> {
     if (this.model.name === undefined && (await this.found(id, asking))) throw new Problem('conflict', noLlm);
-    this.turns.assertRoom(asking.owner);
-    const runId = newId();
-    const changed = await this.repository.change(asking, id, (chat, messages) => {
-      refuseRunning(chat);
-      const set = prepare(chat, messages);
-      if (lastCalls(messages).some(awaitsApproval)) return { ...set, state: 'waiting' };
-      return { ...set, state: 'running', run_id: runId };
-    });
-    if (!changed) throw absent(id);
-    const { chat, messages, set } = changed;
-    if (set.run_id === runId) this.turns.start({ chat, messages, runId }, asking.principal);
-    return this.streamOf(chat, asking);
+    return this.followed(asking, () =>
+      this.turns.begin(asking, async () => {
+        const runId = newId();
+        const changed = await this.repository.change(asking, id, (chat, messages) => {
+          refuseRunning(chat);
+          const set = prepare(chat, messages);
+          if (lastCalls(messages).some(awaitsApproval)) return { ...set, state: 'waiting' };
+          return { ...set, state: 'running', run_id: runId };
+        });
+        if (!changed) throw absent(id);
+        return { ...changed, runId };
+      }),
+    );
   }
 
-  private streamOf(chat: Chat, { reply }: Asking): Readable {
-    void reply.headers({ ...sseHeaders, 'x-vercel-ai-ui-message-stream': 'v1' });
-    return Readable.from(this.turns.follow(chat), { objectMode: false });
+  /** The stream of a turn. It is counted before there is a chat to follow: a turn must not begin unseen. */
+  private async followed(asking: Asking, begin: () => Promise<Chat>): Promise<Readable> {
+    const release = this.streams.take('streams of turns', holderOf(asking));
+    try {
+      const stream = Readable.from(this.turns.follow(await begin()), { objectMode: false });
+      void asking.reply.headers({ ...sseHeaders, 'x-vercel-ai-ui-message-stream': 'v1' });
+      return stream.once('close', release);
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   private async found(id: string, asking: Asking): Promise<Chat> {

@@ -47,6 +47,7 @@ const columns = `
   updated_at AS "updatedAt",
   CASE WHEN ${isDead} THEN 'interrupted' ELSE state END AS state,
   CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
+export const maxChats = 1_000;
 const isOwn = 'id = $1 AND owner = $2 AND project = $3';
 const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
 /** While a run lasts, parts of its last steps stand beside its message. */
@@ -66,9 +67,11 @@ const putMessage = `
 export class ChatsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  async create(id: string, { owner, project }: Owned): Promise<void> {
-    await this.db.query(
-      `INSERT INTO assistant_chats (id, owner, project, title, usage) VALUES ($1, $2, $3, '', $4)`,
+  /** @returns false if the owner has as many as it may */
+  create(id: string, { owner, project }: Owned): Promise<boolean> {
+    return this.changes(
+      `INSERT INTO assistant_chats (id, owner, project, title, usage) SELECT $1, $2, $3, '', $4
+       WHERE (SELECT count(*) FROM assistant_chats WHERE owner = $2) < ${maxChats} RETURNING 1`,
       [id, owner, project, storableJson(noUsage)],
     );
   }

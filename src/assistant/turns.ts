@@ -6,14 +6,17 @@ import {
   type OnApplicationShutdown,
 } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CallerSlots } from '../common/caller-slots.js';
 import { dayMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { holderOf } from '../auth/call-rates.js';
 import { KnownKeys } from '../auth/known-keys.js';
 import { sseHeartbeat } from '../streams/sse.js';
 import type { Principal } from '../tool-contract/principal.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
 import { type ChatMessage, type Chunk, MessageReader, stepEnd } from './chat-message.js';
 import { ChatTools } from './chat-tools.js';
 import { type Chat, ChatsRepository, type Owned, type RunEnd } from './chats.repository.js';
@@ -21,7 +24,7 @@ import { ChatModel, NoAnswer } from './model.js';
 import { type BegunTurn, TurnRun } from './turn-run.js';
 
 /** Turns at this server, and of one caller: each holds a connection to the model. */
-const [maxTurns, maxOfOwner] = [20, 4];
+const [maxTurns, maxOfCaller] = [20, 4];
 const followMs = 500;
 /** Between two events to one reader: each takes what came meanwhile. */
 const paceMs = 25;
@@ -33,7 +36,8 @@ type Seen = Pick<TurnRun, 'message' | 'usage' | 'end'>;
 @Injectable()
 export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(Turns.name);
-  private readonly runs = new Map<string, { run: TurnRun; owner: string; over: Promise<void> }>();
+  private readonly runs = new Map<string, { run: TurnRun; over: Promise<void> }>();
+  private readonly slots = new CallerSlots(maxOfCaller, maxTurns);
   private readonly cleaner: IntervalLoop;
 
   constructor(
@@ -59,23 +63,35 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     await Promise.all([this.cleaner.stop(), ...[...this.runs.values()].map(({ over }) => over)]);
   }
 
-  /** @throws Problem `rate_limited`, `shutting_down` */
-  assertRoom(owner: string): void {
+  /**
+   * Runs the turn that `prepare` yields, unless it only waits for a person. Its slot is taken before anything is awaited.
+   * @throws Problem `rate_limited`, `shutting_down`; what `prepare` throws
+   */
+  async begin(
+    caller: Pick<CallRequest, 'principal' | 'address'>,
+    prepare: () => Promise<Omit<BegunTurn, 'principal'>>,
+  ): Promise<Chat> {
     if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
-    const own = [...this.runs.values()].filter((each) => each.owner === owner).length;
-    if (this.runs.size < maxTurns && own < maxOfOwner) return;
-    const detail = `${maxTurns} turns may run at a server at a time, and ${maxOfOwner} of one caller`;
-    throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
+    const release = this.slots.claim(holderOf(caller), 'turns');
+    let over: Promise<unknown> | undefined;
+    try {
+      const begun = await prepare();
+      if (begun.chat.state === 'running') over = this.start(begun, caller.principal);
+      return begun.chat;
+    } finally {
+      void Promise.resolve(over).then(release);
+    }
   }
 
-  start(begun: Omit<BegunTurn, 'principal'>, caller: Principal): void {
+  private start(begun: Omit<BegunTurn, 'principal'>, caller: Principal): Promise<unknown> {
     const { chat } = begun;
     const turn = { ...begun, principal: () => this.current(caller) };
     const { assistant: limits } = this.config;
     const run = new TurnRun(turn, this.model, this.tools, this.repository, limits);
     const isLast = (): boolean => this.runs.get(chat.id)?.run === run;
     const over = run.run().finally(() => isLast() && this.runs.delete(chat.id));
-    this.runs.set(chat.id, { run, owner: chat.owner, over });
+    this.runs.set(chat.id, { run, over });
+    return over;
   }
 
   /** Ends a run at this server; one at another server ends with its next write. */

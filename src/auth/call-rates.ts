@@ -58,8 +58,13 @@ export class CallRates {
   }
 }
 
+/** The caller in limits that hold for each caller: its key, or its address without one. */
+export const holderOf = ({ principal, address = '' }: Pick<CallRequest, 'principal' | 'address'>): string =>
+  principal.keyId ?? networkOf(address);
+
 /** An IPv4 address, or the first 64 bits of an IPv6 address: clients choose the others freely. */
 export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
   const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
   if (found?.kind() !== 'ipv6') return found?.toString() ?? address;
   const { parts } = found as ipaddr.IPv6;

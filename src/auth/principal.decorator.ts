@@ -1,5 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { holderOf } from './call-rates.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { Problem } from '../common/errors.js';
 
@@ -10,6 +11,10 @@ export function principalOf({ principal }: FastifyRequest): Principal {
   if (!principal) throw new Error('The request reached its handler without passing the auth hook');
   return principal;
 }
+
+/** The caller of a request in limits that hold for each caller. */
+export const holderIn = (request: FastifyRequest): string =>
+  holderOf({ principal: principalOf(request), address: request.ip });
 
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Principal =>
   principalOf(context.switchToHttp().getRequest<FastifyRequest>()),

@@ -116,8 +116,9 @@ const database = {
 
 const events = {
   events: {
-    /** Clients that may follow events at a time, and as many again for logs and for the list of tools. */
-    maxStreams: 50,
+    /** Streams of a kind, and long waits, that one caller may have at a time; and the sum of all callers. */
+    maxStreams: 8,
+    maxStreamsOfAll: 500,
     kept: 1_000,
   },
 };

@@ -28,7 +28,7 @@ export const customTools = {
       'Maximum processes of all tools, including test starts (register, change, enable, validate). A test start waits up to `CUSTOM_TOOLS_START_TIMEOUT`, then fails with `tool_unavailable`.',
     ),
     maxQueue: setting('CUSTOM_TOOLS_MAX_QUEUE', whole(1, 100_000), 100).means(
-      'Maximum calls that wait for one tool; further calls are `queue_full`.',
+      'Maximum calls that wait for one tool, three quarters of them of one caller; further calls are `queue_full`.',
     ),
     defaultTimeoutMs: setting('CUSTOM_TOOLS_DEFAULT_TIMEOUT', whole(10, 3_600_000), 30_000).means(
       'Default `timeoutMs` of a tool, in milliseconds. A change applies to tools that are registered later.',

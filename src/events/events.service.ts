@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { holderIn } from '../auth/principal.decorator.js';
 import type { Placed } from '../streams/event-ring.js';
 import { OpenStreams } from '../streams/open-streams.js';
 import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../streams/sse.js';
@@ -19,7 +20,7 @@ export class EventsService {
   /** @throws Problem `rate_limited` when too many clients follow events, `shutting_down` */
   read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageView | Readable {
     if (request.method !== 'GET' || !acceptsEvents(request.headers)) return this.page(query);
-    const stream = this.follow(query, lastSeenId(request.headers, query.since));
+    const stream = this.follow(query, lastSeenId(request.headers, query.since), holderIn(request));
     void reply.headers(sseHeaders);
     return stream;
   }
@@ -36,7 +37,7 @@ export class EventsService {
   }
 
   /** A client that comes back goes on where it was; a new one gets what comes from now on. */
-  private follow(filter: EventsQuery, id: string | undefined): Readable {
+  private follow(filter: EventsQuery, id: string | undefined, holder: string): Readable {
     const { ring } = this.history;
     const isWanted = wants(filter);
     const eventOf = (event: Placed<ToolEvent>) =>
@@ -44,7 +45,8 @@ export class EventsService {
     const place = id === undefined ? ring.end : ring.placeAfter(id);
     const reset = { event: 'reset', data: { reason: 'unknown_id', id } };
     const isKnown = id === undefined || ring.knows(id);
-    return this.streams.follow('events', { ring, place, eventOf }, isKnown ? undefined : sseEvent(reset));
+    const greeting = isKnown ? undefined : sseEvent(reset);
+    return this.streams.follow('streams of events', holder, { ring, place, eventOf }, greeting);
   }
 }
 

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { principalOf, projectFor, projectOf } from '../auth/principal.decorator.js';
+import { holderIn, principalOf, projectFor, projectOf } from '../auth/principal.decorator.js';
 import { callerIdOf } from '../tool-contract/principal.js';
 import type { EventRing } from '../streams/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { type Following, sseEvent, sseHeaders } from '../streams/sse.js';
 import { type StreamTopic, StreamTopics } from '../streams/stream-topics.js';
-import { OpenStreams } from '../streams/open-streams.js';
+import { OpenStreams, pages } from '../streams/open-streams.js';
 import type { TopicsQuery } from './events.dto.js';
 
 /** A topic that a client follows, by the name that it gave. */
@@ -34,7 +34,9 @@ export class TopicStreamService {
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
     const followings = followed.map((each) => followingOf(each, places));
-    const stream = this.streams.follow('events', followings, greetingOf(followed, lastSeen, places));
+    const what = followed.some(({ topic }) => topic.ofPage) ? pages : 'streams of events';
+    const greeting = greetingOf(followed, lastSeen, places);
+    const stream = this.streams.follow(what, holderIn(request), followings, greeting);
     stream.once('close', () => followed.forEach(({ topic, ring }) => topic.left?.(ring)));
     return stream;
   }

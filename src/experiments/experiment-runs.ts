@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Problem } from '../common/errors.js';
+import { CallerSlots } from '../common/caller-slots.js';
 import { newId } from '../common/ids.js';
 import type { Completion, LlmEndpoint } from '../llm/llm.module.js';
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
@@ -12,8 +12,8 @@ import type { Json, RunEnd, RunResultView } from './experiments.dto.js';
 import { filledRequest, TemplateError } from './filled-request.js';
 
 const limitMs = 60_000;
-/** Each holds a connection to the endpoint, which others need as well. */
-const maxConcurrent = 4;
+/** Runs of one caller, and of all: each holds a connection to the endpoint, which others need as well. */
+const [maxOfCaller, maxRuns] = [3, 4];
 
 interface Run {
   readonly stop: AbortController;
@@ -24,8 +24,7 @@ interface Run {
 @Injectable()
 export class ExperimentRuns implements OnApplicationShutdown {
   private readonly underWay = new Map<string, Run>();
-  /** Includes runs that are only starting. */
-  private runs = 0;
+  private readonly slots = new CallerSlots(maxOfCaller, maxRuns);
 
   constructor(private readonly repository: ExperimentsRepository) {}
 
@@ -34,23 +33,15 @@ export class ExperimentRuns implements OnApplicationShutdown {
    * @returns false if there is no such experiment, or it runs already
    * @throws Problem `rate_limited` while as many run as may
    */
-  async run(project: string, id: string, endpoint: LlmEndpoint): Promise<boolean> {
-    if (this.runs >= maxConcurrent)
-      throw new Problem(
-        'rate_limited',
-        `${maxConcurrent} experiments run at this server, as many as may at a time`,
-        {
-          retryAfterMs: 5_000,
-        },
-      );
-    this.runs += 1;
+  async run(project: string, id: string, endpoint: LlmEndpoint, caller: string): Promise<boolean> {
+    const release = this.slots.claim(caller, 'runs of experiments');
     try {
       const runId = newId();
       const experiment = await this.repository.begin(project, id, runId);
       if (experiment) await this.toItsEnd(runId, experiment, endpoint);
       return experiment !== undefined;
     } finally {
-      this.runs -= 1;
+      release();
     }
   }
 

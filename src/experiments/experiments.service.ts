@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { CallRates } from '../auth/call-rates.js';
+import { CallRates, holderOf } from '../auth/call-rates.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { Llm, noLlm } from '../llm/llm.module.js';
@@ -106,7 +106,8 @@ export class ExperimentsService {
     await this.rates.count(caller);
     const { endpoint } = this.llm;
     if (!endpoint) throw await this.absentOr(project, id, noLlm);
-    if (!(await this.runs.run(project, id, endpoint))) throw await this.absentOr(project, id, runsNow);
+    if (!(await this.runs.run(project, id, endpoint, holderOf(caller))))
+      throw await this.absentOr(project, id, runsNow);
     return this.get(project, id);
   }
 

@@ -2,8 +2,11 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { PgBoss } from 'pg-boss';
 import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { CallerSlots } from '../common/caller-slots.js';
 import { Cancellation } from '../common/cancellation.js';
+import { Problem } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
+import { KeyedMutex } from '../common/keyed-mutex.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { SingleFlight } from '../common/single-flight.js';
 import { StartupWork } from '../common/startup-work.js';
@@ -15,8 +18,13 @@ interface Staffed {
   readonly queue: Queue;
   /** Ids of the workers that have no job. */
   readonly idle: Set<string>;
+  /** Ids of workers that only take jobs of callers of whom none runs: one caller cannot occupy all workers. */
+  readonly reserve: Set<string>;
   workers: number;
 }
+
+/** Jobs that wait, and the priority of the caller's next one. */
+type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly exists: boolean };
 
 const schema = 'toolkeeper_jobs';
 /** Payload of a notification: another replica has made the tables, or has more jobs than it can run. */
@@ -34,6 +42,17 @@ const superviseSeconds = 10;
 const notifyMs = 50;
 /** Maximum wait at shutdown for jobs that run. */
 const stopMs = 3_000;
+/** Maximum of jobs that wait: of a caller, in bytes as the database stores them, and of all callers. */
+const max = { own: 100, bytes: 16_777_216, all: 10_000 };
+
+/** Callers take turns: a caller's next job stands after its last one that waits, beside the first one of the others. */
+const selectWaiting = `
+  SELECT count(*)::int AS all, count(*) FILTER (WHERE group_id = $2)::int AS own,
+    coalesce(sum(pg_column_size(data)) FILTER (WHERE group_id = $2), 0)::float8 AS bytes,
+    coalesce(least(min(priority) FILTER (WHERE group_id = $2) - 1,
+      max(priority) FILTER (WHERE state = 'created')), 0) AS priority,
+    EXISTS (SELECT FROM ${schema}.job WHERE name = $1 AND id = $3) AS exists
+  FROM ${schema}.job WHERE name = $1 AND state < 'active'`;
 
 /**
  * Queues in the database, by pg-boss, in a schema of its own. It is loaded, and its tables are made, when the first job
@@ -46,6 +65,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly starts = new SingleFlight<PgBoss>();
   private boss: PgBoss | undefined;
   private notifiedAt = 0;
+  private readonly submits = new CallerSlots(max.own);
+  private readonly oneAtATime = new KeyedMutex();
   private readonly loop: IntervalLoop;
 
   constructor(
@@ -66,16 +87,31 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** MUST be called before the server is started. */
   add(queue: Queue): void {
-    this.queues.set(queue.name, { queue, idle: new Set(), workers: 0 });
+    this.queues.set(queue.name, { queue, idle: new Set(), reserve: new Set(), workers: 0 });
   }
 
-  /** @returns false if there is a job with this id. @throws the database's error */
-  async send(queue: string, id: string, data: object): Promise<boolean> {
+  /** Does nothing if there is a job with this id. @param caller absent: the server's own @throws the database's error */
+  async send(queue: string, id: string, data: object, caller?: string, priority = 0): Promise<void> {
     const boss = await this.started();
-    const sent = await boss.send(queue, data, { id });
+    await boss.send(queue, data, { id, priority, ...(caller !== undefined && { group: { id: caller } }) });
     const staffed = this.queues.get(queue);
     if (!staffed || !this.wake(boss, staffed)) this.tellOthers();
-    return sent !== null;
+  }
+
+  /** The same for a caller that may have so many waiting, and takes turns with others. @throws Problem `queue_full` */
+  async submit(queue: string, id: string, data: object, caller: string): Promise<void> {
+    const release = this.submits.take(caller);
+    if (!release) throw queueFull();
+    // One after another: two submits must not see the same count.
+    const submit = async (): Promise<void> => {
+      await this.started();
+      const [waiting] = await this.db.query<[Waiting]>(selectWaiting, [queue, caller, id]);
+      const { own, bytes, all, priority, exists } = waiting;
+      if (exists) return;
+      if (own >= max.own || bytes >= max.bytes || all >= max.all) throw queueFull();
+      await this.send(queue, id, data, caller, priority);
+    };
+    return this.oneAtATime.run(caller, submit).finally(release);
   }
 
   /** Sends the jobs that a transaction yields, or nothing of it is stored. @throws the database's error */
@@ -194,7 +230,10 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     const { state } = this.lifecycle;
     // Tools that are not loaded yet would be unknown to the jobs.
     if (state === 'starting' || state === 'draining' || !this.work.isSettled()) return false;
-    const [id] = staffed.idle;
+    // The reserve may find nothing where another worker does.
+    const [id] = [...staffed.idle].sort(
+      (a, b) => Number(staffed.reserve.has(a)) - Number(staffed.reserve.has(b)),
+    );
     if (id !== undefined) boss.notifyWorker(id);
     else if (staffed.workers < staffed.queue.concurrency)
       void this.hire(boss, staffed).catch((error: unknown) => this.logger.warn(String(error)));
@@ -204,9 +243,10 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Workers come when they are needed, and stay: pg-boss has each look for one job at a time. */
   private async hire(boss: PgBoss, staffed: Staffed): Promise<void> {
-    staffed.workers += 1;
-    const { queue, idle } = staffed;
+    const { queue, idle, reserve } = staffed;
+    const isReserve = staffed.workers++ >= Math.ceil(queue.concurrency * 0.75);
     const options = {
+      ...(isReserve && { groupConcurrency: 1 }),
       includeMetadata: true,
       heartbeatRefreshSeconds: beatSeconds,
       pollingIntervalSeconds: daySeconds,
@@ -229,6 +269,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
         }
       },
     );
+    if (isReserve) reserve.add(id);
     idle.add(id);
   }
 
@@ -237,4 +278,9 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.notifiedAt = performance.now();
     void this.db.query("SELECT pg_notify('toolkeeper', $1)", [channel]).catch(() => undefined);
   }
+}
+
+function queueFull(): Problem {
+  const detail = `A caller may have ${max.own} asynchronous calls with ${max.bytes} bytes of inputs waiting, and all callers ${max.all}: wait until some have begun`;
+  return new Problem('queue_full', detail, { retryAfterMs: 1_000 });
 }

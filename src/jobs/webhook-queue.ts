@@ -33,6 +33,8 @@ export interface Webhook {
   readonly body: string;
   /** `operator`: to a receiver of WEBHOOK_URLS; `caller`: to a URL that a caller named. */
   readonly by: 'operator' | 'caller';
+  /** The one that named the URL, in the limits of callers: its slow receiver must not hold up others. */
+  readonly caller?: string | null | undefined;
 }
 
 /** URLs of the configuration may hold secrets, and may be taken out of it: they are not stored. */
@@ -79,7 +81,7 @@ export class WebhookQueue {
   /** A message that was sent before is not sent again. @throws the database's error */
   async send(webhook: Webhook): Promise<void> {
     const { id, data } = jobOf(webhook);
-    await this.jobs.send(queue, id, data);
+    await this.jobs.send(queue, id, data, webhook.caller ?? undefined);
   }
 
   /** The same with those that a transaction yields, or nothing of it is stored. @throws the database's error */

@@ -1,4 +1,4 @@
-import { Body, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Get, HttpCode, Post, Query, Req } from '@nestjs/common';
 import {
   ApiBody,
   ApiConsumes,
@@ -7,7 +7,8 @@ import {
   ApiOperation,
   type ApiBodyOptions,
 } from '@nestjs/swagger';
-import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import type { FastifyRequest } from 'fastify';
+import { CurrentPrincipal, holderIn } from '../auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
@@ -103,8 +104,12 @@ export class PlaybooksController {
   @ApiBody({ schema: importBodySchema, examples: importExamples })
   @ApiOkResponse({ type: PlaybookImportView })
   @ApiProblems('conflict', 'payload_too_large', 'rate_limited')
-  importPlaybooks(@Body() body: unknown, @CurrentPrincipal() { userId }: Principal): Promise<object> {
-    return this.importer.import(body, userId);
+  importPlaybooks(
+    @Body() body: unknown,
+    @CurrentPrincipal() { userId }: Principal,
+    @Req() request: FastifyRequest,
+  ): Promise<object> {
+    return this.importer.import(body, userId, holderIn(request));
   }
 
   @Get('shown')

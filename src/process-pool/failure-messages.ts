@@ -36,8 +36,10 @@ export const cannotStart = (tool: string, error: string): string =>
 
 /** Failures of requests that a pool does not accept. */
 export const refusals = {
-  queueFull: (tool: string, capacity: number) =>
-    new PoolFailure('queue_full', `Tool "${tool}" has ${capacity} calls running and waiting already`),
+  queueFull: (tool: string, all: number, ofCaller: number) => {
+    const message = `Tool "${tool}" may have ${all} calls running and waiting, ${ofCaller} of one caller, and has as many`;
+    return new PoolFailure('queue_full', message);
+  },
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
   cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };

@@ -1,3 +1,4 @@
+import { CallerSlots } from '../common/caller-slots.js';
 import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
 import { cannotStart, givenUpRunning, givenUpWaiting, lastUnread, refusals } from './failure-messages.js';
@@ -29,7 +30,8 @@ export class ProcessPool {
   private readonly open = new Set<PoolRequest>();
   private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
-  private slotsTaken = 0;
+  private readonly share: number;
+  private readonly slots: CallerSlots;
   /** Shared by all requests to avoid allocating a closure per call. */
   private readonly onGiveUp = (request: PoolRequest, reason: GiveUpReason): void =>
     this.gaveUp(request, reason);
@@ -50,23 +52,24 @@ export class ProcessPool {
     random: () => number = Math.random,
   ) {
     const { poolSize, keepAlive, maxConcurrency, maxQueue } = settings;
-    this.capacity = poolSize * (keepAlive ? maxConcurrency : 1) + maxQueue;
+    const running = poolSize * (keepAlive ? maxConcurrency : 1);
+    this.capacity = running + maxQueue;
+    this.share = running + Math.ceil(maxQueue * 0.75);
+    this.slots = new CallerSlots(this.share, this.capacity);
     this.members = new PoolMembers(settings, slots, launcher, random, this.events, () => this.advance());
   }
 
   /**
-   * Takes one of poolSize × maxConcurrency + maxQueue slots, so that a call can be rejected before it is recorded.
+   * Takes one of poolSize × maxConcurrency + maxQueue slots, so that a call can be rejected before it is recorded. The
+   * last quarter of the queue is left to other callers.
    * @throws PoolFailure `queue_full` or `shutting_down`
    */
-  takeSlot(): Release {
+  takeSlot(caller = ''): Release {
     if (this.stopping) throw refusals.stopping(this.settings.name);
-    if (this.slotsTaken >= this.capacity) throw refusals.queueFull(this.settings.name, this.capacity);
-    this.slotsTaken++;
-    let held = true;
+    const release = this.slots.take(caller);
+    if (!release) throw refusals.queueFull(this.settings.name, this.capacity, this.share);
     return () => {
-      if (!held) return;
-      held = false;
-      this.slotsTaken--;
+      release();
       if (this.stopping) this.advance();
     };
   }
@@ -124,7 +127,7 @@ export class ProcessPool {
     this.stopping ??= { cutOff: false };
     this.members.stop();
     clearTimeout(this.stopping.drainTimer);
-    if (this.open.size + this.slotsTaken > 0)
+    if (this.open.size + this.slots.taken > 0)
       this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
     this.advance();
     return this.ended;
@@ -140,14 +143,15 @@ export class ProcessPool {
 
   private refusal(): PoolFailure | undefined {
     if (this.stopping && !this.isOwed()) return refusals.stopping(this.settings.name);
-    if (this.open.size >= this.capacity) return refusals.queueFull(this.settings.name, this.capacity);
+    if (this.open.size >= this.capacity)
+      return refusals.queueFull(this.settings.name, this.capacity, this.share);
     const error = this.whyUnavailable();
     return error === undefined ? undefined : refusals.cannotStart(this.settings.name, error);
   }
 
   /** Whether, while stopping, an admitted call has not sent its request yet. */
   private isOwed(): boolean {
-    return this.stopping?.cutOff === false && this.slotsTaken > this.open.size;
+    return this.stopping?.cutOff === false && this.slots.taken > this.open.size;
   }
 
   private accept(options: RequestOptions): PoolRequest {

@@ -1,3 +1,4 @@
+import type { CallerSlots } from '../common/caller-slots.js';
 import type { FieldProblem } from '../common/errors.js';
 import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 
@@ -37,12 +38,12 @@ export class SchemaThread {
   private readonly worker: WorkerCalls<SchemaTrial | SchemaPass, SchemaAnswer>;
   private started: Promise<unknown> | undefined;
   private last: Promise<unknown> = Promise.resolve();
-  private waiting = 0;
   private stopped = false;
 
   constructor(
     private readonly name: string,
-    private readonly maxWaiting: number,
+    /** Questions of one caller, and of all, that may wait. */
+    private readonly waiting: CallerSlots,
   ) {
     this.worker = new WorkerCalls(new URL('./schema.worker.js', import.meta.url), {
       name,
@@ -52,12 +53,15 @@ export class SchemaThread {
   }
 
   /** @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
-  ask(question: SchemaTrial): Promise<number>;
-  ask(question: SchemaPass): Promise<readonly FieldProblem[]>;
-  async ask(question: SchemaTrial | SchemaPass): Promise<SchemaAnswer> {
-    if (this.waiting >= this.maxWaiting)
-      throw new ThreadBusy(`${this.maxWaiting} inputs that take long to validate wait already`);
-    this.waiting += 1;
+  ask(question: SchemaTrial, caller?: string): Promise<number>;
+  ask(question: SchemaPass, caller?: string): Promise<readonly FieldProblem[]>;
+  async ask(question: SchemaTrial | SchemaPass, caller = ''): Promise<SchemaAnswer> {
+    const release = this.waiting.take(caller);
+    const { ofCaller, ofAll } = this.waiting;
+    if (!release)
+      throw new ThreadBusy(
+        `${ofCaller} of one caller, or ${ofAll}, inputs that take long to validate wait already`,
+      );
     const answer = this.last.then(async () => {
       // A tool that is loaded while the server stops would start the thread once more.
       if (this.stopped) throw new WorkerEnded('stopped', `The ${this.name} thread was stopped`);
@@ -65,7 +69,7 @@ export class SchemaThread {
       return this.worker.call(question, limitMs);
     });
     this.last = answer.catch(() => undefined);
-    return answer.finally(() => (this.waiting -= 1));
+    return answer.finally(release);
   }
 
   stop(): Promise<void> {

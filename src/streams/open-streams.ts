@@ -1,41 +1,54 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { CallerSlots } from '../common/caller-slots.js';
 import { Problem } from '../common/errors.js';
 import type { Lifecycle } from '../common/lifecycle.js';
 import { type Following, SseStream } from './sse.js';
 
 /** Heartbeats that a client of an endless stream may leave unread before it is let go. */
 const maxUnread = 4;
+/** Their streams are not part of the sum, which other callers can use up. A caller has at most so many pages. */
+export const pages = 'streams of pages';
+const maxPages = 100;
 
 /** The clients that follow something without an end: a limited number at a time, and none once the server stops. */
 export class OpenStreams implements BeforeApplicationShutdown {
-  private readonly open = new Map<Pick<SseStream<never>, 'finish'>, string>();
+  private readonly open = new Set<Pick<SseStream<never>, 'finish'>>();
+  private readonly slots: CallerSlots;
+  private readonly pages = new CallerSlots(maxPages);
 
   constructor(
-    private readonly limits: { readonly maxStreams: number; readonly heartbeatMs: number },
+    private readonly limits: Readonly<Record<'maxStreams' | 'maxStreamsOfAll' | 'heartbeatMs', number>>,
     private readonly lifecycle: Lifecycle,
   ) {
+    this.slots = new CallerSlots(limits.maxStreams, limits.maxStreamsOfAll);
     // A stream never ends by itself: the drain would wait for it until its time is up.
     lifecycle.draining.addEventListener('abort', () => this.endAll(), { once: true });
   }
 
   /**
-   * @param what the word for the followed things in messages, in the plural; the limit holds for each of them
-   * @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops
+   * Takes a slot for what is followed by other means than `follow`.
+   * @param what the followed things, in the plural; a caller has a limit for each of them
+   * @throws Problem `rate_limited` over the limit
    */
+  take(what: string, caller: string): () => void {
+    return (what === pages ? this.pages : this.slots).claim(`${what} ${caller}`, what, 10_000);
+  }
+
+  /** @throws Problem `rate_limited` over the limit, `shutting_down` if the server stops */
   follow<Entry extends object>(
     what: string,
+    caller: string,
     followings: Following<Entry> | readonly Following<Entry>[],
     greeting?: string,
   ): SseStream<Entry> {
-    const { maxStreams, heartbeatMs } = this.limits;
     if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
-    if ([...this.open.values()].filter((each) => each === what).length >= maxStreams) {
-      const detail = `${maxStreams} clients follow ${what} already`;
-      throw new Problem('rate_limited', detail, { retryAfterMs: 10_000 });
-    }
-    const stream = new SseStream(followings, { greeting, maxUnread }, heartbeatMs);
-    this.open.set(stream, what);
-    stream.once('close', () => this.open.delete(stream));
+    const release = this.take(what, caller);
+    const stream = new SseStream(followings, { greeting, maxUnread }, this.limits.heartbeatMs);
+    this.open.add(stream);
+    stream.once('close', () => {
+      this.open.delete(stream);
+      release();
+    });
     return stream;
   }
 
@@ -44,6 +57,6 @@ export class OpenStreams implements BeforeApplicationShutdown {
   }
 
   private endAll(): void {
-    for (const stream of this.open.keys()) stream.finish({ event: 'end', data: { reason: 'shutting_down' } });
+    for (const stream of this.open) stream.finish({ event: 'end', data: { reason: 'shutting_down' } });
   }
 }

@@ -9,6 +9,8 @@ export interface StreamTopic<Entry extends object = object> {
   readonly earlier: number;
   /** The part after the colon of its name is a project: the follower's own unless it names another of its key's. */
   readonly ofProject?: boolean;
+  /** A page of the console lives by it: its streams are counted by themselves. */
+  readonly ofPage?: boolean;
   eventName(entry: Placed<Entry>): string;
   /**
    * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none

@@ -69,6 +69,11 @@ export interface ExecutionNotes {
   [other: string]: unknown;
 }
 
+type FieldProblems = readonly FieldProblem[];
+
+/** The caller of a call, as the limits of callers see it. */
+export type Caller = Pick<ToolRun, 'context' | 'principal'> & { readonly address?: string };
+
 /** The parameters of one execution. */
 export interface ToolRun {
   readonly executionId: string;
@@ -105,7 +110,7 @@ export interface Tool {
    * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
    * @throws Refusal if it would take too long
    */
-  validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
+  validate(input: unknown, bytes: number, caller?: Caller): FieldProblems | Promise<FieldProblems>;
   /**
    * Checks the caller further, for a tool that asks for more than leave to call it. The input is valid.
    * @returns why this caller may not call it so; undefined: it may
@@ -120,7 +125,7 @@ export interface Tool {
    * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
-  takeSlot?(context: CallContext): Release;
+  takeSlot?(caller: Caller): Release;
   /**
    * The cache key of a tool whose results are cached: the JSON value that decides its result beside labels and project. Absent: its
    * input. Asked for every call.

@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import { unauthorized } from '../auth/access-policy.js';
+import { holderOf } from '../auth/call-rates.js';
 import { KnownKeys } from '../auth/known-keys.js';
-import { principalOf } from '../auth/principal.decorator.js';
+import { holderIn, principalOf } from '../auth/principal.decorator.js';
 import { backOff } from '../common/back-off.js';
 import type { Cancellation } from '../common/cancellation.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
@@ -84,7 +85,8 @@ export class AsyncExecutions {
 
   /**
    * Queues a call. With the same Idempotency-Key it is queued once.
-   * @throws Refusal for a call that would be refused now; Problem `idempotency_key_reused`, `database_unavailable`
+   * @throws Refusal for a call that would be refused now; Problem `queue_full`, `idempotency_key_reused`,
+   *   `database_unavailable`
    */
   async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
     const call = incomingCall(request, true);
@@ -99,7 +101,7 @@ export class AsyncExecutions {
     const kept: KeptCall = { tool, input, context, timeoutMs, address, ...withoutKey(principal) };
     const inputHash = sha256(canonicalJson(input));
     const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(kept) };
-    await this.jobs.send(queue, id, data);
+    await this.jobs.submit(queue, id, data, holderOf(call));
     const job = await this.find(id, caller);
     if (dataOf(job).inputHash !== inputHash)
       throw new Problem(
@@ -121,16 +123,12 @@ export class AsyncExecutions {
     const caller = callerOf(principalOf(request));
     const view = viewOf(await this.find(id, caller));
     if (request.method === 'GET' && acceptsEvents(request.headers))
-      return this.follow(view, caller, request.id, reply);
+      return this.follow(view, caller, request, reply);
+    if (waitMs === 0 || view.endedAt !== null) return view;
+    const release = this.streams.take('long waits', holderIn(request));
     const { signal } = request.cancellation ?? new AbortController();
-    let latest = view;
-    if (waitMs > 0)
-      for await (latest of this.changes(
-        view,
-        caller,
-        AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
-      ));
-    return latest;
+    const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+    return lastOf(view, this.changes(view, caller, end)).finally(release);
   }
 
   /** @throws Problem `not_found`; `conflict` if it has ended */
@@ -165,10 +163,19 @@ export class AsyncExecutions {
     }
   }
 
-  private follow(view: AsyncExecutionView, caller: string, requestId: string, reply: FastifyReply): Readable {
+  private follow(
+    view: AsyncExecutionView,
+    caller: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Readable {
     const ring = new EventRing<AsyncExecutionView>({ maxEntries: 100, maxBytes: 1_000_000 });
     const eventOf = (data: AsyncExecutionView): ServerSentEvent => ({ event: 'status', data });
-    const stream = this.streams.follow('executions', { ring, place: 0, eventOf });
+    const stream = this.streams.follow('streams of executions', holderIn(request), {
+      ring,
+      place: 0,
+      eventOf,
+    });
     const left = new AbortController();
     stream.once('close', () => left.abort());
     void reply.headers(sseHeaders);
@@ -179,7 +186,7 @@ export class AsyncExecutions {
         if (data.endedAt === null) ring.append(data);
       return { event: 'outcome', data };
     };
-    finishWith(stream, last(), requestId);
+    finishWith(stream, last(), request.id);
     return stream;
   }
 
@@ -222,7 +229,8 @@ export class AsyncExecutions {
     const { webhookUrl } = dataOf(job);
     if (webhookUrl === undefined) return;
     const body = JSON.stringify({ type: 'execution.ended', timestamp: view.endedAt, data: view });
-    await this.webhooks.send({ id: `execution-${job.id}`, url: webhookUrl, body, by: 'caller' });
+    const { id, groupId: caller } = job;
+    await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller', caller });
   }
 
   /** @throws Problem `invalid_request` for a URL to which nothing is sent */
@@ -278,6 +286,11 @@ function viewOf(job: StoredJob): AsyncExecutionView {
     ...(state === 'failed' && { outcome: lostOutcome(id, tool) }),
     ...(problem !== undefined && { problem: JSON.parse(problem) as object }),
   };
+}
+
+async function lastOf<T>(latest: T, changes: AsyncIterable<T>): Promise<T> {
+  for await (latest of changes);
+  return latest;
 }
 
 function lostOutcome(executionId: string, tool: string): ToolOutcome {

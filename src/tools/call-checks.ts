@@ -40,7 +40,7 @@ export class CallChecks {
   input(tool: Tool, request: CallRequest): Promise<void> | undefined {
     if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
     if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
-    const found = tool.validate(request.input, refuseOversized(request, this.config.toolInput));
+    const found = tool.validate(request.input, refuseOversized(request, this.config.toolInput), request);
     if (found instanceof Promise) return found.then((problems) => admitted(tool, request, problems));
     return admitted(tool, request, found);
   }
@@ -49,7 +49,7 @@ export class CallChecks {
     await nextTurn();
     const bytes = refuseOversized(request, this.config.toolInput);
     await nextTurn();
-    await admitted(tool, request, await tool.validate(request.input, bytes));
+    await admitted(tool, request, await tool.validate(request.input, bytes, request));
     await nextTurn();
   }
 }

@@ -121,10 +121,16 @@ describe('an input', () => {
     });
   });
 
-  it('is refused for now when too many wait', async () => {
+  it('is refused for now when too many wait, of one caller or of all', async () => {
+    const [caller, other] = ['one', 'another'].map((keyId) => ({
+      context: { userId: 'u', requestId: 'r', projectId: 'default' },
+      principal: { keyId, userId: keyId, scopes: new Set<never>() },
+    }));
     const validate = await schemas.compile({ items: { anyOf: [{ type: 'null' }, { const: 1 }] } });
     const ones = Array.from({ length: 400_000 }, () => 1);
-    const all = await Promise.allSettled(Array.from({ length: 20 }, async () => validate(ones, 800_000)));
+    const all = await Promise.allSettled(
+      Array.from({ length: 20 }, async (_, n) => validate(ones, 800_000, n % 4 === 0 ? other : caller)),
+    );
     const refused = all.filter(({ status }) => status === 'rejected');
     const tooMany = { code: 'queue_full', details: { retryAfterMs: 2_000 } };
     expect(refused.map((each) => (each as PromiseRejectedResult).reason as unknown)).toEqual(

@@ -1,9 +1,11 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { holderOf } from '../auth/call-rates.js';
+import { CallerSlots } from '../common/caller-slots.js';
 import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
 import { WorkerEnded } from '../common/worker-calls.js';
-import type { Tool } from '../tool-contract/tool.js';
+import type { Caller, Tool } from '../tool-contract/tool.js';
 import type { JsonSchema } from '../schemas/json-schema.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { type CompiledSchema, compileSchema } from '../schemas/schema-compiler.js';
@@ -13,7 +15,7 @@ export type InputValidator = Tool['validate'];
 
 /** Bytes of an input × cost of its schema that are checked on the event loop. */
 const maxOnLoop = 4_000_000;
-const maxPassesWaiting = 8;
+const [maxOfCaller, maxPassesWaiting] = [4, 8];
 /** The largest input whose problems are all reported, up to twenty. */
 const maxBytesForAll = 65_536;
 const maxSchemaBytes = 65_536;
@@ -54,8 +56,11 @@ export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: Inp
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
-  private readonly trials = new SchemaThread('schema trial', Infinity);
-  private readonly passes = new SchemaThread('input validation', maxPassesWaiting);
+  private readonly trials = new SchemaThread('schema trial', new CallerSlots(Infinity));
+  private readonly passes = new SchemaThread(
+    'input validation',
+    new CallerSlots(maxOfCaller, maxPassesWaiting),
+  );
 
   /**
    * Compiles a tool's input schema, once a thread has tried it.
@@ -65,12 +70,14 @@ export class InputSchemas implements OnApplicationShutdown {
   async compile(schema: unknown): Promise<InputValidator> {
     const { own, text, cost } = await this.tried(schema, 'inputSchema');
     const compiled = cost < Infinity ? compileSchema(own) : undefined;
-    return (input, bytes) => {
+    return (input, bytes, caller) => {
       const isSmall = bytes <= maxBytesForAll;
-      if (!compiled || bytes * cost > maxOnLoop) return this.passAway(text, input, isSmall);
+      if (!compiled || bytes * cost > maxOnLoop) return this.passAway(text, input, isSmall, caller);
       const first = validated(compiled, input);
       // The first problem is reported even if the thread that looks for the others fails.
-      return first.length > 0 && isSmall ? this.passAway(text, input, true).catch(() => first) : first;
+      return first.length > 0 && isSmall
+        ? this.passAway(text, input, true, caller).catch(() => first)
+        : first;
     };
   }
 
@@ -112,9 +119,13 @@ export class InputSchemas implements OnApplicationShutdown {
     schema: string,
     input: unknown,
     allErrors: boolean,
+    caller: Caller | undefined,
   ): Promise<readonly FieldProblem[]> {
     try {
-      return await this.passes.ask({ schema, input: JSON.stringify(input), allErrors });
+      return await this.passes.ask(
+        { schema, input: JSON.stringify(input), allErrors },
+        caller && holderOf(caller),
+      );
     } catch (error) {
       if (error instanceof ThreadBusy)
         throw new Refusal('queue_full', messageOf(error), { retryAfterMs: limitMs });
@@ -124,7 +135,7 @@ export class InputSchemas implements OnApplicationShutdown {
       const costs = whyTooCostly(error);
       if (!costs) throw error;
       // The first problem takes less than all.
-      if (allErrors) return this.passAway(schema, input, false);
+      if (allErrors) return this.passAway(schema, input, false, caller);
       throw invalid(`takes ${costs} to validate: make it smaller`);
     }
   }

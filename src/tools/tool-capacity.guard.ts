@@ -14,13 +14,14 @@ export class ToolCapacityGuard implements CanActivate {
 
   /** @throws Refusal `shutting_down`, `queue_full` or `tool_unavailable` */
   canActivate(context: ExecutionContext): boolean {
-    const { ticket, context: caller } = context.getArgByIndex<ToolCall>(0);
+    const call = context.getArgByIndex<ToolCall>(0);
+    const { ticket } = call;
     ticket.admittedToQueue = true;
     if (this.lifecycle.isDraining()) {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
     try {
-      const release = ticket.kept ? undefined : ticket.tool.takeSlot?.(caller);
+      const release = ticket.kept ? undefined : ticket.tool.takeSlot?.(call);
       if (release) ticket.returnAtEnd(release);
       return true;
     } catch (error) {

@@ -67,6 +67,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   ) {
     topics.add('ui', {
       scope: 'tools:call',
+      ofPage: true,
       // A new stream begins with all calls that are open; the page knows which of them it has begun.
       earlier: Infinity,
       eventName: ({ type }: Placed<UiEvent>) => type,

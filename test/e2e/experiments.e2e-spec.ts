@@ -377,15 +377,15 @@ describe('a run', () => {
     expect(await run(made)).toMatchObject({ status: 'completed', error: null });
   });
 
-  it('waits its turn: four at a time at a server, and no more than the rate of its key', async () => {
+  it('waits its turn: three of a caller at a time at a server, and no more than the rate of its key', async () => {
     const answer = Promise.withResolvers<string>();
     llm.answer = () => answer.promise;
     const made = await Promise.all(Array.from({ length: 5 }, () => make({ original_request: hello })));
-    const running = made.slice(0, 4).map(run);
-    await until(() => llm.asked.length === 4, { what: 'four runs' });
+    const running = made.slice(0, 3).map(run);
+    await until(() => llm.asked.length === 3, { what: 'three runs' });
     const late = await tk.http.post(`${path}/${made[4]?.id}/run`).expect(429);
     expect([late.body.detail, late.headers['retry-after']]).toEqual([
-      '4 experiments run at this server, as many as may at a time',
+      'A caller may have 3 runs of experiments at a time at this server, and all callers 4',
       '5',
     ]);
     answer.resolve('Fine.');

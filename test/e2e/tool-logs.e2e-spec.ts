@@ -163,7 +163,7 @@ describe('a follower of a log', () => {
     expect(refused.status).toBe(429);
     expect(refused.body).toMatchObject({
       code: 'rate_limited',
-      detail: '3 clients follow logs already',
+      detail: 'A caller may have 3 streams of logs at a time at this server, and all callers 500',
     });
     await tk.http.get('/api/v1/custom-tools/live/logs').expect(200);
     all[0]?.leave();

@@ -105,8 +105,9 @@ describe('a document that is made to take long', () => {
     await reader.stop();
   });
 
+  const principal = { userId: 'test', scopes: new Set<never>() };
   const read = (path: string): Promise<Page> =>
-    pages.read(`${site.url}/${path}`, 1_000, new AbortController().signal);
+    pages.read(`${site.url}/${path}`, 1_000, { signal: new AbortController().signal, principal });
 
   it.each(names)('holds nobody up, takes no memory here, and leaves the next one be: %s', async (bomb) => {
     await read('warm');

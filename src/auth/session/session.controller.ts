@@ -63,12 +63,8 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<NewSessionView> {
-    const of = { kind: 'rate', project: '', subject: networkOf(request.ip), name: '' } as const;
-    const failure = this.failures.take({ ...of, limit: maxFailures, ttlMs: minuteMs });
-    if (!failure.granted) throw tooManyFailures(failure.resetsAt - Date.now());
     const principal = this.shownBy(body);
-    if (!principal) throw unauthorized(opensNothing(body));
-    failure.release();
+    if (!principal) throw this.failure(body, request.ip);
     const session = this.sessions.begin(principal.keyId ?? adminKeyId);
     if (!session)
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
@@ -108,6 +104,13 @@ export class SessionController {
       throw invalidRequest({ pointer: '', detail: 'must hold either key or once' });
     if (once === undefined) return this.keys.find(key);
     return this.links.take(once) ? this.keys.withId(adminKeyId) : undefined;
+  }
+
+  /** Failures alone are counted: others behind the same address must not stop a right key. */
+  private failure(body: SignInBody, address: string): Problem {
+    const of = { kind: 'rate', project: '', subject: networkOf(address), name: '' } as const;
+    const { granted, resetsAt } = this.failures.take({ ...of, limit: maxFailures, ttlMs: minuteMs });
+    return granted ? unauthorized(opensNothing(body)) : tooManyFailures(resetsAt - Date.now());
   }
 
   private record({ userId, keyId = adminKeyId }: Principal, { ip, id }: FastifyRequest): Promise<void> {

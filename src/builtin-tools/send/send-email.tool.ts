@@ -77,21 +77,21 @@ export function sendEmail(
     tags: ['mail'],
     timeoutMs: 60_000,
     upstream: 'The answer of the mail server, which may have sent the mail,',
-    run: ({ to, cc, bcc, subject, body, html, attachments }, { context, signal }) =>
-      slots.run(signal, async () => {
+    run: ({ to, cc, bcc, subject, body, html, attachments }, run) =>
+      slots.run(run, async () => {
         const recipients = { to: listOf('to', to), cc: listOf('cc', cc), bcc: listOf('bcc', bcc) };
         const count = Object.values(recipients).flat().length;
         if (recipients.to.length === 0) throw callerMistake('to names nobody');
         if (count > limits.maxRecipients)
           throw callerMistake(`A mail may have ${limits.maxRecipients} recipients; this one has ${count}`);
-        const read = await readAll(attachments, files, context.projectId, limits.maxBytes);
+        const read = await readAll(attachments, files, run.context.projectId, limits.maxBytes);
         const letter = {
           ...recipients,
           subject,
           ...(html ? { html: body } : { text: body }),
           attachments: read,
         };
-        const { messageId, rejected } = await mail.send(letter, signal);
+        const { messageId, rejected } = await mail.send(letter, run.signal);
         const sent = { success: true, messageId, to, subject, attachmentCount: read.length };
         return rejected.length > 0 ? { ...sent, rejected } : sent;
       }),

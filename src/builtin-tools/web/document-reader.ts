@@ -1,6 +1,7 @@
+import { bulkhead } from 'cockatiel';
 import type { AppConfig } from '../../config/app-config.js';
 import { WorkerCalls, WorkerEnded } from '../../common/worker-calls.js';
-import { callerMistake, Slots } from '../failures.js';
+import { callerMistake } from '../failures.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 
 /** An idle process gives its memory back. */
@@ -11,7 +12,7 @@ const idleMs = 60_000;
  * memory, ends alone.
  */
 export class DocumentReader {
-  private readonly turns = new Slots('documents wait', { maxConcurrent: 1, maxWaiting: Infinity });
+  private readonly turns = bulkhead(1, Infinity);
   private readonly worker: WorkerCalls<WebDocument, DocumentText>;
   private idle: NodeJS.Timeout | undefined;
 
@@ -26,7 +27,8 @@ export class DocumentReader {
 
   /** @throws ToolFailure for what cannot be read within the limits */
   read(document: WebDocument, signal: AbortSignal): Promise<DocumentText> {
-    return this.turns.run(signal, async () => {
+    return this.turns.execute(async () => {
+      signal.throwIfAborted();
       clearTimeout(this.idle);
       try {
         return await this.worker.call(document);

@@ -1,5 +1,5 @@
 import type { AppConfig } from '../../config/app-config.js';
-import { awayFailure, callerMistake, Slots } from '../failures.js';
+import { awayFailure, callerMistake, type Run, Slots } from '../failures.js';
 import type { DocumentReader } from './document-reader.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
@@ -31,18 +31,18 @@ export class Pages {
    * @param maxLength characters of the content
    * @throws ToolFailure with a sentence for the caller
    */
-  read(url: string, maxLength: number, signal: AbortSignal): Promise<Page> {
-    return this.slots.run(signal, () => this.load(url, maxLength, signal));
+  read(url: string, maxLength: number, run: Run): Promise<Page> {
+    return this.slots.run(run, () => this.load(url, maxLength, run));
   }
 
-  private async load(url: string, maxLength: number, signal: AbortSignal): Promise<Page> {
+  private async load(url: string, maxLength: number, run: Run): Promise<Page> {
     const { timeoutMs, maxBytes, maxRedirects } = this.limits;
     const headers = { accept: 'text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5' };
     const request = { url, method: 'GET', headers, timeoutMs, maxBytes, maxRedirects } as const;
-    const answer = await this.http.send(request, signal);
+    const answer = await this.http.send(request, run.signal);
     refuseFailed(answer, maxBytes);
     const { contentType, document } = typed(answer);
-    const text = await this.reader.read({ ...document, bytes: answer.body, maxLength }, signal);
+    const text = await this.reader.read({ ...document, bytes: answer.body, maxLength }, run.signal);
     return { url: answer.url, ...text, contentType };
   }
 }
@@ -102,7 +102,7 @@ export const fetchPage = (pages: Pages): Tool =>
     },
     ...readsTheWeb,
     upstream: 'The page',
-    run: ({ url, maxLength }, { signal }) => pages.read(url, maxLength, signal),
+    run: ({ url, maxLength }, run) => pages.read(url, maxLength, run),
   });
 
 /** A URL, or a row that holds one, such as webSearch answers. */
@@ -142,9 +142,9 @@ export const fetchUrls = (pages: Pages): Tool =>
     ...readsTheWeb,
     timeoutMs: 60_000,
     upstream: 'The pages',
-    run: async ({ urls: given }, { signal }) => {
+    run: async ({ urls: given }, run) => {
       const urls = given.map(urlOf);
-      const read = await Promise.all(urls.map((url) => readOne(pages, url, signal)));
+      const read = await Promise.all(urls.map((url) => readOne(pages, url, run)));
       const [first] = read;
       if (first instanceof ToolFailure && read.every((each) => each instanceof ToolFailure)) throw first;
       return read.map((each, index): Page | NotRead =>
@@ -160,11 +160,11 @@ function urlOf(like: UrlLike, index: number): string {
   throw callerMistake(`urls[${index}] holds no URL: it must be text, or have ${fields.join(', ')}`);
 }
 
-async function readOne(pages: Pages, url: string, signal: AbortSignal): Promise<Page | ToolFailure> {
+async function readOne(pages: Pages, url: string, run: Run): Promise<Page | ToolFailure> {
   try {
-    return await pages.read(url, maxLength, signal);
+    return await pages.read(url, maxLength, run);
   } catch (error) {
-    if (error instanceof ToolFailure && !signal.aborted) return error;
+    if (error instanceof ToolFailure && !run.signal.aborted) return error;
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { holderIn } from '../../auth/principal.decorator.js';
 import { Public } from '../../auth/scopes.decorator.js';
 import { FleetLogs, LogPageView, replicaHeader } from '../logs/fleet-logs.js';
 import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
@@ -78,7 +79,8 @@ export class ToolLogsController {
       const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
       const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
       const greeting = sseEvent({ event: 'replica', data: { replica } });
-      const stream = this.streams.follow('logs', { ring, place, eventOf }, greeting);
+      const holder = holderIn(request);
+      const stream = this.streams.follow('streams of logs', holder, { ring, place, eventOf }, greeting);
       void reply.headers(sseHeaders);
       return stream;
     }

@@ -1,7 +1,7 @@
 import { inDialect } from '../../schemas/schema-compiler.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type { CallContext, Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
+import type { Caller, Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -101,8 +101,8 @@ export class CustomToolWrapper implements Tool {
     return this.calls.clean(text);
   }
 
-  takeSlot({ projectId }: CallContext): Release {
-    return this.calls.takeSlot(projectId);
+  takeSlot(caller: Caller): Release {
+    return this.calls.takeSlot(caller);
   }
 
   run(input: unknown, run: ToolRun): Promise<unknown> {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../common/json.js';
 import { jsonExcerpt } from '../../common/json-depth.js';
 import { errorTable, Refusal } from '../../common/errors.js';
 import type {
-  CallContext,
+  Caller,
   Release,
   Tool,
   ToolAnnotations,
@@ -146,15 +146,15 @@ class McpTool implements Tool {
     return this.calls.cleanJson(value);
   }
 
-  validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {
-    return this.checked.validate(input, bytes);
+  validate(...asked: Parameters<InputValidator>): ReturnType<InputValidator> {
+    return this.checked.validate(...asked);
   }
 
-  takeSlot({ projectId }: CallContext): Release {
+  takeSlot(caller: Caller): Release {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined)
       throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
-    return this.calls.takeSlot(projectId);
+    return this.calls.takeSlot(caller);
   }
 
   async run(input: unknown, run: ToolRun): Promise<unknown> {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
+import { holderOf } from '../../auth/call-rates.js';
 import { alteredNumber } from '../../rest/exact-numbers.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import { quotedChars } from '../../process-pool/failure-messages.js';
@@ -10,7 +11,7 @@ import {
   type RequestNotes,
   type PoolFailureReason,
 } from '../../process-pool/pool.types.js';
-import type { Release, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
+import type { Caller, Release, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
@@ -36,17 +37,17 @@ export class PoolCalls {
   ) {}
 
   /** @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down` */
-  takeSlot(project: string): Release {
+  takeSlot(caller: Caller): Release {
     const { name } = this.tool;
     const { backend } = this;
     try {
-      const pool = 'unavailable' in backend ? undefined : poolFor(backend, project);
+      const pool = 'unavailable' in backend ? undefined : poolFor(backend, caller.context.projectId);
       const why = 'unavailable' in backend ? backend.unavailable : pool?.whyUnavailable();
       if (!pool || why !== undefined) {
         const detail = `${name} cannot be started: ${this.clean(why ?? '')}`;
         throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
       }
-      return pool.takeSlot();
+      return pool.takeSlot(holderOf(caller));
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';

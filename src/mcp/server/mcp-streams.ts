@@ -39,9 +39,10 @@ export class McpStreams {
 
   /**
    * The stream of changes. Its first message lists which of the requested subscriptions are supported.
+   * @param holder whose stream it is, in the limits of callers
    * @throws Problem `rate_limited`, `shutting_down`
    */
-  follow(subscription?: Subscription): SseStream<Notification> {
+  follow(holder: string, subscription?: Subscription): SseStream<Notification> {
     const following = {
       ring: this.changes,
       place: this.changes.end,
@@ -49,7 +50,8 @@ export class McpStreams {
       missedEvent: () => ({ event: 'missed', data: {} }),
       eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
     };
-    return this.streams.follow('the list of tools', following, subscription && acknowledged(subscription));
+    const greeting = subscription && acknowledged(subscription);
+    return this.streams.follow('streams of changed tools', holder, following, greeting);
   }
 }
 

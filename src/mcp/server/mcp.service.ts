@@ -11,7 +11,7 @@ import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CallRequest } from '../../tool-contract/tool-call.js';
-import { principalOf } from '../../auth/principal.decorator.js';
+import { holderIn, principalOf } from '../../auth/principal.decorator.js';
 import { callOf } from '../../tools/incoming-call.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import {
@@ -117,7 +117,7 @@ export class McpService {
   follow(request: FastifyRequest, reply: FastifyReply): Readable {
     if (!acceptsStream(request))
       throw new Problem('invalid_request', 'This address answers with text/event-stream', { status: 406 });
-    const stream = this.streams.follow();
+    const stream = this.streams.follow(holderIn(request));
     void reply.headers(sseHeaders);
     return stream;
   }
@@ -168,7 +168,7 @@ export class McpService {
    * @throws Problem `rate_limited`, `shutting_down`
    */
   private listen(asked: Asked, sdk: Sdk): object | Readable {
-    const { message, reply } = asked;
+    const { message, request, reply } = asked;
     const { id, params = {} } = message;
     const wanted = params['notifications'];
     if (!sdk.isSpecType.SubscriptionFilter(wanted)) {
@@ -176,7 +176,7 @@ export class McpService {
       return errorOf(id, invalidParams, `notifications must say what to hear of, such as ${example}`);
     }
     const toolsListChanged = wanted.toolsListChanged === true;
-    const stream = this.streams.follow({ id, toolsListChanged });
+    const stream = this.streams.follow(holderIn(request), { id, toolsListChanged });
     if (!toolsListChanged) stream.finish(messageEvent(this.done(asked, { _meta: subscriptionMeta(id) })));
     void reply.headers(sseHeaders);
     return stream;

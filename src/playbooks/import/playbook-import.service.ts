@@ -1,9 +1,10 @@
-import { bulkhead, BulkheadRejectedError } from 'cockatiel';
+import { bulkhead } from 'cockatiel';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance } from 'fastify';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CallerSlots } from '../../common/caller-slots.js';
 import { isDeeperThan } from '../../common/json-depth.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
@@ -64,8 +65,8 @@ const invalid = (pointer: string, detail: string): Problem =>
 const importRoute = '/api/v1/playbooks/import';
 /** Maximum depth of everything but `content`, which has its own limit. */
 const maxDepth = 64;
-/** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
-const maxYaml = 5;
+/** Imports of YAML at a time, of one caller and of all: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
+const [maxOfCaller, maxYaml] = [2, 5];
 /** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
 const timeoutMs = 10_000;
 const heapMb = 512;
@@ -82,7 +83,8 @@ interface ImportReport {
 export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImportService.name);
   private readonly dtos = new DtoPipe();
-  private readonly yamlReading = bulkhead(1, maxYaml - 1);
+  private readonly yamlReading = bulkhead(1, Infinity);
+  private readonly yamlSlots = new CallerSlots(maxOfCaller, maxYaml);
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'playbooks'>,
@@ -159,13 +161,14 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   /**
    * Everything that is wrong is named at once, and then nothing is stored.
    * @param body JSON as it was parsed, or YAML as bytes
+   * @param holder the caller, whose YAML waits with that of others
    * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field of each playbook; `rate_limited` for
    * YAML while too many others wait
    */
-  async import(body: unknown, importedBy: string): Promise<PlaybookImportView> {
+  async import(body: unknown, importedBy: string, holder: string): Promise<PlaybookImportView> {
     const errors: FieldProblem[] = [];
     const items: ImportItem[] = [];
-    for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body) : body)) {
+    for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body, holder) : body)) {
       try {
         items.push({ playbook: await this.validated(item.value), pointer: item.pointer });
       } catch (error) {
@@ -186,14 +189,9 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
     return this.catalogue.import(items, importedBy);
   }
 
-  private async yaml(text: Buffer): Promise<unknown> {
-    try {
-      return await this.yamlReading.execute(() => readYaml(text));
-    } catch (error) {
-      if (!(error instanceof BulkheadRejectedError)) throw error;
-      const detail = `${maxYaml} imports of YAML are read or wait already; JSON does not wait`;
-      throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
-    }
+  private async yaml(text: Buffer, holder: string): Promise<unknown> {
+    const release = this.yamlSlots.claim(holder, 'imports of YAML');
+    return this.yamlReading.execute(() => readYaml(text)).finally(release);
   }
 
   private async validated(value: unknown): Promise<CreatePlaybookBody> {

@@ -15,7 +15,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Counter } from 'prom-client';
 import protobuf from 'protobufjs/minimal.js';
 import { CallRates } from '../../../auth/call-rates.js';
-import { principalOf, projectOf } from '../../../auth/principal.decorator.js';
+import { holderIn, principalOf, projectOf } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
 import { errorTable, Problem } from '../../../common/errors.js';
 import { ApiProblems } from '../../../rest/api-problems.decorator.js';
@@ -113,7 +113,7 @@ export class IngestController {
       };
       await this.rates.count({ principal, address: request.ip });
       this.retention.assertRoom();
-      const taken = await this.ingest.take(batch);
+      const taken = await this.ingest.take(batch, holderIn(request));
       this.taken.inc(taken.taken);
       this.rejected.inc(taken.rejected);
       return taken;

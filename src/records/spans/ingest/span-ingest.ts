@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { existsSync } from 'node:fs';
+import { CallerSlots } from '../../../common/caller-slots.js';
 import { endsWithin } from '../../../common/abortable.js';
 import { Refusal } from '../../../common/errors.js';
 import { messageOf } from '../../../common/message-of.js';
@@ -50,7 +51,8 @@ export class SpanIngest {
   );
   private worker: WorkerCalls<IngestRequest, Intake | undefined, IngestNews> | undefined;
   private last = { state: idle, at: Date.now() };
-  private waitingBytes = 0;
+  /** In bytes. */
+  private readonly waiting = new CallerSlots(maxWaitingBytes / 2, maxWaitingBytes);
   private closed: Promise<void> | undefined;
 
   constructor(
@@ -73,11 +75,10 @@ export class SpanIngest {
    * Resolves when every good span of the batch is in the journal.
    * @throws Refusal `payload_too_large` or `invalid_request`; `spans_full` if none was taken and it should come again
    */
-  async take(batch: SpanBatch): Promise<Taken> {
-    const { length } = batch.body;
-    if (this.waitingBytes + length > maxWaitingBytes)
-      throw refusal(`${maxWaitingBytes} bytes of spans wait to be read already`);
-    this.waitingBytes += length;
+  async take(batch: SpanBatch, holder: string): Promise<Taken> {
+    const release = this.waiting.take(holder, batch.body.length);
+    if (!release)
+      throw refusal(`${maxWaitingBytes} bytes of spans wait already, or half as many of this caller`);
     try {
       const intake = await this.calls().call({ ask: 'take', batch });
       if (!intake || !('taken' in intake)) throw refusalOf(intake);
@@ -89,7 +90,7 @@ export class SpanIngest {
       this.onNews({ event: 'write_failed', error: messageOf(error) });
       throw refusal('The journal of spans cannot be opened or written for now: the log says why');
     } finally {
-      this.waitingBytes -= length;
+      release();
     }
   }
 

@@ -1,0 +1,42 @@
+import { Problem } from './errors.js';
+
+/** Slots that callers share: one caller holds at most so many at a time, and all together hold at most so many. */
+export class CallerSlots {
+  private readonly held = new Map<string, number>();
+  /** Slots that all callers hold. */
+  taken = 0;
+
+  constructor(
+    readonly ofCaller: number,
+    readonly ofAll = Infinity,
+  ) {}
+
+  /**
+   * @param caller a key, or an address without one
+   * @returns gives them back, once; undefined: the caller, or all of them, would hold too many
+   */
+  take(caller: string, slots = 1): (() => void) | undefined {
+    const own = (this.held.get(caller) ?? 0) + slots;
+    if (own > this.ofCaller || this.taken + slots > this.ofAll) return undefined;
+    this.held.set(caller, own);
+    this.taken += slots;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.taken -= slots;
+      const left = (this.held.get(caller) ?? 0) - slots;
+      if (left > 0) this.held.set(caller, left);
+      else this.held.delete(caller);
+    };
+  }
+
+  /** @param what what is limited, in the plural @throws Problem `rate_limited` that names the limit */
+  claim(caller: string, what: string, retryAfterMs = 5_000): () => void {
+    const release = this.take(caller);
+    if (release) return release;
+    const ofAll = this.ofAll === Infinity ? '' : `, and all callers ${this.ofAll}`;
+    const detail = `A caller may have ${this.ofCaller} ${what} at a time at this server${ofAll}`;
+    throw new Problem('rate_limited', detail, { retryAfterMs });
+  }
+}
