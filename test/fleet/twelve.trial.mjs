@@ -29,7 +29,8 @@ export async function twelve({ checks, started }) {
     await propagation({ fleet, checks, when: 'at rest' });
 
     const said = [];
-    const stop = pace(perSecond, async () => void said.push((await call(fleet, said.length)).said));
+    let sent = 0;
+    const stop = pace(perSecond, async () => void said.push((await call(fleet, sent++)).said));
     await delay(5_000);
     const before = said.length;
     const busy = await watch.during(() => delay(seconds * 1_000));
