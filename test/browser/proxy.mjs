@@ -323,6 +323,6 @@ for (const [name, { start }] of Object.entries(proxies))
       });
       assert.equal(called.status, 200, await called.text());
       const answer = await front.ask('/api/v1/investigations/a%2Fb');
-      assert.equal((await answer.json()).id, 'a/b');
+      assert.equal((await answer.json()).investigationId, 'a/b');
     });
   });
