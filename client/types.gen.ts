@@ -6613,6 +6613,10 @@ export type CreateChatErrors = {
      */
     403: ProblemView;
     /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
      * `database_unavailable`: The database does not answer
      */
     503: ProblemView;
