@@ -103,7 +103,7 @@ const allowed = {
   health: [...rest, 'database'],
   http: [...base, 'rest', 'auth', 'app.module.ts'],
   console: [...base, 'auth'],
-  cli: ['common', 'process-pool'],
+  cli: ['common', 'process-pool', 'database', 'jobs'],
 };
 
 /** What stands at the root of src: the start, and the list of modules. */

@@ -10,6 +10,10 @@ const maxWaitMs = 500;
 
 const notify = "SELECT pg_notify('toolkeeper', $1)";
 
+interface Flushes {
+  flush(): Promise<void>;
+}
+
 /**
  * Holds back the answer to an administrative act until all replicas obey it. Notifications arrive in the order of their
  * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id>` when it has
@@ -20,6 +24,7 @@ export class FleetBarrier {
   private readonly logger = new Logger(FleetBarrier.name);
   /** Listeners for replies, by the id of the question. */
   private readonly questions = new Map<string, () => void>();
+  private readonly journals: Flushes[] = [];
 
   constructor(
     private readonly database: DatabaseHealth,
@@ -28,9 +33,17 @@ export class FleetBarrier {
   ) {
     database.changes.subscribe((payload) => {
       const [word, id = ''] = payload.split(' ');
-      if (word === 'sync' && !this.questions.has(id)) void this.reply(id);
+      if (word === 'sync' && !this.questions.has(id))
+        void this.reply(`synced ${id}`, () => this.follower.caughtUp());
+      if (word === 'flush')
+        void this.reply(`flushed ${id}`, () => Promise.all(this.journals.map((each) => each.flush())));
       if (word === 'synced') this.questions.get(id)?.();
     });
+  }
+
+  /** A backup (`flush <id>`) waits until what was promised before is in the database. MUST be called at the start. */
+  addJournal(journal: Flushes): void {
+    this.journals.push(journal);
   }
 
   /** Ends when the other replicas have read what was committed before; after half a second in any case. */
@@ -57,13 +70,13 @@ export class FleetBarrier {
     }
   }
 
-  /** A reply that cannot be sent is left out: the question ends after half a second. */
-  private async reply(id: string): Promise<void> {
+  /** A reply that cannot be sent is left out: the question ends by its timeout. */
+  private async reply(answer: string, work: () => Promise<unknown>): Promise<void> {
     try {
-      await this.follower.caughtUp();
-      await this.database.query(notify, [`synced ${id}`]);
+      await work();
+      await this.database.query(notify, [answer]);
     } catch (error) {
-      this.logger.debug(error, 'a change was not confirmed');
+      this.logger.debug(error, `not confirmed: ${answer}`);
     }
   }
 }
