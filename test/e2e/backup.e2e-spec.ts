@@ -45,7 +45,10 @@ async function sql(data: string, text: string): Promise<Json[]> {
 }
 
 /** Calls without pause until it is stopped. @returns ids of the executions that were acknowledged */
-function load(server: ServerProcess): { readonly acknowledged: string[]; stop(): Promise<unknown> } {
+function load(server: ServerProcess): {
+  readonly acknowledged: string[];
+  readonly stop: () => Promise<unknown>;
+} {
   const acknowledged: string[] = [];
   let stopped = false;
   const caller = async (): Promise<void> => {

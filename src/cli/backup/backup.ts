@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type pg from 'pg';
+import pg from 'pg';
 import { create } from 'tar';
 import { endsWithin } from '../../common/abortable.js';
 import { manifest } from '../../common/project.js';
 import { runningServer } from '../../common/server-file.js';
-import { DatabaseClient } from '../../database/database-health.js';
 import { EmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
 import type { Session } from '../api.js';
 import { CliError, exit } from '../output.js';
@@ -35,10 +34,12 @@ export async function backup(
   const folder = `${resolve(file)}.unfinished`;
   mkdirSync(folder, { mode: 0o700 });
   const server = url ? undefined : await new EmbeddedPostgres({ directory }).start();
-  const client = new DatabaseClient({
+  const client = new pg.Client({
     connectionString: url ?? server?.url,
     application_name: 'toolkeeper-backup',
   });
+  // The next statement fails anyway.
+  client.on('error', () => undefined);
   try {
     await client.connect();
     await flushJournals(client);
