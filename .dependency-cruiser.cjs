@@ -103,7 +103,7 @@ const allowed = {
   health: [...rest, 'database'],
   http: [...base, 'rest', 'auth', 'app.module.ts'],
   console: [...base, 'rest', 'auth'],
-  cli: ['common', 'process-pool'],
+  cli: ['common', 'process-pool', 'database', 'jobs'],
 };
 
 /** What stands at the root of src: the start, and the list of modules. */
@@ -200,8 +200,15 @@ module.exports = {
       name: 'cli-starts-alone',
       comment: 'The command line answers at once: nothing of the server is loaded with it.',
       severity: 'error',
-      from: { path: '^src/cli/' },
+      from: { path: '^src/cli/', pathNot: '^src/cli/(main|program|backup/restore)\\.ts$' },
       to: { path: 'node_modules/(@nestjs|typeorm|fastify|rxjs|pino)/', reachable: true },
+    },
+    {
+      name: 'restore-when-asked',
+      comment: "A restore migrates, by the server's own code; no other command loads that.",
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^src/cli/backup/restore', dynamic: false },
     },
     ...Object.entries(allowed).map(([room, may]) => ({
       name: `${room}-imports`,

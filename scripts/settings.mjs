@@ -36,12 +36,17 @@ for (const [title, tree] of Object.entries(sections)) {
     const plain = meaning.replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, pathOf).replaceAll('`', '');
     example.push(`# ${plain}`, `# ${variable}=${fallback ?? ''}`);
   }
-  const table = new RegExp(`(\n## ${title}\n\n(?:[^|#\n].*\n|\n)*)(?:\\|.*\n)*`);
-  if (!table.test(page)) throw new Error(`docs/configuration.md has no heading "## ${title}"`);
-  page = page.replace(table, (_all, before) => `${before}${rows.join('\n')}\n`);
+  // The heading, its introduction and the table, with the empty lines around them.
+  const section = new RegExp(`\n+## ${title}\n\n((?:[^|#\n].*\n|\n)*)(?:\\|.*\n)*\n*`);
+  if (!section.test(page)) throw new Error(`docs/configuration.md has no heading "## ${title}"`);
+  page = page.replace(section, (_all, introduction) =>
+    ['', `## ${title}`, introduction.trim(), rows.join('\n'), '']
+      .filter((part, at) => at !== 2 || part)
+      .join('\n\n'),
+  );
 }
 
-const written = { '.env.example': `${example.join('\n')}\n`, 'docs/configuration.md': page };
+const written = { '.env.example': `${example.join('\n')}\n`, 'docs/configuration.md': `${page.trimEnd()}\n` };
 for (const [path, text] of Object.entries(written)) {
   if (read(path) === text) continue;
   if (!process.argv.includes('--check')) writeFileSync(new URL(path, root), text);

@@ -2,8 +2,9 @@
  * Installs and builds what is missing or stale, and nothing else. `npm start` and `npm test` run it first.
  * Written for the host's own Node (20 or newer): the project's Node arrives with the packages.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -51,25 +52,40 @@ async function step(stamp, hash, title, work) {
 }
 
 /** `npm ci` fails where a registry lacks another platform's optional package; this leaves the lock as it is. */
-function install() {
+async function install() {
   const npm = process.env.npm_execpath;
   const args = ['install', '--no-save', '--include=dev', '--include=optional', '--loglevel=error'];
+  const started = Date.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((Date.now() - started) / 1000);
+    process.stdout.write(`toolkeeper: installing packages: ${seconds} s, ${installed()}\n`);
+  }, 10_000);
   const lock = readFileSync(lockFile, 'utf8');
-  run(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args);
+  await run(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args);
+  clearInterval(timer);
   checkAgainst(lock);
 }
 
 /** Ends the set-up if the lock changed, or if npm installed anything else than it names. `npm ci` would refuse both. */
 function checkAgainst(lock) {
   const { packages: locked } = JSON.parse(lock);
-  const { packages: installed } = JSON.parse(readFileSync(installedFile, 'utf8'));
-  const others = Object.keys(installed).filter((path) => installed[path].version !== locked[path]?.version);
+  const { packages: found } = JSON.parse(readFileSync(installedFile, 'utf8'));
+  const others = Object.keys(found).filter((path) => found[path].version !== locked[path]?.version);
   if (others.length === 0 && readFileSync(lockFile, 'utf8') === lock) return;
   process.stderr.write(
     `toolkeeper: package-lock.json and the installed packages differ (${others.join(', ') || 'npm changed the file'}); ` +
       'run npm install, and commit the lock\n',
   );
   process.exit(1);
+}
+
+/** Packages for other platforms are left out. */
+function installed() {
+  const { packages } = JSON.parse(readFileSync(lockFile, 'utf8'));
+  const folders = Object.keys(packages).filter((folder) => folder && !packages[folder].os);
+  const there = folders.filter((folder) => existsSync(join(root, folder, 'package.json'))).length;
+  if (there === 0) return 'npm looks up what it needs';
+  return there < folders.length ? `${there} of ${folders.length} packages` : 'npm puts the packages together';
 }
 
 /** Plain swc, file by file (0.2 s in all): types are checked by `npm run typecheck`. */
@@ -96,13 +112,12 @@ async function buildConsole() {
   await bundle({ configFile: join(root, 'console', 'vite.config.mjs'), logLevel: 'warn' });
 }
 
-function run(command, args) {
+async function run(command, args) {
   // The lifecycle variables of the outer npm must not steer the inner one.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => name !== 'npm_config_global'),
   );
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env });
-  if (error) throw error;
+  const [status] = await once(spawn(command, args, { cwd: root, stdio: 'inherit', env }), 'exit');
   if (status !== 0) process.exit(status ?? 1);
 }
 

@@ -1,12 +1,15 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { Logger } from 'nestjs-pino';
 import { AdminKey, assertSafeToExpose } from './auth/api-key.js';
 import { SignInLinks } from './auth/sessions.js';
-import { KeyFileError } from './config/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
+import { messageOf } from './common/message-of.js';
 import { announceServer } from './common/server-file.js';
+import { StartError } from './common/start-error.js';
 import { StartupWork } from './common/startup-work.js';
-import { ConfigurationError, loadConfig } from './config/app-config.js';
+import { loadConfig } from './config/app-config.js';
 import { createApp } from './http/create-app.js';
 import { drainOnSignals } from './http/drain.js';
 
@@ -23,6 +26,7 @@ async function main(): Promise<void> {
   const hasParent = process.send !== undefined;
   const config = loadConfig();
   assertSafeToExpose(config);
+  await assertPortIsFree(config.server);
   const app = await createApp(config);
   drainOnSignals(app, config.server, hasParent);
   try {
@@ -44,15 +48,29 @@ async function main(): Promise<void> {
   const { file } = app.get(AdminKey);
   const once = app.get(SignInLinks).make();
   if (file !== undefined)
-    logger.log(`whoever changes something shows the key in ${file}: export TOOLKEEPER_KEY=$(cat ${file})`);
+    logger.log(`To change something, send the key in ${file}: export TOOLKEEPER_KEY=$(cat ${file})`);
   if (once !== undefined)
     logger.log(`console, signed in (once, within five minutes): ${shownUrl}/console/#once=${once}`);
   logger.log(`ready: ${url} (Swagger UI at ${shownUrl}/docs)`);
 }
 
+/** Looks before the database starts, which takes long. @throws StartError */
+async function assertPortIsFree({ port, host }: { port: number; host: string }): Promise<void> {
+  const probe = createServer().listen(port, host);
+  try {
+    await once(probe, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'EADDRINUSE' ? 'another program listens there' : messageOf(error);
+    throw new StartError(
+      `The server cannot listen on ${host}:${port}: ${why}. Set PORT or HOST to another one.`,
+    );
+  } finally {
+    probe.close();
+  }
+}
+
 main().catch((error: unknown) => {
-  process.stderr.write(
-    `${error instanceof ConfigurationError || error instanceof KeyFileError ? error.message : String((error as Error).stack)}\n`,
-  );
+  process.stderr.write(`${error instanceof StartError ? error.message : String((error as Error).stack)}\n`);
   process.exit(1);
 });

@@ -215,6 +215,21 @@ function addServer(program: Command): void {
   );
   add(
     program,
+    'backup',
+    'write the database of the running server to a file',
+    async () => (await import('./backup/backup.js')).backup,
+    argument('<file>', 'a .tgz that does not exist yet'),
+    option('--with-key', "the secrets' key with it: who has the file can read all secrets"),
+  );
+  add(
+    program,
+    'restore',
+    'make a data directory of a backup, in an empty TOOLKEEPER_DATA_DIR',
+    async () => (await import('./backup/restore.js')).restore,
+    argument('<file>', 'what backup wrote'),
+  );
+  add(
+    program,
     'completion',
     'a script that completes words in a shell',
     async () => (await import('./completion.js')).completion,

@@ -10,9 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { StartError } from '../common/start-error.js';
 
 /** A key file is unusable; the message says why and what to do. */
-export class KeyFileError extends Error {
+export class KeyFileError extends StartError {
   override readonly name = 'KeyFileError';
 }
 

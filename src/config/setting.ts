@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { projectRoot } from '../common/project.js';
+import { StartError } from '../common/start-error.js';
 
 /** Thrown when variables are wrong; the message names every one of them. */
-export class ConfigurationError extends Error {
+export class ConfigurationError extends StartError {
   override readonly name = 'ConfigurationError';
 }
 

@@ -10,6 +10,10 @@ const maxWaitMs = 2_000;
 
 const notify = "SELECT pg_notify('toolkeeper', $1)";
 
+interface Flushes {
+  flush(): Promise<void>;
+}
+
 /**
  * Holds back the answer to an administrative act until all replicas obey it. Notifications arrive in the order of their
  * commits: a replica that receives `sync <id>` was notified of the change before. It replies `synced <id> <replica>` when
@@ -21,6 +25,7 @@ export class FleetBarrier {
   /** Listeners for replies, by the id of the question. */
   private readonly questions = new Map<string, (replica: string) => void>();
   private readonly writers: (() => Promise<void>)[] = [];
+  private readonly journals: Flushes[] = [];
 
   constructor(
     private readonly database: DatabaseHealth,
@@ -29,7 +34,9 @@ export class FleetBarrier {
   ) {
     database.changes.subscribe((payload) => {
       const [word, id = '', replica = ''] = payload.split(' ');
-      if (word === 'sync') void this.reply(id);
+      if (word === 'sync') void this.confirm(id);
+      if (word === 'flush')
+        void this.reply(`flushed ${id}`, () => Promise.all(this.journals.map((each) => each.flush())));
       if (word === 'synced') this.questions.get(id)?.(replica);
     });
   }
@@ -37,6 +44,11 @@ export class FleetBarrier {
   /** @param write stores what is written with a delay and belongs to the change, such as its event */
   add(write: () => Promise<void>): void {
     this.writers.push(write);
+  }
+
+  /** A backup (`flush <id>`) waits until what was promised before is in the database. MUST be called at the start. */
+  addJournal(journal: Flushes): void {
+    this.journals.push(journal);
   }
 
   /**
@@ -69,15 +81,19 @@ export class FleetBarrier {
     return [...missing.values()];
   }
 
-  /** A reply that cannot be sent is left out: the question ends after two seconds. */
-  private async reply(id: string): Promise<void> {
+  private confirm(id: string): Promise<void> {
     const own = this.questions.get(id);
+    if (own) return this.follower.caughtUp().then(() => own(this.replicas.id));
+    return this.reply(`synced ${id} ${this.replicas.id}`, () => this.follower.caughtUp());
+  }
+
+  /** A reply that cannot be sent is left out: the question ends by its timeout. */
+  private async reply(answer: string, work: () => Promise<unknown>): Promise<void> {
     try {
-      await this.follower.caughtUp();
-      if (own) own(this.replicas.id);
-      else await this.database.query(notify, [`synced ${id} ${this.replicas.id}`]);
+      await work();
+      await this.database.query(notify, [answer]);
     } catch (error) {
-      this.logger.debug(error, 'a change was not confirmed');
+      this.logger.debug(error, `not confirmed: ${answer}`);
     }
   }
 }

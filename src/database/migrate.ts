@@ -1,16 +1,10 @@
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { StartError } from '../common/start-error.js';
 import { DatabaseLog } from './database-log.js';
 
-/** Has no stack trace: the message is for the operator. */
-class EarlierDatabase extends Error {
-  constructor() {
-    super(
-      'The database was made by an earlier development version of Toolkeeper, whose tables this version cannot take over: ' +
-        'start with an empty TOOLKEEPER_DATA_DIR, or let DATABASE_URL name an empty database.',
-    );
-    this.stack = this.message;
-  }
-}
+const earlierDatabase =
+  'The database was made by an earlier development version of Toolkeeper, whose tables this version cannot take over: ' +
+  'start with an empty TOOLKEEPER_DATA_DIR, or let DATABASE_URL name an empty database.';
 
 export type MigrationClass = new () => MigrationInterface;
 
@@ -22,7 +16,7 @@ const lockTimeoutMs = 300_000;
  * Applies pending migrations, each in its own transaction. An advisory lock serialises replicas that start at once. The
  * application's timeouts do not apply, because indexing a large table takes long.
  * @returns the names of the applied migrations
- * @throws EarlierDatabase if an earlier development version, whose migrations were removed, created the database
+ * @throws StartError if an earlier development version, whose migrations were removed, created the database
  */
 export async function migrate(url: string, migrations: readonly MigrationClass[]): Promise<string[]> {
   const dataSource = new DataSource({
@@ -63,5 +57,5 @@ async function refuseEarlierVersions(runner: QueryRunner, { migrations }: DataSo
   const applied = (await runner.query('SELECT name FROM migrations')) as { name: string }[];
   const [first] = migrations.map(({ name, constructor }) => name ?? constructor.name);
   if (applied.length === 0 || applied.some(({ name }) => name === first)) return;
-  throw new EarlierDatabase();
+  throw new StartError(earlierDatabase);
 }

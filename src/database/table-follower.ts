@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { DatabaseHealth } from './database-health.js';
 
@@ -21,7 +21,7 @@ export interface Followed {
  * executes `toolkeeper_changed()`.
  */
 @Injectable()
-export class TableFollower implements OnApplicationShutdown {
+export class TableFollower implements BeforeApplicationShutdown {
   private readonly logger = new Logger(TableFollower.name);
   private readonly follows = new Map<Follow, string>();
 
@@ -51,7 +51,8 @@ export class TableFollower implements OnApplicationShutdown {
     await Promise.all([...this.follows.keys()].map((follow) => follow.caughtUp()));
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** Before the database closes: a look that comes later would fail. */
+  async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.follows.keys()].map((follow) => follow.stop()));
   }
 }

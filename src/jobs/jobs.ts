@@ -11,7 +11,7 @@ import { Lifecycle } from '../common/lifecycle.js';
 import { SingleFlight } from '../common/single-flight.js';
 import { StartupWork } from '../common/startup-work.js';
 import { type DatabaseClient, DatabaseHealth } from '../database/database-health.js';
-import type { Queue, StoredJob } from './queue.js';
+import { jobsSchema as schema, type Queue, type StoredJob } from './queue.js';
 
 /** A queue and its workers, of which each runs one job at a time. */
 interface Staffed {
@@ -26,7 +26,6 @@ interface Staffed {
 /** Jobs that wait, and the priority of the caller's next one. */
 type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly exists: boolean };
 
-const schema = 'toolkeeper_jobs';
 /** Payload of a notification: another replica has made the tables, or has more jobs than it can run. */
 const channel = 'jobs';
 

@@ -1,6 +1,9 @@
 import type { JobWithMetadata, QueueOptions } from 'pg-boss';
 import type { Cancellation } from '../common/cancellation.js';
 
+/** The schema of the queue's tables. */
+export const jobsSchema = 'toolkeeper_jobs';
+
 /** A job as the queue stores it. */
 export type StoredJob = JobWithMetadata<Readonly<Record<string, unknown>>>;
 

@@ -8,6 +8,15 @@ import { ToolLog } from './tool-log.js';
 @Module({ providers: [RequestContext], exports: [RequestContext] })
 class RequestContextModule {}
 
+/** Rooms of Nest that write a line for each route and module at the start. */
+const startRooms: ReadonlySet<unknown> = new Set([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestApplication',
+]);
+
 @Global()
 @Module({
   imports: [
@@ -34,6 +43,13 @@ const secretPaths = [
   'env.*',
 ];
 
+/** Leaves out what only developers look for, unless the level is debug. */
+function logMethod(this: pino.Logger, args: Parameters<pino.LogFn>, method: pino.LogFn): void {
+  const [entry] = args as readonly unknown[];
+  const room = typeof entry === 'object' && entry !== null && 'context' in entry ? entry.context : undefined;
+  if (!startRooms.has(room) || this.isLevelEnabled('debug')) method.apply(this, args);
+}
+
 /** JSON lines with a string `timestamp` and `level`, the request's id, and no payload or secret. */
 export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, context: RequestContext): Params {
   return {
@@ -49,7 +65,7 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
         return id === undefined ? {} : { req: { id } };
       },
       redact: { paths: secretPaths.flatMap(atTopAndBelow), censor: '[redacted]' },
-      hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey) },
+      hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey), logMethod },
       wrapSerializers: false,
       serializers: { err: withoutStatement },
     },

@@ -160,7 +160,7 @@ describe("an agent's spans", () => {
 
   it('come as docs/agents/traces.md sends them', async () => {
     const page = readFileSync(join(__dirname, '..', '..', 'docs', 'agents', 'traces.md'), 'utf8');
-    const [, command = '', answer] = /```bash\n(now=[^`]+)```\n+```json\n([^`]+)```/.exec(page) ?? [];
+    const [, command = '', answer] = /```bash run\n(now=[^`]+)```\n+```json\n([^`]+)```/.exec(page) ?? [];
     const { stdout } = await run('bash', ['-c', command.replace('localhost:3000', new URL(tk.url).host)]);
     expect(stdout).toBe(answer?.trim());
     expect(await stored(`thread_id = 'thread-1'`)).toMatchObject([{ model: 'gpt-4o', cost: '0.0021' }]);

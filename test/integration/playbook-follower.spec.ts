@@ -37,7 +37,7 @@ function replica({ listens = true } = {}) {
   if (listens) session.start();
   const follower = new TableFollower(session);
   stops.push(async () => {
-    await follower.onApplicationShutdown();
+    await follower.beforeApplicationShutdown();
     await session.stop();
   });
   new CatalogueFollower(follower, repository, index, catalogue).onApplicationBootstrap();

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { StartError } from '../../common/start-error.js';
 
 export interface ProgramOptions {
   /** The folder with `bin`. */
@@ -97,7 +98,7 @@ export function serverUserFor(
 }
 
 /** The embedded server is not available; the message says why and what to do. */
-export class EmbeddedPostgresError extends Error {
+export class EmbeddedPostgresError extends StartError {
   override readonly name = 'EmbeddedPostgresError';
 
   constructor(reason: string, options?: ErrorOptions) {

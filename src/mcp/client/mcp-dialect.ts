@@ -22,6 +22,8 @@ export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 
 
 /** Back-off for servers that announce changes of their tools again and again: reading a list takes time. */
 const listPauses = { firstMs: 250, maxMs: 60_000 };
+/** Time for a server to apply the roots that it asked for, such as to look them up on the disk. */
+const rootsMs = 200;
 const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const methodNotFound = -32601;
 
@@ -53,6 +55,8 @@ export function mcpDialect(roots: readonly string[]): Dialect {
 class McpSession {
   private about: Omit<Handshake, 'tools'> = {};
   private isListing = true;
+  /** Whether the server asked for its roots and may not have applied them: it refuses calls until then. */
+  private appliesRoots = false;
   /** Whether the server announced a change since its tools were last listed. */
   private isStale = false;
   private pause: NodeJS.Timeout | undefined;
@@ -72,7 +76,10 @@ class McpSession {
     if (method === 'notifications/tools/list_changed') this.changed();
     if (id === undefined || typeof method !== 'string') return undefined;
     if (method === 'ping') return { result: {} };
-    if (method === 'roots/list') return { result: { roots: this.roots.map(rootOf) } };
+    if (method === 'roots/list') {
+      this.appliesRoots = true;
+      return { result: { roots: this.roots.map(rootOf) } };
+    }
     const message = refused[method] ?? `Toolkeeper serves no ${method.slice(0, 100)}`;
     return { error: { code: methodNotFound, message } };
   };
@@ -105,7 +112,16 @@ class McpSession {
       const wrong = overLimit(listed);
       if (wrong !== undefined) return this.onHandshake(wrong);
       if (page.nextCursor !== undefined) return this.page({ cursor: page.nextCursor }, listed);
-      this.listed(listed.tools);
+      if (this.appliesRoots) this.whenApplied(() => this.listed(listed.tools));
+      else this.listed(listed.tools);
+    });
+  }
+
+  /** The first answer shows that the server has its roots, the second one that it had time for them. */
+  private whenApplied(ready: () => void): void {
+    this.appliesRoots = false;
+    this.sender.request('ping', {}, () => {
+      setTimeout(() => this.sender.request('ping', {}, ready), rootsMs).unref();
     });
   }
 

@@ -6,7 +6,9 @@ import { getDataSourceToken, InjectDataSource, TypeOrmModule } from '@nestjs/typ
 import { hourMs } from '../../common/clock.js';
 import { journalReport, type JournalReport, TableRetention } from '../journal/journalled-table.js';
 import { LockHeld } from '../../common/lock.js';
+import { StartError } from '../../common/start-error.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { FleetBarrier } from '../../database/fleet-barrier.js';
 import { drainThread } from '../journal/drain-thread.js';
 import { Journal } from '../journal/journal.js';
 import { sinkSettings } from '../journal/table-sink.js';
@@ -60,7 +62,7 @@ const recorderMetrics = [
   }),
 ];
 
-/** @throws Error if another gateway has the journal */
+/** @throws StartError if another gateway has the journal */
 async function openRecorder(
   db: DataSource,
   config: AppConfig,
@@ -75,8 +77,10 @@ async function openRecorder(
     return new ExecutionRecorder(journal, recorder, backlog);
   } catch (cause) {
     if (!(cause instanceof LockHeld)) throw cause;
-    const message = 'The journal of executions belongs to another gateway: give each its own JOURNAL_DIR';
-    throw new Error(message, { cause });
+    throw new StartError(
+      `The journal of executions in ${recorder.journalDir} belongs to another gateway, which runs: stop that one, or give each its own TOOLKEEPER_DATA_DIR or JOURNAL_DIR`,
+      { cause },
+    );
   }
 }
 
@@ -151,7 +155,9 @@ export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(
     private readonly recorder: ExecutionRecorder,
     contributors: Contributors,
+    barrier: FleetBarrier,
   ) {
+    barrier.addJournal(recorder);
     // Down while calls are refused because their records cannot be promised.
     contributors.addHealth('recorder', async () => {
       const state = await recorder.stateNow();

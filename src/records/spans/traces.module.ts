@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import { AuthModule } from '../../auth/auth.module.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { FleetBarrier } from '../../database/fleet-barrier.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
 import { journalReport, type JournalReport } from '../journal/journalled-table.js';
 import { sinkSettings } from '../journal/table-sink.js';
@@ -88,7 +89,10 @@ export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdo
   constructor(
     private readonly ingest: SpanIngest,
     private readonly startup: StartupWork,
-  ) {}
+    barrier: FleetBarrier,
+  ) {
+    barrier.addJournal(ingest);
+  }
 
   /** Nothing waits until what an earlier gateway left is in the database. */
   onApplicationBootstrap(): void {

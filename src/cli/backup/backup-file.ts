@@ -1,0 +1,114 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type pg from 'pg';
+import { from, to } from 'pg-copy-streams';
+import { jobsSchema } from '../../jobs/queue.js';
+import { CliError } from '../output.js';
+
+/** The description of a backup: `backup.json` in its archive. */
+export interface Manifest {
+  readonly format: 1;
+  /** Version of Toolkeeper. */
+  readonly version: string;
+  readonly madeAt: string;
+  /** Names of the applied migrations. */
+  readonly migrations: readonly string[];
+  /** Version of the queue's tables; null: no job was ever queued. */
+  readonly jobs: number | null;
+  /** Days that have partitions, with the functions that make them. */
+  readonly days: readonly { readonly maker: string; readonly day: string }[];
+  readonly tables: readonly Table[];
+  readonly sequences: readonly { readonly name: string; readonly value: string | null }[];
+}
+
+/** Names are quoted for SQL. Rows of partitions belong to their parent. */
+interface Table {
+  readonly name: string;
+  readonly columns: string;
+}
+
+const schemas = `pg_namespace.oid = relnamespace AND nspname IN (current_schema(), '${jobsSchema}')`;
+
+/** Migrations make their own table; replicas and the epoch of events are those of a running database. */
+const selectTables = `
+  SELECT pg_class.oid::regclass::text AS name, string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS columns
+  FROM pg_class JOIN pg_namespace ON ${schemas}
+    JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+  WHERE relkind IN ('r', 'p') AND NOT relispartition
+    AND relname NOT IN ('migrations', 'replicas', 'tool_events_epoch')
+  GROUP BY pg_class.oid ORDER BY 1`;
+
+const selectDays = `
+  SELECT maker, regexp_replace(child.relname, '.*(\\d{4})(\\d\\d)(\\d\\d)$', '\\1-\\2-\\3') AS day
+  FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid JOIN pg_class AS parent ON parent.oid = inhparent,
+    LATERAL (SELECT 'make_' || parent.relname || '_day' AS maker) AS named
+  WHERE child.relname ~ '_\\d{8}$' AND to_regprocedure(maker || '(date)') IS NOT NULL
+  ORDER BY 1, 2`;
+
+/** Those that were never asked have no value. */
+const selectSequences = `
+  SELECT seqrelid::regclass::text AS name, pg_sequence_last_value(seqrelid)::text AS value
+  FROM pg_sequence JOIN pg_class ON pg_class.oid = seqrelid JOIN pg_namespace ON ${schemas}`;
+
+const fileOf = (at: number): string => `${at}.copy`;
+
+/** Writes one state of the database to a folder. @returns names of the files */
+export async function dump(client: pg.Client, folder: string, version: string): Promise<string[]> {
+  const rows = async <Row extends pg.QueryResultRow>(sql: string): Promise<Row[]> =>
+    (await client.query<Row>(sql)).rows;
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+  const tables = await rows<Manifest['tables'][number]>(selectTables);
+  const days = await rows<Manifest['days'][number]>(selectDays);
+  const migrations = (await rows<{ name: string }>('SELECT name FROM migrations ORDER BY id')).map(
+    ({ name }) => name,
+  );
+  const hasJobs = tables.some(({ name }) => name === `${jobsSchema}.version`);
+  const [job] = hasJobs ? await rows<{ version: number }>(`SELECT version FROM ${jobsSchema}.version`) : [];
+  for (const [at, { name, columns }] of tables.entries()) {
+    const source = client.query(to(`COPY (SELECT ${columns} FROM ${name}) TO STDOUT`));
+    await pipeline(source, createWriteStream(join(folder, fileOf(at)), { mode: 0o600 }));
+  }
+  // Sequences stand outside of transactions: read last, they are past each copied row.
+  const sequences = await rows<Manifest['sequences'][number]>(selectSequences);
+  await client.query('COMMIT');
+  const manifest: Manifest = {
+    format: 1,
+    version,
+    madeAt: new Date().toISOString(),
+    migrations,
+    jobs: job?.version ?? null,
+    days,
+    tables,
+    sequences,
+  };
+  await writeFile(join(folder, 'backup.json'), JSON.stringify(manifest), { mode: 0o600 });
+  return ['backup.json', ...tables.map((_, at) => fileOf(at))];
+}
+
+/** @throws CliError if the folder holds no backup */
+export async function manifestIn(folder: string): Promise<Manifest> {
+  const text = await readFile(join(folder, 'backup.json'), 'utf8').catch(() => '{}');
+  const manifest = JSON.parse(text) as Manifest;
+  if (manifest.format !== 1) throw new CliError('the file is no backup that this version can read');
+  return manifest;
+}
+
+/** Fills a migrated database, all or nothing. */
+export async function fill(client: pg.Client, folder: string, manifest: Manifest): Promise<void> {
+  const { tables, days, sequences } = manifest;
+  await client.query('BEGIN');
+  // The rows are a consistent state: no trigger may change others, and the order of foreign keys does not count.
+  await client.query('SET LOCAL session_replication_role = replica');
+  await client.query(`TRUNCATE ${tables.map(({ name }) => name).join(', ')}`);
+  for (const { maker, day } of days) await client.query(`SELECT ${maker}($1::date)`, [day]);
+  for (const [at, { name, columns }] of tables.entries()) {
+    const sink = client.query(from(`COPY ${name} (${columns}) FROM STDIN`));
+    await pipeline(createReadStream(join(folder, fileOf(at))), sink);
+  }
+  for (const { name, value } of sequences)
+    if (value !== null) await client.query('SELECT setval($1::regclass, $2)', [name, value]);
+  await client.query('COMMIT');
+  await client.query('ANALYZE');
+}

@@ -1,0 +1,91 @@
+import { Logger } from '@nestjs/common';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { extract } from 'tar';
+import { migrations } from '../../../migrations/index.js';
+import { messageOf } from '../../common/message-of.js';
+import { manifest as project } from '../../common/project.js';
+import { DatabaseClient } from '../../database/database-health.js';
+import { EmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
+import { migrate } from '../../database/migrate.js';
+import { jobsSchema } from '../../jobs/queue.js';
+import type { Session } from '../api.js';
+import { CliError, exit } from '../output.js';
+import { fill, type Manifest, manifestIn } from './backup-file.js';
+
+const key = 'secrets.key';
+
+/** Makes the database of a backup in an empty data directory, or in the empty database of DATABASE_URL. */
+export async function restore({ out, surroundings }: Session, file: string): Promise<void> {
+  const { dataDir, environment } = surroundings;
+  if (!existsSync(file)) throw new CliError(`${file} does not exist`, exit.usage);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  // A volume of its own begins with this folder.
+  if (readdirSync(dataDir).some((name) => name !== 'lost+found'))
+    throw new CliError(`${dataDir} is not empty: set TOOLKEEPER_DATA_DIR to an empty folder`, exit.usage);
+  const folder = join(dataDir, 'restore');
+  const postgres = join(dataDir, 'postgres');
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    await unpack(file, folder);
+    const manifest = await manifestIn(folder);
+    await restoreDatabase(environment['DATABASE_URL'], postgres, folder, manifest);
+    const hasKey = existsSync(join(folder, key));
+    if (hasKey) {
+      chmodSync(join(folder, key), 0o600);
+      renameSync(join(folder, key), join(dataDir, key));
+    }
+    out.line(`restored: the state of ${manifest.madeAt}, of version ${manifest.version}`);
+    if (!hasKey)
+      out.note(`without the secrets' key: put ${key} into ${dataDir}, or set SECRETS_KEY, before you start`);
+  } catch (error) {
+    rmSync(postgres, { recursive: true, force: true });
+    throw error;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function unpack(file: string, folder: string): Promise<void> {
+  const filter = (_: string, entry: object): boolean => 'type' in entry && entry.type === 'File';
+  await extract({ file, cwd: folder, filter, strict: true }).catch((error: unknown) => {
+    throw new CliError(`${file} is no backup, or a damaged one: ${messageOf(error)}`);
+  });
+}
+
+async function restoreDatabase(
+  url: string | undefined,
+  directory: string,
+  folder: string,
+  manifest: Manifest,
+): Promise<void> {
+  const { getConstructionPlans } = await import('pg-boss');
+  const jobs = getConstructionPlans(jobsSchema);
+  const known = migrations.filter(({ name }) => manifest.migrations.includes(name));
+  const fits = manifest.jobs === null || jobs.includes(`version(version) VALUES ('${manifest.jobs}')`);
+  if (known.length < manifest.migrations.length || !fits)
+    throw new CliError(
+      `the backup is of version ${manifest.version}, whose tables ${project().version} does not know: restore it with that version, then upgrade`,
+    );
+  const server = url ? undefined : await new EmbeddedPostgres({ directory }).start();
+  const client = new DatabaseClient({ connectionString: url || server?.url });
+  try {
+    await client.connect();
+    await refuseTables(client);
+    Logger.overrideLogger(false);
+    await migrate(url || (server?.url ?? ''), known);
+    if (manifest.jobs !== null) await client.query(jobs);
+    await fill(client, folder, manifest);
+  } finally {
+    await client.end();
+    await server?.stop();
+  }
+}
+
+async function refuseTables(client: DatabaseClient): Promise<void> {
+  const { rowCount } = await client.query(
+    'SELECT FROM pg_tables WHERE schemaname IN (current_schema(), $1) LIMIT 1',
+    [jobsSchema],
+  );
+  if (rowCount) throw new CliError('DATABASE_URL names a database that has tables: name an empty one');
+}
