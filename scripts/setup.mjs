@@ -13,6 +13,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const lockDir = join(root, 'node_modules', '.toolkeeper-setup.lock');
 const installStamp = join(root, 'node_modules', '.toolkeeper-install');
 const buildStamp = join(root, 'dist', '.build-stamp');
+const clientStamp = join(root, 'client', '.stamp');
 const consoleStamp = join(root, 'console', 'dist', '.build-stamp');
 const consoleSources = [
   'console/index.html',
@@ -29,6 +30,8 @@ await withLock(async () => {
     'installing packages',
     install,
   );
+  const generator = ['docs/openapi.json', 'scripts/client/generate.mjs', 'package.json'];
+  await step(clientStamp, hashOf(generator), 'generating the client', generateClient);
   await step(buildStamp, hashOf(['src', 'client', 'migrations', '.swcrc']), 'building', build);
   // The console may already use what the client, which is about to be written, does not have yet.
   if (!process.argv.includes('--no-console'))
@@ -51,6 +54,13 @@ function install() {
   const npm = process.env.npm_execpath;
   const args = ['install', '--no-save', '--include=dev', '--include=optional', '--loglevel=error'];
   run(npm ? process.execPath : 'npm', npm ? [npm, ...args] : args);
+}
+
+/** With the project's own Node.js: the generator does not run on all that the host may have. */
+function generateClient() {
+  rmSync(join(root, 'client'), { recursive: true, force: true });
+  const own = join(root, 'node_modules', '.bin', 'node');
+  run(existsSync(own) ? own : process.execPath, [join(root, 'scripts', 'client', 'generate.mjs')]);
 }
 
 /** Plain swc, file by file (0.2 s in all): types are checked by `npm run typecheck`. */
