@@ -16,6 +16,7 @@ const installedFile = join(root, 'node_modules', '.package-lock.json');
 const lockDir = join(root, 'node_modules', '.toolkeeper-setup.lock');
 const installStamp = join(root, 'node_modules', '.toolkeeper-install');
 const buildStamp = join(root, 'dist', '.build-stamp');
+const clientStamp = join(root, 'client', '.stamp');
 const consoleStamp = join(root, 'console', 'dist', '.build-stamp');
 const consoleSources = [
   'console/index.html',
@@ -34,6 +35,8 @@ await withLock(async () => {
   );
   // The image's first step: its layer is kept until a package changes.
   if (process.argv.includes('--packages')) return;
+  const generator = ['docs/openapi.json', 'scripts/client/generate.mjs', 'package.json'];
+  await step(clientStamp, hashOf(generator), 'generating the client', generateClient);
   await step(buildStamp, hashOf(['src', 'client', 'migrations', '.swcrc']), 'building', build);
   // The console may already use what the client, which is about to be written, does not have yet.
   if (!process.argv.includes('--no-console'))
@@ -86,6 +89,13 @@ function installed() {
   const there = folders.filter((folder) => existsSync(join(root, folder, 'package.json'))).length;
   if (there === 0) return 'npm looks up what it needs';
   return there < folders.length ? `${there} of ${folders.length} packages` : 'npm puts the packages together';
+}
+
+/** With the project's own Node.js: the generator does not run on all that the host may have. */
+function generateClient() {
+  rmSync(join(root, 'client'), { recursive: true, force: true });
+  const own = join(root, 'node_modules', '.bin', 'node');
+  return run(existsSync(own) ? own : process.execPath, [join(root, 'scripts', 'client', 'generate.mjs')]);
 }
 
 /** Plain swc, file by file (0.2 s in all): types are checked by `npm run typecheck`. */

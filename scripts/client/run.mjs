@@ -1,10 +1,10 @@
 /**
- * `npm run client`: writes docs/openapi.json as the server tells it, has it checked by redocly and spectral, and writes
- * the typed client in client/ from it. With --check it writes nothing, names what is not current and exits with 1.
- * The packages that it needs are installed here, beside the project's own.
+ * `npm run client`: writes docs/openapi.json as the server describes itself, has it checked by redocly and spectral, and generates
+ * the typed client from it. With --check it writes nothing, and exits with 1 if the file is not current.
+ * The linters are installed here, beside the project's own packages.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,14 +16,20 @@ const check = process.argv.includes('--check');
 
 try {
   install();
+  const document = `${JSON.stringify(await documentOfServer(), null, 2)}\n`;
   const drawn = join(folder, 'openapi.json');
-  writeFileSync(drawn, `${JSON.stringify(await documentOfServer(), null, 2)}\n`);
+  writeFileSync(drawn, document);
   lint(drawn);
-  await generate(drawn, join(folder, 'client'));
-  const settings = `${JSON.stringify(toolSettingsOf(drawn), null, 2)}\n`;
-  writeFileSync(join(folder, 'client', 'tool-settings.json'), settings);
-  put(drawn, join(root, 'docs', 'openapi.json'));
-  put(join(folder, 'client'), join(root, 'client'));
+  const file = join(root, 'docs', 'openapi.json');
+  if (!check) {
+    writeFileSync(file, document);
+    execFileSync(process.execPath, [join(root, 'scripts', 'setup.mjs'), '--no-console'], {
+      stdio: 'inherit',
+    });
+  } else if (readFileSync(file, 'utf8') !== document) {
+    process.stdout.write(`${file} is not current: npm run client\n`);
+    process.exitCode = 1;
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -62,65 +68,4 @@ function lint(document) {
     });
   run('@redocly/cli/bin/cli.js', 'lint', document, '--config', 'redocly.yaml', '--format', 'stylish');
   run('@stoplight/spectral-cli/dist/index.js', 'lint', document, '--ruleset', 'spectral.yaml', '--quiet');
-}
-
-async function generate(document, path) {
-  const { createClient } = await import('@hey-api/openapi-ts');
-  await createClient({
-    input: document,
-    output: { path, module: { extension: '.js' } },
-    plugins: ['@hey-api/client-fetch', '@hey-api/typescript', '@hey-api/sdk'],
-    logs: { level: 'silent', file: false },
-  });
-}
-
-/**
- * The settings of a tool as a JSON Schema for a form. Defaults stand in the descriptions and are not filled in:
- * a setting that is left out stays as the server has it.
- */
-function toolSettingsOf(document) {
-  const { schemas } = JSON.parse(readFileSync(document, 'utf8')).components;
-  const left = new Set(['$ref', 'allOf', 'default', 'example', 'nullable']);
-  const plain = (value) => {
-    if (Array.isArray(value) || typeof value !== 'object' || value === null) return value;
-    const { $ref, allOf = [], default: initial, description = '' } = value;
-    const [part] = [...($ref ? [{ $ref }] : []), ...allOf].map(
-      (each) => schemas[each.$ref.split('/').at(-1)],
-    );
-    const hasDefault = initial !== undefined && !Array.isArray(initial);
-    const told = [description, hasDefault ? `Default: ${initial}.` : ''].filter(Boolean).join('. ');
-    const rest = Object.fromEntries(Object.entries(value).filter(([name]) => !left.has(name)));
-    return { ...(part && plain(part)), ...mapped(rest, plain), ...(told && { description: told }) };
-  };
-  return plain(schemas.CustomToolCreate);
-}
-
-function mapped(object, change) {
-  const all = (members) =>
-    Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value)]));
-  return { ...all(object), ...(object.properties && { properties: all(object.properties) }) };
-}
-
-/** Takes the place of what is there, or with --check is compared with it. */
-function put(from, to) {
-  if (check) {
-    if (textOf(from) === textOf(to)) return;
-    process.stdout.write(`${to} is not current: npm run client\n`);
-    process.exitCode = 1;
-  } else {
-    rmSync(to, { recursive: true, force: true });
-    cpSync(from, to, { recursive: true });
-  }
-}
-
-/** Of a file, or of all files below a folder with their names. */
-function textOf(path) {
-  if (!existsSync(path)) return '';
-  const entries = path.endsWith('.json') ? [] : readdirSync(path, { recursive: true, withFileTypes: true });
-  if (entries.length === 0) return readFileSync(path, 'utf8');
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return files
-    .sort()
-    .map((file) => `${file.slice(path.length)}\n${readFileSync(file, 'utf8')}`)
-    .join('\n');
 }

@@ -93,6 +93,13 @@ function addTools(group: Command): void {
   );
   add(
     group,
+    'bundle',
+    'install the packages that a tool names into its folder, on this machine',
+    async () => (await projects()).bundle,
+    argument('[folder]', 'with package.json or requirements.txt').default('.'),
+  );
+  add(
+    group,
     'register',
     'make it callable: its files are uploaded',
     async () => (await projects()).register,

@@ -21,7 +21,7 @@ const toolNames: Kind<ReadonlySet<string>> = {
 };
 
 export interface SearchProvider {
-  readonly provider: 'searxng' | 'brave' | 'duckduckgo';
+  readonly provider: 'searxng' | 'brave';
   readonly origin: string;
   /** The path before the provider's own, without a slash at its end. */
   readonly base: string;
@@ -29,9 +29,9 @@ export interface SearchProvider {
 }
 
 const searchUrl: Kind<SearchProvider> = kind(
-  'a URL that begins with `searxng+`, `brave+` or `duckduckgo+`; the key of Brave is its password',
+  'a URL that begins with `searxng+` or `brave+`; the key of Brave is its password',
   (text) => {
-    const [, provider, rest = ''] = /^(searxng|brave|duckduckgo)\+(https?:.*)$/.exec(text) ?? [];
+    const [, provider, rest = ''] = /^(searxng|brave)\+(https?:.*)$/.exec(text) ?? [];
     const url = URL.parse(rest);
     if (!url || url.search !== '' || url.hash !== '') return undefined;
     const key = decodeURIComponent(url.password);
@@ -90,7 +90,7 @@ export const builtinTools = {
       'Folder for `readFile`, `writeFile` and `sendEmail`, with a subfolder for each project. Relative to the checkout.',
     ),
     search: setting('WEB_SEARCH_URL', searchUrl).means(
-      'Search service of `webSearch`, such as `searxng+http://localhost:8888`, `brave+https://:KEY@api.search.brave.com` or `duckduckgo+https://html.duckduckgo.com`.',
+      'Search service of `webSearch`, such as `searxng+http://localhost:8888` or `brave+https://:KEY@api.search.brave.com`.',
     ),
     mail: setting('SMTP_URL', smtpUrl).means(
       'Mail server of `sendEmail`, such as `smtps://user:password@mail.example.com?from=agent@example.com`.',

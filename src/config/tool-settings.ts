@@ -77,11 +77,7 @@ export const customTools = {
     maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
       'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([register.md](tools/register.md#bundles)).',
     ),
-    installs: setting('BUNDLE_INSTALLS', flag, false).means(
-      '`true`: install packages that a bundle names but does not contain, with npm and pip, from their configured registries.',
-    ),
     maxEntries: 20_000,
-    installTimeoutMs: 300_000,
   },
   secrets: {
     keys: setting('SECRETS_KEY', secretKeys).means(

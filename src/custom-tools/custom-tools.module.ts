@@ -16,7 +16,6 @@ import { CustomToolsRepository } from './entity/custom-tools.repository.js';
 import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';
-import { PackageInstaller } from './bundles/package-installer.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { FleetLogs } from './logs/fleet-logs.js';
 import { ToolLogs } from './logs/tool-logs.js';
@@ -38,7 +37,7 @@ import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 
 /** The providers that take the files of tools, and keep them. */
-const bundles = [BundlesRepository, BundleFolders, PackageInstaller, Bundles];
+const bundles = [BundlesRepository, BundleFolders, Bundles];
 
 @Module({})
 export class CustomToolsModule {

@@ -53,20 +53,14 @@ export class HttpClient {
    * @throws UpstreamFailure
    */
   async ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
-    const text = await this.askText(request, limitMs);
+    const text = await this.within(request, limitMs, async (signal) =>
+      this.read(await this.answered(request, signal)),
+    );
     try {
       return parse(text, undefined, safely);
     } catch {
       throw new UpstreamFailure('invalid_answer', 'the answer is no JSON');
     }
-  }
-
-  /**
-   * @returns the answer as text
-   * @throws UpstreamFailure
-   */
-  askText(request: HttpRequest, limitMs?: number): Promise<string> {
-    return this.within(request, limitMs, async (signal) => this.read(await this.answered(request, signal)));
   }
 
   /**

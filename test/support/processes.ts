@@ -1,9 +1,12 @@
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 
 /** The pids of the direct children of a process, ended ones that were not waited for included. */
 export function childrenOf(parent: number): number[] {
-  return allPids().filter((pid) => parentOf(pid) === parent);
+  const threads = existsSync(`/proc/${parent}/task`) ? readdirSync(`/proc/${parent}/task`) : [];
+  return threads.flatMap((thread) =>
+    readProc(parent, `task/${thread}/children`).split(' ').filter(Boolean).map(Number),
+  );
 }
 
 /** The pids of all processes whose command line holds `text`. */
@@ -20,11 +23,6 @@ export function nodeProcessesWith(text: string): number[] {
       return false;
     }
   });
-}
-
-function parentOf(pid: number): number {
-  const stat = readProc(pid, 'stat');
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 const allPids = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger);

@@ -3,16 +3,6 @@ import { WebSite } from '../../../test/support/web-site.js';
 import { loadConfig } from '../../config/app-config.js';
 import { WebSearch } from './web-search.js';
 
-/** The page of DuckDuckGo for browsers without scripts, with all that is of no use left out. */
-const row = (url: string, title: string, snippet: string, kind = 'web-result'): string => `
-  <div class="result results_links results_links_deep ${kind}"><div class="links_main links_deep result__body">
-    <h2 class="result__title"><a rel="nofollow" class="result__a" href="${url}">${title}</a></h2>
-    <div class="result__extras"><a class="result__url" href="${url}">example.com</a></div>
-    <a class="result__snippet" href="${url}">${snippet}</a></div></div>`;
-const wrapped = (url: string): string => `//duckduckgo.com/l/?uddg=${encodeURIComponent(url)}&amp;rut=abc`;
-const page = (rows: string): string =>
-  `<html><body><div id="links" class="results">${rows}</div></body></html>`;
-
 /** real: HTTP; the answers are made in the shape of each provider's. */
 describe('WebSearch', () => {
   const running: { stop?(): void; close?(): Promise<void> }[] = [];
@@ -71,36 +61,15 @@ describe('WebSearch', () => {
     expect(await none.search.search('oom', 20)).toEqual([]);
   });
 
-  it('asks DuckDuckGo, and leaves its advertisements out', async () => {
-    const rows = [
-      row('//duckduckgo.com/y.js?ad_domain=shop.example', 'Buy', 'now', 'result--ad'),
-      row(wrapped('https://one.example/?a=1&b=2'), 'A &amp; <b>B</b>', 'is <b>here</b>'),
-      row('https://two.example/', 'Two', ''),
-    ].join('');
-    const { search, site } = await over('duckduckgo', saying(page(rows)));
-    expect(await search.search('oom', 10)).toEqual([
-      { title: 'A & B', url: 'https://one.example/?a=1&b=2', snippet: 'is here' },
-      { title: 'Two', url: 'https://two.example/', snippet: '' },
-    ]);
-    expect(site.seen[0]?.url).toBe('/base/html/?q=oom');
-  });
-
   it.each([
     ['searxng', { results: [] }],
     ['brave', { web: { results: [] } }],
-    ['duckduckgo', page('<div class="no-results">No results.</div>')],
   ])('finds nothing with %s, and says so', async (provider, answer) => {
     const { search } = await over(provider, saying(answer), provider === 'brave' ? ':key@' : '');
     expect(await search.search('oom', 10)).toEqual([]);
   });
 
   it.each([
-    [
-      'duckduckgo',
-      '<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>',
-      'rate_limited',
-    ],
-    ['duckduckgo', '<html>Welcome</html>', 'invalid_answer'],
     ['searxng', '<html>format json is not allowed</html>', 'invalid_answer'],
     ['searxng', { results: 'none' }, 'invalid_answer'],
     ['searxng', { results: [null] }, 'invalid_answer'],

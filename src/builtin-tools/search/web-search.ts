@@ -2,7 +2,6 @@ import { HttpClient } from '../../outbound/http-client.js';
 import { isObject, type JsonObject } from '../../common/json.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import type { SearchProvider } from '../../config/builtin-settings.js';
-import type { SearchRow } from './search-html.js';
 import { defineTool, whole, words } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { callerMistake } from '../failures.js';
@@ -10,6 +9,12 @@ import { callerMistake } from '../failures.js';
 /** The time that one query may take. */
 const timeoutMs = 10_000;
 const maxResponseBytes = 1_048_576;
+
+export interface SearchRow {
+  readonly title: string;
+  readonly url: string;
+  readonly snippet: string;
+}
 
 /** One search engine, as its provider gives access to it. */
 export class WebSearch {
@@ -39,7 +44,13 @@ export class WebSearch {
   }
 
   private async brave(query: string, limit: number): Promise<SearchRow[]> {
-    const { plainText } = await import('./search-html.js');
+    const { Parser } = await import('htmlparser2');
+    /** Text without its tags, and with its entities resolved. */
+    const plainText = (html: string): string => {
+      let text = '';
+      new Parser({ ontext: (part) => (text += part) }).end(html);
+      return text.replace(/\s+/g, ' ').trim();
+    };
     const asked = { q: query, count: String(limit), text_decorations: 'false' };
     const answer = await this.ask('/res/v1/web/search', asked);
     // An answer without the part `web` has found nothing on the web.
@@ -49,15 +60,6 @@ export class WebSearch {
       const row = rowOf(title, url, description);
       return { ...row, title: plainText(row.title), snippet: plainText(row.snippet) };
     });
-  }
-
-  private async duckduckgo(query: string): Promise<SearchRow[]> {
-    const { duckDuckGoRows } = await import('./search-html.js');
-    const path = this.path('/html/', { q: query });
-    const headers = { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (compatible; Toolkeeper)' };
-    return duckDuckGoRows(await this.http.askText({ method: 'GET', path, headers })).map(
-      ({ title, url, snippet }) => ({ title: title.trim(), url, snippet: snippet.trim() }),
-    );
   }
 
   private ask(path: string, query: Record<string, string>): Promise<unknown> {

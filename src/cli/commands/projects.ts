@@ -1,7 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import {
-  getToolBundle,
   registerCustomTool,
   registerToolBundle,
   replaceToolBundle,
@@ -39,7 +39,6 @@ export async function register(session: Session, path: string, options: Register
     if (!options.update) throw withHint(error as CliError, '--update changes the tool that is there');
     tool = await ways.change();
   }
-  if (bundle) await tellInstallation(session, tool.name);
   printTool(session.out, tool);
 }
 
@@ -82,9 +81,33 @@ function naming({ client }: Session, path: string, named?: string): Ways {
   };
 }
 
-async function tellInstallation({ client, out }: Session, name: string): Promise<void> {
-  const { installLog } = await ask(getToolBundle({ client, path: { name } }));
-  if (installLog !== null) out.note(installLog.trimEnd());
+/** How the packages that a file names are installed beside it, without code of theirs being run. */
+const installers = [
+  { file: 'package.json', command: 'npm ci --ignore-scripts --omit=dev' },
+  {
+    file: 'requirements.txt',
+    command: 'python3 -m pip install --only-binary=:all: --target site-packages -r requirements.txt',
+  },
+];
+
+/** Installs the packages of a tool into its folder, so that its bundle contains them. */
+export function bundle({ out }: Session, folder: string): void {
+  const named = installers.filter(({ file }) => existsSync(join(folder, file)));
+  if (named.length === 0)
+    throw new CliError(`${folder} has neither package.json nor requirements.txt`, exit.usage);
+  for (const { command } of named) {
+    out.note(`$ ${command}`);
+    const [program = '', ...args] = command.split(' ');
+    const { status, error } = spawnSync(program, args, { cwd: folder, stdio: ['ignore', 2, 2] });
+    if (status !== 0)
+      throw new CliError(
+        `${program} ${error ? `does not start: ${error.message}` : `ended with exit code ${status}`}`,
+      );
+  }
+  out.answer(
+    { folder, installed: named.map(({ file }) => file) },
+    () => `upload it:  toolkeeper tool register ${folder}`,
+  );
 }
 
 /** Writes a tool to start from, with its README and a test. */

@@ -12,7 +12,7 @@ import {
 import { opendir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createGunzip } from 'node:zlib';
-import { create, Parser, type ReadEntry } from 'tar';
+import { Parser, type ReadEntry } from 'tar';
 import { sha256 } from '../../common/canonical-json.js';
 import { messageOf } from '../../common/message-of.js';
 
@@ -89,13 +89,6 @@ const modeOf = (mode: number): number => ((mode & 0o100) !== 0 ? 0o555 : 0o444);
 const listed = (path: string, mode: number, hash: string): string =>
   `${modeOf(mode).toString(8)} ${hash} ${path}\n`;
 const hashOf = (lines: readonly string[]): string => sha256([...lines].sort().join(''));
-
-/** Packs all files of a folder, without owners and times, which mean nothing elsewhere. */
-export async function pack(folder: string, archive: string): Promise<void> {
-  await create({ cwd: folder, file: archive, gzip: true, portable: true, noMtime: true, strict: true }, [
-    '.',
-  ]);
-}
 
 /** The tar in an archive. @throws Error where there is none */
 async function* gunzipped(archive: string): AsyncGenerator<Buffer> {

@@ -1,17 +1,11 @@
 import { answerCalls } from '../../common/worker-calls.js';
-import { hashFolder, pack, unpack, type Unpacked, type UnpackLimits } from './archive.js';
+import { hashFolder, unpack, type Unpacked, type UnpackLimits } from './archive.js';
 
-export interface ArchiveOrder {
-  readonly folder: string;
-  /** Absent: the hash of the folder is asked for. */
-  readonly archive?: string;
-  /** Absent: the folder is packed. */
-  readonly limits?: UnpackLimits;
-}
+/** An archive to unpack into a folder, or a folder whose hash is asked for. */
+export type ArchiveOrder =
+  | { readonly folder: string; readonly archive?: undefined }
+  | { readonly folder: string; readonly archive: string; readonly limits: UnpackLimits };
 
-answerCalls<ArchiveOrder, Unpacked | string | undefined>(async ({ archive, folder, limits }) => {
-  if (archive === undefined) return hashFolder(folder);
-  if (limits) return unpack(archive, folder, limits);
-  await pack(folder, archive);
-  return undefined;
-});
+answerCalls<ArchiveOrder, Unpacked | string>(async (order) =>
+  order.archive === undefined ? hashFolder(order.folder) : unpack(order.archive, order.folder, order.limits),
+);

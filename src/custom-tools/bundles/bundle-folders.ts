@@ -20,7 +20,6 @@ import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository, type BundleView } from './bundles.repository.js';
-import { packageFolders } from './package-installer.js';
 
 const sweepEveryMs = 3_600_000;
 /** A work folder as old as this was left by a server that was killed. */
@@ -97,12 +96,8 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     return (await this.inThread(order)) as Unpacked;
   }
 
-  async pack(folder: string, archive: string): Promise<void> {
-    await this.inThread({ archive, folder });
-  }
-
-  private async inThread(order: ArchiveOrder): Promise<Unpacked | string | undefined> {
-    const thread = new WorkerCalls<ArchiveOrder, Unpacked | string | undefined>(
+  private async inThread(order: ArchiveOrder): Promise<Unpacked | string> {
+    const thread = new WorkerCalls<ArchiveOrder, Unpacked | string>(
       new URL('./archive.worker.js', import.meta.url),
       { name: 'bundle', timeLimitMs: timeoutMs },
     );
@@ -125,7 +120,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
       const unpacked = await this.unpack(file, files, unlimited).catch((error: unknown) => {
         throw unpackable(messageOf(error));
       });
-      // Installed packages change the hash of an upload.
+      // A bundle whose packages an earlier version installed has another hash than its upload.
       if (found === unpacked.hash) return;
       if (found !== undefined) {
         this.logger.error(
@@ -188,11 +183,11 @@ const maxFiles = 200;
 const maxTextBytes = 1_048_576;
 const executableBits = 0o111;
 
-/** Reads the files of an unpacked bundle as they were uploaded: without packages that were installed. */
-export async function filesIn(folder: string, { files, installLog }: BundleView): Promise<BundleFilesView> {
+/** Reads the files of an unpacked bundle. */
+export async function filesIn(folder: string, { files }: BundleView): Promise<BundleFilesView> {
   const data: BundleFileView[] = [];
   let bytesLeft = maxTextBytes;
-  for await (const path of pathsBelow(folder, '', installLog === null ? [] : packageFolders)) {
+  for await (const path of pathsBelow(folder)) {
     if (data.length === maxFiles) break;
     const { size, ...file } = await read(join(folder, path), bytesLeft);
     if (file.content !== null) bytesLeft -= size;
@@ -202,15 +197,11 @@ export async function filesIn(folder: string, { files, installLog }: BundleView)
   return { data, complete: data.length === files && data.every(({ content }) => content !== null) };
 }
 
-async function* pathsBelow(
-  folder: string,
-  below: string,
-  leftOut: readonly string[] = [],
-): AsyncGenerator<string> {
+async function* pathsBelow(folder: string, below = ''): AsyncGenerator<string> {
   for await (const entry of await opendir(join(folder, below))) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`;
     if (!entry.isDirectory()) yield path;
-    else if (!leftOut.includes(path)) yield* pathsBelow(folder, path);
+    else yield* pathsBelow(folder, path);
   }
 }
 

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Moment, NullableText } from '../../rest/dto.js';
+import { Moment } from '../../rest/dto.js';
 
 /** The uploaded files of a tool: a row of `tool_bundles` without the archive. */
 export class BundleView {
@@ -10,11 +10,8 @@ export class BundleView {
     description: 'SHA-256 over paths, contents and executable bits of its files',
   })
   readonly hash!: string;
-  @ApiProperty({ example: 4, description: 'As uploaded: without packages that were installed' })
-  readonly files!: number;
+  @ApiProperty({ example: 4 }) readonly files!: number;
   @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
-  @NullableText(null, 'What npm and pip said when they installed its packages; null: they installed none')
-  readonly installLog!: string | null;
   @Moment() readonly uploadedAt!: Date;
 }
 
@@ -37,17 +34,17 @@ export class BundlesRepository {
 
   /** Stores a bundle, or touches it if another replica has stored the same files. */
   async insert(bundle: Omit<BundleView, 'uploadedAt'>, archive: Buffer): Promise<void> {
-    const { hash, files, bytes, installLog } = bundle;
+    const { hash, files, bytes } = bundle;
     await this.dataSource.query(
-      `INSERT INTO tool_bundles (hash, archive, files, bytes, install_log) VALUES ($1, $2, $3, $4, $5)
+      `INSERT INTO tool_bundles (hash, archive, files, bytes) VALUES ($1, $2, $3, $4)
        ON CONFLICT (hash) DO UPDATE SET uploaded_at = now()`,
-      [hash, archive, files, bytes, installLog],
+      [hash, archive, files, bytes],
     );
   }
 
   async find(hash: string): Promise<BundleView | undefined> {
     const rows: BundleView[] = await this.dataSource.query(
-      `SELECT hash, files, bytes::float8 AS bytes, install_log AS "installLog", uploaded_at AS "uploadedAt"
+      `SELECT hash, files, bytes::float8 AS bytes, uploaded_at AS "uploadedAt"
        FROM tool_bundles WHERE hash = $1`,
       [hash],
     );

@@ -1,18 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { createWriteStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
-import { sanitisedText } from '../../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type BundleView } from './bundles.repository.js';
-import { PackageInstaller, textOf } from './package-installer.js';
+import { refuseMissingPackages, textOf } from './packages.js';
 
 /** A stored bundle and the content of its tool.json. */
 export interface TakenBundle {
@@ -35,7 +34,6 @@ export class Bundles {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'bundles'>,
     private readonly repository: BundlesRepository,
     private readonly folders: BundleFolders,
-    private readonly installer: PackageInstaller,
   ) {}
 
   /**
@@ -56,8 +54,10 @@ export class Bundles {
       const unpacked = await this.check(archive, files);
       const manifest = await textOf(files, 'tool.json', maxManifestBytes);
       if (manifest === '') throw wrong('', 'has no tool.json at its top');
-      // The same files again: their packages are those that their lock names.
-      if (!(await this.repository.touch(unpacked.hash))) await this.store(unpacked, files, work);
+      if (!(await this.repository.touch(unpacked.hash))) {
+        await refuseMissingPackages(files);
+        await this.repository.insert(unpacked, await readFile(archive));
+      }
       return { hash: unpacked.hash, manifest };
     });
   }
@@ -74,18 +74,6 @@ export class Bundles {
     return this.folders.unpack(archive, folder).catch((error: unknown) => {
       throw wrong('', `is no bundle: ${messageOf(error)}`);
     });
-  }
-
-  private async store(bundle: Unpacked, files: string, work: string): Promise<void> {
-    const installLog = await this.installer.install(files);
-    const archive = join(work, 'bundle.tgz');
-    await this.folders.pack(files, archive);
-    const { size } = await stat(archive);
-    const { maxBytes } = this.config.bundles;
-    if (size > maxBytes) throw tooLarge(`has ${size} bytes with its packages, more than ${maxBytes}`);
-    if (installLog !== null) await this.check(archive, join(work, 'checked'));
-    const log = installLog === null ? null : sanitisedText(installLog);
-    await this.repository.insert({ ...bundle, installLog: log }, await readFile(archive));
   }
 }
 

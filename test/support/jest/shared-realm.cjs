@@ -37,6 +37,8 @@ module.exports = class SharedRealm {
 
   /** What a file changed of the process is put back for the next one. */
   async teardown() {
+    // Jest keeps its event handlers on the global object, which the files of a worker share here.
+    delete globalThis[Symbol.for('EVENT_HANDLERS')];
     this.fakeTimersModern.dispose();
     process.chdir(this.folder);
     for (const name of Object.keys(process.env)) if (!(name in this.variables)) delete process.env[name];
