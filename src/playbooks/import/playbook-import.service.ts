@@ -66,7 +66,7 @@ const importRoute = '/api/v1/playbooks/import';
 /** Maximum depth of everything but `content`, which has its own limit. */
 const maxDepth = 64;
 /** Imports of YAML at a time, of one caller and of all: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
-const [maxOfCaller, maxYaml] = [2, 5];
+const [maxOfCaller, maxYaml] = [3, 5];
 /** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
 const timeoutMs = 10_000;
 const heapMb = 512;
