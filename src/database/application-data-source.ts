@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import type { AppConfig } from '../config/app-config.js';
-import { DatabaseClient, DatabaseHealth } from './database-health.js';
+import { DatabaseClient, DatabaseHealth, suspiciousMs } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
@@ -120,9 +120,6 @@ function optionsFor(
 }
 
 type Lease = [connection: DatabaseClient, release: (error?: Error) => void];
-
-/** A connection that is in use for longer has the server pinged: the first request after a cut fails within a second. */
-const suspiciousMs = 300;
 
 /** TypeORM's PostgreSQL driver, failing fast while the database is unresponsive. */
 class GuardedDriver extends PostgresDriver {

@@ -10,6 +10,9 @@ import type { PartHealth } from '../observability/contributors.js';
 /** How soon a failed ping is repeated. */
 const againMs = 1_000;
 
+/** A wait for the database that lasts longer has it pinged: the first request after a cut fails within a second. */
+export const suspiciousMs = 300;
+
 /** How long a ping may take that a statement without an answer has caused; more while the server is far away. */
 const suspectMs = 500;
 /** Difference of two clocks from which on it is reported. */

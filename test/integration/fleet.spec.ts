@@ -98,7 +98,10 @@ describe('what is done to a tool at one replica', () => {
 
   it('is answered all the same while another replica hangs, with the name of that one', async () => {
     const name = `${hostname()}:${new URL(three!.url).port}`;
-    const { body: key } = await one!.http.post('/api/v1/keys').send({ name: 'k', scopes: ['tools:call'] }).expect(201);
+    const { body: key } = await one!.http
+      .post('/api/v1/keys')
+      .send({ name: 'k', scopes: ['tools:call'] })
+      .expect(201);
     const acts: [string, () => request.Test, object][] = [
       ['open', () => one!.http.post('/api/v1/tool-health/new_3/circuit/open').send({}), { state: 'open' }],
       [

@@ -13,7 +13,8 @@ import type { Counter, Gauge } from 'prom-client';
 import type { Observable } from 'rxjs';
 import type { JournalNews, JournalState } from './journal.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
-import { DatabaseHealth } from '../../database/database-health.js';
+import { endsWithin } from '../../common/abortable.js';
+import { DatabaseHealth, suspiciousMs } from '../../database/database-health.js';
 import { Replicas } from '../../database/replicas.js';
 
 type NameAndText = readonly [name: string, text: string];
@@ -124,7 +125,11 @@ export function upToDate(owner: Type<CatchesUp>): Type<NestInterceptor> {
     /** @throws DatabaseUnavailable at once if that is known: the route would only wait */
     async intercept(_: unknown, next: CallHandler): Promise<Observable<unknown>> {
       this.database.assertAnswers();
-      await this.journal.catchUp();
+      const caughtUp = this.journal.catchUp();
+      while (!(await endsWithin(suspiciousMs, caughtUp))) {
+        this.database.suspect();
+        this.database.assertAnswers();
+      }
       return next.handle();
     }
   }
