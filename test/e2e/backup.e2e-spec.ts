@@ -14,6 +14,7 @@ import { until } from '../support/wait.js';
 
 jest.setTimeout(300_000);
 const desk = makeTestFolder();
+const oldId = '00000000-0000-4000-8000-000000000001';
 const folder = (): string => mkdtempSync(join(desk, 'data-'));
 const running: ServerProcess[] = [];
 afterAll(async () => {
@@ -71,12 +72,15 @@ it('a server under load is backed up, and goes on elsewhere with all that it had
   const tool = { command: 'node', args: [join(fixtures, 'fixture-tool.mjs')], description: 'd' };
   await ask(first, '/api/v1/custom-tools', { ...tool, name: 'sealed', env: { TOKEN: 'a secret' } });
   const queued = await call(first, 'sealed', { action: 'echo' }, { prefer: 'respond-async' });
-  await sql(from, "SELECT make_tool_metrics_day('2026-01-02')");
+  await until(async () => (await sql(from, 'SELECT FROM tool_metrics')).length > 0, {
+    what: 'the queued call',
+  });
+  await sql(from, `SELECT make_tool_metrics_day((now() - interval '9 days')::date)`);
   await sql(
     from,
-    `INSERT INTO tool_metrics SELECT (m).* FROM (
-       SELECT jsonb_populate_record(m, '{"metric_id": "00000000-0000-4000-8000-000000000001", "recorded_at": "2026-01-02T10:00:00Z"}') AS m
-       FROM tool_metrics m LIMIT 1) AS old`,
+    `INSERT INTO tool_metrics SELECT (old).* FROM (
+       SELECT jsonb_populate_record(m, jsonb_build_object('metric_id', '${oldId}', 'recorded_at', now() - interval '9 days')) AS old
+       FROM tool_metrics AS m LIMIT 1) AS made`,
   );
   const { acknowledged, stop } = load(first);
   await until(() => acknowledged.length > 20, { what: 'calls' });
@@ -93,7 +97,10 @@ it('a server under load is backed up, and goes on elsewhere with all that it had
   const rows = await sql(to, 'SELECT metric_id::text AS id FROM tool_metrics');
   const ids = new Set(rows.map(({ id }) => id));
   expect(before.filter((id) => !ids.has(id))).toEqual([]);
-  expect(await sql(to, 'SELECT count(*)::int AS n FROM tool_metrics_20260102')).toEqual([{ n: 1 }]);
+  // In the partition of its day.
+  expect(
+    await sql(to, `SELECT tableoid::regclass AS part FROM tool_metrics WHERE metric_id = '${oldId}'`),
+  ).toEqual([{ part: expect.stringMatching(/_\d{8}$/) }]);
   expect((await call(second, 'sealed', { action: 'env' })).result).toMatchObject({ TOKEN: 'a secret' });
   expect(await call(second, 'bundled', { query: 'x' })).toMatchObject({ status: 'success' });
   expect(await ask(second, `/api/v1/executions/${queued.id}`)).toMatchObject({ status: 'ended' });
