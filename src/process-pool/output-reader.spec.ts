@@ -145,7 +145,7 @@ describe('a process', () => {
     const reply = `printf '{"jsonrpc":"2.0","id":"%s","result":%s}' "$id"`;
     const read = `read -r l; id=\${l#*'"id":"'}; id=\${id%%'"'*}`;
     const script = `${read}; ${reply} '{}'; echo; ${read}; yes x | head -n 30000; ${reply} 7`;
-    const pool = bench.lab.pool({ spec: bench.lab.spec(['-c', script], 'bash'), linesPerSecond: 40_000 });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(['--norc', '-c', script], 'bash'), linesPerSecond: 40_000 });
     expect((await call(pool, {})).reply).toEqual({ result: 7 });
     expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'exit', exitCode: 0 });
     expect(bench.lab.of('unparsed')).toHaveLength(30_000);

@@ -417,7 +417,7 @@ describe('a process', () => {
 
   it('is not reused when it answered without having read its request', async () => {
     const answers = `read l; ${bashReplies('{}')}; read -N 60 l; ${bashReplies('2')}`;
-    const pool = bench.lab.pool({ spec: bench.lab.spec(['-c', `${answers}; sleep 60`], 'bash') });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(['--norc', '-c', `${answers}; sleep 60`], 'bash') });
     expect(await result(pool, { text: 'x'.repeat(2_000_000) })).toBe(2);
     expect((await bench.lab.until('terminate')).reason).toBe('protocol');
   });
@@ -442,7 +442,7 @@ describe('a process', () => {
 
   it('that closes its input and goes on fails the next request, and another takes its place', async () => {
     const answers = `read l; ${bashReplies('{}')}; read l; exec 0<&-; ${bashReplies('1')}`;
-    const pool = bench.lab.pool({ spec: bench.lab.spec(['-c', `${answers}; sleep 60`], 'bash') });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(['--norc', '-c', `${answers}; sleep 60`], 'bash') });
     expect(await result(pool, {})).toBe(1);
     // What starts processes holds the other end, too, until it is told to let go; it does what it is told in order.
     expect(await result(bench.lab.pool(), {})).toEqual({});

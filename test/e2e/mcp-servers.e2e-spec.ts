@@ -60,7 +60,7 @@ describe('an MCP server', () => {
       status: 'active',
       healthStatus: 'healthy',
     });
-    expect((await names()).filter((name) => name.startsWith('up'))).toHaveLength(12);
+    expect((await names()).filter((name) => name.startsWith('up'))).toHaveLength(13);
     const { body: echo } = await tk.http.get('/api/v1/tools/up__echo').expect(200);
     expect(echo).toMatchObject({
       kind: 'mcp',
