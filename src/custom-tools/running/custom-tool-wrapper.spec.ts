@@ -230,7 +230,7 @@ describe('a call of which nothing was written', () => {
     // The first try crashes the tool; afterwards it does not start any more.
     const flag = join(folder, 'effects');
     const text = `test -e ${flag} && exit 1; read l; echo '{"jsonrpc":"2.0","id":"0","result":{}}'; read l; echo -n x > ${flag}; exit 9`;
-    const spec = lab.spec(['-c', text], 'bash');
+    const spec = lab.spec(['--norc', '-c', text], 'bash');
     const { outcome, notes } = await run({
       then: [],
       settings: { spec, maxFailedStarts: 1 },
