@@ -1,119 +1,152 @@
+/** The wings of src, from the ground up: each may import itself and those before it. */
+const wings = ['base', 'web', 'records', 'call', 'runtime', 'insight', 'agents', 'edge'];
+
 /**
- * The import rules of the house: each module may import only what its line lists.
- * common, config, observability and tool-contract are open to the modules named below.
+ * The rooms of each wing, from the ground up. A room may import what its line lists: a room of its own wing by its name, another
+ * wing's by its path.
  */
-const base = ['common', 'config', 'observability'];
+const base = ['base/common', 'base/config', 'base/observability'];
 /** What a controller stands on. */
-const rest = [...base, 'rest', 'auth', 'tool-contract'];
+const rest = [...base, 'web/rest', 'web/auth', 'web/contract'];
 const allowed = {
-  common: [],
-  schemas: ['common'],
-  'circuits/breaker': ['common'],
-  outbound: ['common', 'circuits/breaker'],
-  streams: ['common'],
-  config: ['common', 'outbound', 'streams'],
-  observability: ['common', 'config'],
-  'tool-contract': ['common', 'outbound', 'schemas'],
-  rest: ['common'],
-  database: [...base],
-  counters: [...base, 'database'],
-  jobs: [...base, 'outbound', 'database'],
-  auth: [...base, 'rest', 'tool-contract', 'database', 'counters'],
-  'process-pool': [...base],
-  sandbox: [...base, 'outbound'],
-  secrets: ['common', 'config', 'rest', 'tool-contract', 'process-pool'],
-  'semantic-errors': ['common'],
-  'lexical-search': ['common'],
-  'records/journal': [...base, 'database'],
-  'records/executions': [...rest, 'database', 'records/journal', 'semantic-errors'],
-  circuits: [...rest, 'circuits/breaker', 'counters', 'database', 'records/executions'],
-  'tool-health': [...rest, 'database', 'records/executions', 'circuits'],
+  'base/common': [],
+  'base/schemas': ['base/common'],
+  'base/outbound': ['base/common'],
+  'base/streams': ['base/common'],
+  'base/semantic-errors': ['base/common'],
+  'base/lexical-search': ['base/common'],
+  'base/config': ['base/common', 'base/outbound', 'base/streams'],
+  'base/observability': ['base/common', 'base/config'],
+  'base/database': [...base],
+  'base/counters': [...base, 'base/database'],
+  'base/jobs': [...base, 'base/outbound', 'base/database'],
+
+  'web/rest': ['base/common'],
+  'web/contract': ['base/common', 'base/outbound', 'base/schemas'],
+  'web/auth': [...base, 'web/rest', 'web/contract', 'base/database', 'base/counters'],
+
+  'records/journal': [...base, 'base/database'],
+  'records/executions': [...rest, 'base/database', 'base/semantic-errors', 'records/journal'],
   'records/spans': [
     ...rest,
-    'database',
-    'streams',
-    'semantic-errors',
+    'base/database',
+    'base/streams',
+    'base/semantic-errors',
     'records/journal',
     'records/executions',
-    'tool-health',
   ],
-  budgets: [...rest, 'database', 'counters'],
-  repetition: [...base, 'tool-contract', 'database'],
-  llm: [...base, 'outbound', 'secrets'],
-  platforms: ['common', 'schemas', 'tool-contract'],
-  tools: [
+
+  'call/circuits': [...rest, 'base/outbound', 'base/counters', 'base/database', 'records/executions'],
+  'call/budgets': [...rest, 'base/database', 'base/counters'],
+  'call/repetition': [...base, 'web/contract', 'base/database'],
+  'call/platforms': ['base/common', 'base/schemas', 'web/contract'],
+  'call/door': [
     ...rest,
-    'database',
-    'streams',
-    'schemas',
-    'platforms',
+    'base/database',
+    'base/streams',
+    'base/schemas',
+    'base/jobs',
+    'base/lexical-search',
     'records/executions',
-    'circuits',
-    'tool-health',
-    'budgets',
-    'jobs',
-    'repetition',
-    'lexical-search',
+    'call/platforms',
+    'call/circuits',
+    'call/budgets',
+    'call/repetition',
   ],
-  'mcp/client': ['common', 'outbound', 'tool-contract', 'schemas', 'process-pool'],
-  'mcp/server': [...rest, 'streams', 'schemas', 'platforms', 'tools'],
-  'custom-tools': [
+
+  'runtime/process-pool': [...base],
+  'runtime/sandbox': [...base, 'base/outbound'],
+  'runtime/secrets': ['base/common', 'base/config', 'web/rest', 'web/contract', 'runtime/process-pool'],
+  'runtime/mcp-client': [
+    'base/common',
+    'base/outbound',
+    'base/schemas',
+    'web/contract',
+    'runtime/process-pool',
+  ],
+  'runtime/custom-tools': [
     ...rest,
-    'database',
-    'outbound',
-    'streams',
-    'schemas',
-    'process-pool',
-    'sandbox',
-    'secrets',
-    'tools',
-    'mcp/client',
+    'base/database',
+    'base/outbound',
+    'base/streams',
+    'base/schemas',
+    'call/door',
+    'runtime/process-pool',
+    'runtime/sandbox',
+    'runtime/secrets',
+    'runtime/mcp-client',
   ],
-  'builtin-tools': [...base, 'database', 'tool-contract', 'outbound', 'schemas', 'tools'],
-  'trace-tools': [
+  'runtime/builtin-tools': [
     ...base,
-    'tool-contract',
-    'database',
-    'auth',
-    'outbound',
-    'schemas',
-    'llm',
-    'semantic-errors',
+    'base/database',
+    'base/outbound',
+    'base/schemas',
+    'web/contract',
+    'call/door',
+  ],
+
+  'insight/tool-health': [...rest, 'base/outbound', 'base/database', 'records/executions', 'call/circuits'],
+  'insight/events': [
+    ...rest,
+    'base/database',
+    'base/outbound',
+    'base/streams',
+    'base/jobs',
+    'call/circuits',
+    'insight/tool-health',
+  ],
+
+  'agents/llm': [...base, 'base/outbound', 'runtime/secrets'],
+  'agents/playbooks': [...rest, 'base/database'],
+  'agents/playbook-search': [
+    ...rest,
+    'base/database',
+    'base/outbound',
+    'base/schemas',
+    'base/lexical-search',
+    'records/executions',
+    'call/repetition',
+    'call/door',
+    'agents/playbooks',
+  ],
+  'agents/trace-tools': [
+    ...base,
+    'base/database',
+    'base/outbound',
+    'base/schemas',
+    'base/semantic-errors',
+    'web/auth',
+    'web/contract',
     'records/executions',
     'records/spans',
-    'tools',
+    'call/door',
+    'agents/llm',
   ],
-  experiments: [...rest, 'database', 'outbound', 'llm', 'records/spans'],
-  'ui-bridge': [...rest, 'database', 'streams', 'schemas', 'tools'],
-  assistant: [...rest, 'outbound', 'streams', 'schemas', 'llm', 'platforms', 'records/spans', 'tools'],
-  playbooks: [...rest, 'database'],
-  'playbook-search': [
+  'agents/experiments': [...rest, 'base/database', 'base/outbound', 'records/spans', 'agents/llm'],
+  'agents/ui-bridge': [...rest, 'base/database', 'base/streams', 'base/schemas', 'call/door'],
+  'agents/assistant': [
     ...rest,
-    'database',
-    'outbound',
-    'schemas',
-    'circuits/breaker',
-    'records/executions',
-    'repetition',
-    'lexical-search',
-    'tools',
-    'playbooks',
+    'base/outbound',
+    'base/streams',
+    'base/schemas',
+    'records/spans',
+    'call/platforms',
+    'call/door',
+    'agents/llm',
   ],
-  events: [...rest, 'database', 'streams', 'jobs', 'circuits/breaker', 'circuits', 'tool-health'],
-  health: [...rest, 'database'],
-  http: [...base, 'rest', 'auth', 'app.module.ts'],
-  console: [...base, 'rest', 'auth'],
-  cli: ['common', 'process-pool', 'database', 'jobs'],
+
+  'edge/mcp-server': [...rest, 'base/streams', 'base/schemas', 'call/platforms', 'call/door'],
+  'edge/health': [...rest, 'base/database'],
+  'edge/console': [...base, 'web/rest', 'web/auth'],
+  'edge/http': [...base, 'base/streams', 'web/rest', 'web/auth', 'app.module.ts'],
+
+  cli: ['base/common', 'base/database', 'base/jobs', 'runtime/process-pool'],
 };
 
 /** What stands at the root of src: the start, and the list of modules. */
 const root = {
-  'main.ts': ['common', 'config', 'auth', 'http'],
-  'lifecycle.module.ts': ['common', 'config', 'streams'],
-  'app.module.ts': [
-    ...Object.keys(allowed).filter((room) => !['http', 'cli'].includes(room)),
-    'lifecycle.module.ts',
-  ],
+  'main.ts': ['base', 'web/auth', 'edge/http'],
+  'app.module.ts': wings,
 };
 
 /** The sub-folders of custom-tools, from the ground up: each may import those that its line lists. */
@@ -127,12 +160,6 @@ const layers = {
   manager: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running'],
   http: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'manager'],
 };
-
-/** A room within a room has a rule of its own. */
-const roomsWithin = (room) =>
-  Object.keys(allowed)
-    .filter((other) => other.startsWith(`${room}/`))
-    .map((other) => `^src/${other}/`);
 
 /** The folders of the console, from the ground up. */
 const consoleLayers = {
@@ -179,7 +206,7 @@ module.exports = {
       name: 'telemetry-behind-its-port',
       comment: 'Everybody else asks for a Tracer.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/observability/tracing/' },
+      from: { path: '^src/', pathNot: '^src/base/observability/tracing/' },
       to: { path: 'node_modules/@opentelemetry/' },
     },
     {
@@ -187,7 +214,7 @@ module.exports = {
       comment: 'Where traces are off, nothing of the SDK is loaded.',
       severity: 'error',
       from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
-      to: { path: '^src/observability/tracing/start-tracing', dynamic: false },
+      to: { path: '^src/base/observability/tracing/start-tracing', dynamic: false },
     },
     {
       name: 'ai-sdk-with-the-first-turn',
@@ -210,11 +237,18 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^src/cli/backup/restore', dynamic: false },
     },
+    ...wings.map((wing, floor) => ({
+      name: `wing-${wing}-imports`,
+      comment: `${wing} imports no wing above it: ${wings.slice(floor + 1).join(', ') || 'none'}.`,
+      severity: 'error',
+      from: { path: `^src/${wing}/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: `^src/(${[...wings.slice(floor + 1), 'cli'].join('|')})/` },
+    })),
     ...Object.entries(allowed).map(([room, may]) => ({
       name: `${room}-imports`,
       comment: `${room} may import only: ${may.join(', ') || 'nothing of ours'}.`,
       severity: 'error',
-      from: { path: `^src/${room}/`, pathNot: ['\\.spec\\.ts$', ...roomsWithin(room)] },
+      from: { path: `^src/${room}/`, pathNot: '\\.spec\\.ts$' },
       to: {
         path: '^(src|client)/',
         pathNot:
@@ -227,8 +261,11 @@ module.exports = {
       name: `custom-tools-${layer}-imports`,
       comment: `Of custom-tools, ${layer} may import only: ${may.join(', ') || 'itself'}.`,
       severity: 'error',
-      from: { path: `^src/custom-tools/${layer}/`, pathNot: '\\.spec\\.ts$' },
-      to: { path: '^src/custom-tools/', pathNot: `^src/custom-tools/(${[layer, ...may].join('|')})/` },
+      from: { path: `^src/runtime/custom-tools/${layer}/`, pathNot: '\\.spec\\.ts$' },
+      to: {
+        path: '^src/runtime/custom-tools/',
+        pathNot: `^src/runtime/custom-tools/(${[layer, ...may].join('|')})/`,
+      },
     })),
     ...Object.entries(root).map(([file, may]) => ({
       name: `${file}-imports`,
@@ -278,14 +315,14 @@ module.exports = {
         'A new folder of custom-tools needs its line in the table above; beside them stands the module alone.',
       severity: 'error',
       from: {
-        path: '^src/custom-tools/',
-        pathNot: `^src/custom-tools/((${Object.keys(layers).join('|')})/|custom-tools\\.module\\.ts$)`,
+        path: '^src/runtime/custom-tools/',
+        pathNot: `^src/runtime/custom-tools/((${Object.keys(layers).join('|')})/|custom-tools\\.module\\.ts$)`,
       },
       to: {},
     },
     {
       name: 'every-room-has-a-rule',
-      comment: 'A new folder or root file of src needs its line in the tables above.',
+      comment: 'A new room or root file of src needs its line in the tables above.',
       severity: 'error',
       from: {
         path: '^src/',

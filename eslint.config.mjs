@@ -39,21 +39,21 @@ export default tseslint.config(
   {
     files: ['src/**/*.ts', 'migrations/**/*.ts', 'console/src/**/*.{ts,tsx}'],
     rules: {
-      'max-lines': ['error', { max: 300 }],
+      'max-lines': ['error', { max: 350 }],
       'max-lines-per-function': ['error', { max: 60 }],
     },
   },
   { files: ['src/**/*.spec.ts'], rules: { 'max-lines': 'off', 'max-lines-per-function': 'off' } },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/config/**', 'src/cli/surroundings.ts', 'src/**/*.spec.ts'],
+    ignores: ['src/base/config/**', 'src/cli/surroundings.ts', 'src/**/*.spec.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
         {
           object: 'process',
           property: 'env',
-          message: 'Only src/config (and src/cli/surroundings.ts) reads the environment.',
+          message: 'Only src/base/config (and src/cli/surroundings.ts) reads the environment.',
         },
       ],
     },

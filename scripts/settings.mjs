@@ -1,10 +1,10 @@
 /**
  * `npm run settings`: writes .env.example and the tables of docs/configuration.md from the declarations in
- * src/config/settings.ts. With --check it writes nothing, names what is not current and exits with 1.
+ * src/base/config/settings.ts. With --check it writes nothing, names what is not current and exits with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Setting } from '../dist/src/config/setting.js';
-import { sections } from '../dist/src/config/settings.js';
+import { Setting } from '../dist/src/base/config/setting.js';
+import { sections } from '../dist/src/base/config/settings.js';
 
 const root = new URL('..', import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), 'utf8');

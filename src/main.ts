@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { Logger } from 'nestjs-pino';
-import { AdminKey, assertSafeToExpose } from './auth/api-key.js';
-import { SignInLinks } from './auth/sessions.js';
-import { Lifecycle } from './common/lifecycle.js';
-import { messageOf } from './common/message-of.js';
-import { announceServer } from './common/server-file.js';
-import { StartError } from './common/start-error.js';
-import { StartupWork } from './common/startup-work.js';
-import { loadConfig } from './config/app-config.js';
-import { createApp } from './http/create-app.js';
-import { drainOnSignals } from './http/drain.js';
+import { AdminKey, assertSafeToExpose } from './web/auth/api-key.js';
+import { SignInLinks } from './web/auth/sessions.js';
+import { Lifecycle } from './base/common/lifecycle.js';
+import { messageOf } from './base/common/message-of.js';
+import { announceServer } from './base/common/server-file.js';
+import { StartError } from './base/common/start-error.js';
+import { StartupWork } from './base/common/startup-work.js';
+import { loadConfig } from './base/config/app-config.js';
+import { createApp } from './edge/http/create-app.js';
+import { drainOnSignals } from './edge/http/drain.js';
 
 /**
  * Callers who may wait to be let in while the event loop stands still, as far as the system's somaxconn goes. Beyond

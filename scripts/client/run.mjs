@@ -45,9 +45,9 @@ function install() {
 
 /** Of a server with no setting but where it keeps its data. */
 async function documentOfServer() {
-  const { loadConfig } = await import('../../dist/src/config/app-config.js');
-  const { createApp } = await import('../../dist/src/http/create-app.js');
-  const { closeApp } = await import('../../dist/src/http/drain.js');
+  const { loadConfig } = await import('../../dist/src/base/config/app-config.js');
+  const { createApp } = await import('../../dist/src/edge/http/create-app.js');
+  const { closeApp } = await import('../../dist/src/edge/http/drain.js');
   const places = { CUSTOM_TOOLS_DIR: join(folder, 'tools'), PLAYBOOKS_DIR: join(folder, 'playbooks') };
   const data = { TOOLKEEPER_DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'silent', PORT: '0' };
   const app = await createApp(loadConfig({ ...places, ...data }));

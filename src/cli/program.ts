@@ -1,5 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { manifest } from '../common/project.js';
+import { manifest } from '../base/common/project.js';
 import type { Session } from './api.js';
 
 /*

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { tmpdir } from 'node:os';
-import { messageOf } from '../common/message-of.js';
+import { messageOf } from '../base/common/message-of.js';
 import type { CustomToolCreate } from '../../client/types.gen.js';
 import { CliError, exit } from './output.js';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
-import { projectRoot } from '../common/project.js';
-import { runningServer } from '../common/server-file.js';
+import { projectRoot } from '../base/common/project.js';
+import { runningServer } from '../base/common/server-file.js';
 
 /** The server that commands talk to, and the key that they show. */
 export interface ServerAddress {

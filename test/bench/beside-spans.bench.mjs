@@ -18,7 +18,7 @@ const threads = ['thread-0'];
 
 export async function benchBesideSpans() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
-  const { EmbeddedPostgres } = await import('../../dist/src/database/embedded/embedded-postgres.js');
+  const { EmbeddedPostgres } = await import('../../dist/src/base/database/embedded/embedded-postgres.js');
   const server = await new EmbeddedPostgres({ directory: join(folder, 'postgres') }).start();
   const gateways = [];
   const gateway = async (name, variables) => {

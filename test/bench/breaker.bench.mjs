@@ -3,10 +3,10 @@
  * many tools in the order of a shuffled deck, in each state. Rounds are interleaved; the empty loop is subtracted from
  * none of them.
  */
-import { CircuitBreakers } from '../../dist/src/circuits/circuit-breakers.js';
-import { CircuitEvents } from '../../dist/src/circuits/circuit-transitions.repository.js';
-import { KnownTools } from '../../dist/src/circuits/known-tools.js';
-import { CallEvents } from '../../dist/src/tool-contract/call-events.js';
+import { CircuitBreakers } from '../../dist/src/call/circuits/circuit-breakers.js';
+import { CircuitEvents } from '../../dist/src/call/circuits/circuit-transitions.repository.js';
+import { KnownTools } from '../../dist/src/call/circuits/known-tools.js';
+import { CallEvents } from '../../dist/src/web/contract/call-events.js';
 import { median, percentile, print, rounds } from './measure.mjs';
 
 const tools = 200;

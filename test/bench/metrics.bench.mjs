@@ -32,7 +32,7 @@ const questions = {
 
 export async function benchMetrics() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
-  const { EmbeddedPostgres } = await import('../../dist/src/database/embedded/embedded-postgres.js');
+  const { EmbeddedPostgres } = await import('../../dist/src/base/database/embedded/embedded-postgres.js');
   const settings = { fsync: 'off', max_connections: '60', shared_buffers: '1GB', max_wal_size: '8GB' };
   const server = await new EmbeddedPostgres({ directory: join(folder, 'postgres'), settings }).start();
   const gateways = [];
@@ -51,7 +51,7 @@ export async function benchMetrics() {
 }
 
 async function loadedDatabase(server, count) {
-  const { migrate } = await import('../../dist/src/database/migrate.js');
+  const { migrate } = await import('../../dist/src/base/database/migrate.js');
   const { migrations } = await import('../../dist/migrations/index.js');
   const { rollUp } = await import('../../dist/src/records/executions/rollups/rollup.sql.js');
   const url = new URL(server);

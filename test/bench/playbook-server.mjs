@@ -2,14 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Lifecycle } from '../../dist/src/common/lifecycle.js';
-import { newId } from '../../dist/src/common/ids.js';
-import { StartupWork } from '../../dist/src/common/startup-work.js';
-import { loadConfig } from '../../dist/src/config/app-config.js';
-import { createApp } from '../../dist/src/http/create-app.js';
-import { scopes } from '../../dist/src/tool-contract/principal.js';
-import { Door } from '../../dist/src/tools/door.js';
-import { ToolRegistry } from '../../dist/src/tools/tool-registry.js';
+import { Lifecycle } from '../../dist/src/base/common/lifecycle.js';
+import { newId } from '../../dist/src/base/common/ids.js';
+import { StartupWork } from '../../dist/src/base/common/startup-work.js';
+import { loadConfig } from '../../dist/src/base/config/app-config.js';
+import { createApp } from '../../dist/src/edge/http/create-app.js';
+import { scopes } from '../../dist/src/web/contract/principal.js';
+import { Door } from '../../dist/src/call/door/door.js';
+import { ToolRegistry } from '../../dist/src/call/door/tool-registry.js';
 
 const principal = { userId: 'bench', scopes: new Set(scopes) };
 

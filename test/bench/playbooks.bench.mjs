@@ -10,8 +10,8 @@ const dimensions = 384;
 const threshold = 0.7;
 
 export async function benchPlaybooks() {
-  const { LexicalRanker } = await import('../../dist/src/playbook-search/ranking/lexical.ranker.js');
-  const { BlendedRanker } = await import('../../dist/src/playbook-search/ranking/blended.ranker.js');
+  const { LexicalRanker } = await import('../../dist/src/agents/playbook-search/ranking/lexical.ranker.js');
+  const { BlendedRanker } = await import('../../dist/src/agents/playbook-search/ranking/blended.ranker.js');
   const catalogue = syntheticCatalogue(count);
   const cpu = process.cpuUsage();
   const byWords = await new LexicalRanker().prepare(catalogue);
@@ -63,7 +63,7 @@ function knownMeaning() {
 
 /** The product's own store, with vectors of length 1 by chance. */
 async function madeUpMeaning(catalogue) {
-  const { VectorStore } = await import('../../dist/src/playbook-search/embeddings/vector-store.js');
+  const { VectorStore } = await import('../../dist/src/agents/playbook-search/embeddings/vector-store.js');
   const store = new VectorStore();
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);

@@ -1,10 +1,10 @@
 /** The pool as the server builds it, over the server's own limits and launcher. */
-import { Deadline } from '../../dist/src/common/deadline.js';
-import { loadConfig } from '../../dist/src/config/app-config.js';
-import { launch as launchDirectly } from '../../dist/src/process-pool/launcher.js';
-import { ProcessPool } from '../../dist/src/process-pool/process-pool.js';
-import { findSpawner, SpawnerClient } from '../../dist/src/process-pool/spawner-client.js';
-import { StartSlots } from '../../dist/src/process-pool/start-slots.js';
+import { Deadline } from '../../dist/src/base/common/deadline.js';
+import { loadConfig } from '../../dist/src/base/config/app-config.js';
+import { launch as launchDirectly } from '../../dist/src/runtime/process-pool/launcher.js';
+import { ProcessPool } from '../../dist/src/runtime/process-pool/process-pool.js';
+import { findSpawner, SpawnerClient } from '../../dist/src/runtime/process-pool/spawner-client.js';
+import { StartSlots } from '../../dist/src/runtime/process-pool/start-slots.js';
 
 const { customTools, toolInput, root } = loadConfig({});
 const binary = findSpawner(root);

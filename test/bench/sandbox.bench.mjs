@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../dist/src/config/app-config.js';
-import { tierOf, upToTier } from '../../dist/src/sandbox/enforcement.js';
-import { probeHost } from '../../dist/src/sandbox/host-probe.js';
-import { Sandbox } from '../../dist/src/sandbox/sandbox.js';
+import { loadConfig } from '../../dist/src/base/config/app-config.js';
+import { tierOf, upToTier } from '../../dist/src/runtime/sandbox/enforcement.js';
+import { probeHost } from '../../dist/src/runtime/sandbox/host-probe.js';
+import { Sandbox } from '../../dist/src/runtime/sandbox/sandbox.js';
 import { latencies, median, percentile, print, rounds, seconds, warmUpSeconds } from './measure.mjs';
 import { makePool, poolCall } from './pool-under-test.mjs';
 import { smallestChild } from './smallest-child.mjs';

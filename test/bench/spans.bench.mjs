@@ -18,7 +18,7 @@ const [perBatch, perInsert, clients] = [500, 1_000, 4];
 
 export async function benchSpans() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
-  const { EmbeddedPostgres } = await import('../../dist/src/database/embedded/embedded-postgres.js');
+  const { EmbeddedPostgres } = await import('../../dist/src/base/database/embedded/embedded-postgres.js');
   const server = await new EmbeddedPostgres({ directory: join(folder, 'postgres'), settings: {} }).start();
   const figures = { acknowledged: [], visible: [], alone: [], share: [] };
   const gateway = await startGateway(server.url, join(folder, 'data'));

@@ -21,7 +21,7 @@ const pageSize = 100;
 
 export async function benchSummary() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
-  const { EmbeddedPostgres } = await import('../../dist/src/database/embedded/embedded-postgres.js');
+  const { EmbeddedPostgres } = await import('../../dist/src/base/database/embedded/embedded-postgres.js');
   const server = await new EmbeddedPostgres({ directory: join(folder, 'postgres') }).start();
   let gateway;
   try {
@@ -39,7 +39,7 @@ export async function benchSummary() {
 }
 
 async function loadedDatabase(server) {
-  const { migrate } = await import('../../dist/src/database/migrate.js');
+  const { migrate } = await import('../../dist/src/base/database/migrate.js');
   const { migrations } = await import('../../dist/migrations/index.js');
   const url = new URL(server);
   url.pathname = '/spans';

@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core';
 import { chromiumPath, launchArguments } from './chromium.mjs';
 
 const { startServer } = await import('../support/server-process.ts');
-const { ClusterFiles } = await import('../../src/database/embedded/cluster-files.ts');
+const { ClusterFiles } = await import('../../src/base/database/embedded/cluster-files.ts');
 const { insertBatch, newToolMetric } = await import('../../src/records/executions/execution-record.ts');
 
 /** A tool in Python that counts words, crashes on a text without any, and writes to stderr as programs do. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorTable } from '../../src/common/errors.js';
+import { errorTable } from '../../src/base/common/errors.js';
 import { until } from '../support/wait.js';
 import type { Arena } from './arena.js';
 import { lowestFreeDescriptor } from './census.js';

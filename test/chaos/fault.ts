@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../src/common/errors.js';
+import type { ErrorCode } from '../../src/base/common/errors.js';
 import type { Lane } from './lanes.js';
 import type { Random } from './random.js';
 import type { Step } from './steps.js';

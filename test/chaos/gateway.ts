@@ -5,7 +5,7 @@ import type { Json } from '../support/json.js';
 import { childrenOf } from '../support/processes.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
 import { until } from '../support/wait.js';
-import { commandLineOf } from '../../src/common/process-identity.js';
+import { commandLineOf } from '../../src/base/common/process-identity.js';
 import type { Ending } from './fault.js';
 
 /** What came back for one request. */

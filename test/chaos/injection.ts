@@ -1,4 +1,4 @@
-import { errorTable } from '../../src/common/errors.js';
+import { errorTable } from '../../src/base/common/errors.js';
 import type { Arena } from './arena.js';
 import type { Ending, Fault, Kind } from './fault.js';
 import { type Answer, endingOf } from './gateway.js';

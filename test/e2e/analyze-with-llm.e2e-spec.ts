@@ -1,5 +1,5 @@
-import { Cancellation } from '../../src/common/cancellation.js';
-import { analyzeWithLlm } from '../../src/trace-tools/analysis/analyze-with-llm.tool.js';
+import { Cancellation } from '../../src/base/common/cancellation.js';
+import { analyzeWithLlm } from '../../src/agents/trace-tools/analysis/analyze-with-llm.tool.js';
 import { SpanIngest } from '../../src/records/spans/ingest/span-ingest.js';
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import { startApp, type TestApp } from '../support/app.js';

@@ -1,6 +1,6 @@
 import { readUIMessageStream, type UIMessageChunk } from 'ai';
-import { defineTool } from '../../src/tool-contract/define-tool.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { defineTool } from '../../src/web/contract/define-tool.js';
+import { ToolRegistry } from '../../src/call/door/tool-registry.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';

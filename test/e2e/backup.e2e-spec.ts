@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { EmbeddedPostgres } from '../../src/base/database/embedded/embedded-postgres.js';
 import { fixtures } from '../support/app.js';
 import { CommandLine, ok } from '../support/command-line.js';
 import { createEmptyDatabase } from '../support/database.js';

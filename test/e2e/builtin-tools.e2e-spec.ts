@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { builtinToolNames } from '../../src/config/builtin-settings.js';
+import { builtinToolNames } from '../../src/base/config/builtin-settings.js';
 import { until } from '../support/wait.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { MailBox } from '../support/mail-box.js';

@@ -15,7 +15,10 @@ const folder = makeTestFolder();
 beforeAll(async () => {
   tk = await startApp();
   const offline = { npm_config_offline: 'true', PIP_NO_INDEX: '1', npm_config_cache: join(folder, '.cache') };
-  cli = new CommandLine({ TOOLKEEPER_URL: tk.url, TOOLKEEPER_KEY: tk.key.authorization.slice(7), ...offline }, folder);
+  cli = new CommandLine(
+    { TOOLKEEPER_URL: tk.url, TOOLKEEPER_KEY: tk.key.authorization.slice(7), ...offline },
+    folder,
+  );
 });
 afterAll(async () => {
   await tk.close();

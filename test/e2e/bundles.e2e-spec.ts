@@ -1,8 +1,8 @@
 import { request as rawRequest } from 'node:http';
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hashFolder } from '../../src/custom-tools/bundles/archive.js';
-import { BundleFolders } from '../../src/custom-tools/bundles/bundle-folders.js';
+import { hashFolder } from '../../src/runtime/custom-tools/bundles/archive.js';
+import { BundleFolders } from '../../src/runtime/custom-tools/bundles/bundle-folders.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { archiveOf, type Entry } from '../support/bundle.js';
 import type { Json } from '../support/json.js';

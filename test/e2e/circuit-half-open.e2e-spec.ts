@@ -1,7 +1,7 @@
-import { Refusal } from '../../src/common/errors.js';
-import type { Tool } from '../../src/tool-contract/tool.js';
-import { ToolFailure } from '../../src/tool-contract/tool-outcome.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { Refusal } from '../../src/base/common/errors.js';
+import type { Tool } from '../../src/web/contract/tool.js';
+import { ToolFailure } from '../../src/web/contract/tool-outcome.js';
+import { ToolRegistry } from '../../src/call/door/tool-registry.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
 

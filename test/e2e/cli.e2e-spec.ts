@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { announceServer } from '../../src/common/server-file.js';
+import { announceServer } from '../../src/base/common/server-file.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { CommandLine, type Ended, ok } from '../support/command-line.js';
 import { relayedClient } from '../support/mcp-relay.js';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { announceServer } from '../../src/common/server-file.js';
+import { announceServer } from '../../src/base/common/server-file.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { CommandLine, ok } from '../support/command-line.js';
 import { makeTestFolder } from '../support/test-folder.js';

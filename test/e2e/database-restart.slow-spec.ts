@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { acquireLock } from '../../src/common/lock.js';
-import { identityOf } from '../../src/common/process-identity.js';
+import { acquireLock } from '../../src/base/common/lock.js';
+import { identityOf } from '../../src/base/common/process-identity.js';
 import { fixtures } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';

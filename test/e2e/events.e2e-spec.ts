@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
-import { Lifecycle } from '../../src/common/lifecycle.js';
-import { ToolEvents } from '../../src/streams/tool-events.js';
+import { Lifecycle } from '../../src/base/common/lifecycle.js';
+import { ToolEvents } from '../../src/base/streams/tool-events.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';

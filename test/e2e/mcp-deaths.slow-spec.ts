@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../src/common/project.js';
+import { projectRoot } from '../../src/base/common/project.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { processesWith } from '../support/processes.js';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { runningServer } from '../../src/common/server-file.js';
+import { runningServer } from '../../src/base/common/server-file.js';
 import { noPlaybooks } from '../support/playbooks-dir.js';
 import { childrenOf, processesWith } from '../support/processes.js';
 import { relayedClient, type RelayedClient } from '../support/mcp-relay.js';

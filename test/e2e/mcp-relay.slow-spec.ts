@@ -1,6 +1,6 @@
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { rmSync } from 'node:fs';
-import { announceServer } from '../../src/common/server-file.js';
+import { announceServer } from '../../src/base/common/server-file.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { CommandLine } from '../support/command-line.js';
 import { relayedClient, type RelayedClient } from '../support/mcp-relay.js';

@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { manifest } from '../../src/common/project.js';
+import { manifest } from '../../src/base/common/project.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { postForEvents } from '../support/sse.js';
 import { until } from '../support/wait.js';

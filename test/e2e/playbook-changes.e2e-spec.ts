@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
-import { ShownPlaybooks } from '../../src/playbooks/shown/shown-playbooks.js';
+import { PlaybookIndex } from '../../src/agents/playbook-search/catalogue/playbook-index.js';
+import { ShownPlaybooks } from '../../src/agents/playbooks/shown/shown-playbooks.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 

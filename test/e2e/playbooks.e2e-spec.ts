@@ -1,5 +1,5 @@
 import { startApp, type TestApp } from '../support/app.js';
-import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
+import { PlaybookIndex } from '../../src/agents/playbook-search/catalogue/playbook-index.js';
 
 let tk: TestApp;
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { RunningTools } from '../../src/custom-tools/running/running-tools.js';
+import { RunningTools } from '../../src/runtime/custom-tools/running/running-tools.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';

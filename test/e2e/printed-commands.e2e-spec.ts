@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../../src/common/project.js';
-import { announceServer } from '../../src/common/server-file.js';
+import { projectRoot } from '../../src/base/common/project.js';
+import { announceServer } from '../../src/base/common/server-file.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { built } from '../support/built.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Reconciler } from '../../src/custom-tools/manager/reconciler.js';
+import { Reconciler } from '../../src/runtime/custom-tools/manager/reconciler.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';

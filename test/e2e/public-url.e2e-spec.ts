@@ -52,7 +52,8 @@ describe('with PUBLIC_URL', () => {
   it('a browser that signs in keeps its session over TLS, without ALLOWED_HOSTS, and no page of another origin does', async () => {
     const page = { ...proxied, origin: 'https://tools.example.com', 'sec-fetch-site': 'same-origin' };
     const key = tk.key.authorization.replace('Bearer ', '');
-    const signIn = (headers: Record<string, string>) => tk.anonymous.post('/api/v1/session').set(headers).send({ key });
+    const signIn = (headers: Record<string, string>) =>
+      tk.anonymous.post('/api/v1/session').set(headers).send({ key });
     const { body, headers } = await signIn(page).expect(201);
     const [cookie = ''] = headers['set-cookie'] as unknown as string[];
     expect(cookie).toMatch(/^__Host-toolkeeper_session=.*; Path=\/; .*; Secure$/);

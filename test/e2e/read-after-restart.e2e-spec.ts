@@ -1,4 +1,4 @@
-import { ToolEvents } from '../../src/streams/tool-events.js';
+import { ToolEvents } from '../../src/base/streams/tool-events.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';

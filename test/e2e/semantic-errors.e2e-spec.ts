@@ -1,5 +1,5 @@
-import { defineTool } from '../../src/tool-contract/define-tool.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { defineTool } from '../../src/web/contract/define-tool.js';
+import { ToolRegistry } from '../../src/call/door/tool-registry.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';

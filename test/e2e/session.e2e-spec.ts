@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { SignInLinks, Sessions } from '../../src/auth/sessions.js';
+import { SignInLinks, Sessions } from '../../src/web/auth/sessions.js';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { signIn } from '../support/browser-session.js';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { identityOf } from '../../src/common/process-identity.js';
+import { identityOf } from '../../src/base/common/process-identity.js';
 import { fixtures } from '../support/app.js';
 import { createEmptyDatabase, createTestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';

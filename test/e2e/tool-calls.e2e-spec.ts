@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type OpenAI from 'openai';
-import { defineTool } from '../../src/tool-contract/define-tool.js';
-import type { Tool } from '../../src/tool-contract/tool.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { defineTool } from '../../src/web/contract/define-tool.js';
+import type { Tool } from '../../src/web/contract/tool.js';
+import { ToolRegistry } from '../../src/call/door/tool-registry.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Lifecycle } from '../../src/common/lifecycle.js';
+import { Lifecycle } from '../../src/base/common/lifecycle.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';

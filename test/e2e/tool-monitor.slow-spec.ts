@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Reconciler } from '../../src/custom-tools/manager/reconciler.js';
-import { RunningTools, type RuntimeEvent } from '../../src/custom-tools/running/running-tools.js';
+import { Reconciler } from '../../src/runtime/custom-tools/manager/reconciler.js';
+import { RunningTools, type RuntimeEvent } from '../../src/runtime/custom-tools/running/running-tools.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';

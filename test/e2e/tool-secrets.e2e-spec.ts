@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/app-config.js';
+import { loadConfig } from '../../src/base/config/app-config.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { postForEvents } from '../support/sse.js';

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CustomToolManager } from '../../src/custom-tools/manager/custom-tool-manager.js';
-import { Reconciler } from '../../src/custom-tools/manager/reconciler.js';
+import { CustomToolManager } from '../../src/runtime/custom-tools/manager/custom-tool-manager.js';
+import { Reconciler } from '../../src/runtime/custom-tools/manager/reconciler.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { projectRoot } from '../../src/common/project.js';
-import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
+import { projectRoot } from '../../src/base/common/project.js';
+import type { CreatePlaybookBody } from '../../src/agents/playbooks/playbook-bodies.dto.js';
 
 export interface EvalQuery {
   readonly id: string;

@@ -1,6 +1,6 @@
-import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
-import type { PlaybookRanking } from '../../src/playbook-search/playbook-ranker.js';
-import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
+import { LexicalRanker } from '../../src/agents/playbook-search/ranking/lexical.ranker.js';
+import type { PlaybookRanking } from '../../src/agents/playbook-search/playbook-ranker.js';
+import type { CreatePlaybookBody } from '../../src/agents/playbooks/playbook-bodies.dto.js';
 import { type EvalQuery, evalQueries, plainSet, samplePlaybooks } from './eval-set.js';
 
 /** What `npm run eval:playbooks` shows of words alone may not get worse unnoticed. */

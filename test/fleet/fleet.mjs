@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { projectRoot } from '../../src/common/project.ts';
+import { projectRoot } from '../../src/base/common/project.ts';
 import { OwnPostgres } from '../chaos/recording/own-postgres.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { until } from '../support/wait.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { projectRoot } from '../../src/common/project.ts';
+import { projectRoot } from '../../src/base/common/project.ts';
 import { within } from './check.mjs';
 import { checkLoad, Load } from './load.mjs';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mapLimit } from '../support/map-limit.js';
-import { commandLineOf } from '../../src/common/process-identity.js';
+import { commandLineOf } from '../../src/base/common/process-identity.js';
 import { childrenOf } from '../support/processes.js';
 import { until } from '../support/wait.js';
 import { type Block, Lab } from './lab.js';

@@ -2,8 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedPostgres, type RunningPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { commandLineOf, identityOf } from '../../src/common/process-identity.js';
+import {
+  EmbeddedPostgres,
+  type RunningPostgres,
+} from '../../src/base/database/embedded/embedded-postgres.js';
+import { commandLineOf, identityOf } from '../../src/base/common/process-identity.js';
 import { built } from '../support/built.js';
 import { startOwner } from '../support/embedded-owner.js';
 import { processesWith } from '../support/processes.js';
@@ -185,7 +188,7 @@ describe('EmbeddedPostgres', () => {
       console.log(JSON.stringify({ full, running, again, kept, attached }));
       process.exit(0);
     `;
-    const module = join(root, 'dist/src/database/embedded/embedded-postgres.js');
+    const module = join(root, 'dist/src/base/database/embedded/embedded-postgres.js');
     const node = ['exec', `'${process.execPath}'`, '--input-type=module', '-e', '"$0"', '"$@"'].join(' ');
     const child = spawn('sh', ['-c', `ulimit -n 128; ${node}`, script, module, directory], {
       stdio: ['ignore', 'pipe', 'inherit'],

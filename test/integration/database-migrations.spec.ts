@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
-import { migrate } from '../../src/database/migrate.js';
+import { migrate } from '../../src/base/database/migrate.js';
 import { createEmptyDatabase } from '../support/database.js';
 import { query } from '../support/test-server.js';
 

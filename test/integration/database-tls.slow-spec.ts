@@ -2,8 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedPostgres, type RunningPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { serverUserFor } from '../../src/database/embedded/server-process.js';
+import {
+  EmbeddedPostgres,
+  type RunningPostgres,
+} from '../../src/base/database/embedded/embedded-postgres.js';
+import { serverUserFor } from '../../src/base/database/embedded/server-process.js';
 import { launchServer, startServer } from '../support/server-process.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { query } from '../support/test-server.js';

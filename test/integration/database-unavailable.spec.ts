@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { migrations } from '../../migrations/index.js';
-import { isDatabaseUnavailable } from '../../src/common/errors.js';
-import { ApplicationDataSource } from '../../src/database/application-data-source.js';
+import { isDatabaseUnavailable } from '../../src/base/common/errors.js';
+import { ApplicationDataSource } from '../../src/base/database/application-data-source.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { configWith } from '../support/config.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { errorTable } from '../../src/common/errors.js';
+import { errorTable } from '../../src/base/common/errors.js';
 import { built } from '../support/built.js';
 
 // real: the documents, the error table and the declaration of the settings; mock: nothing

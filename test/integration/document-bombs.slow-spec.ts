@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createGzip, createDeflate, gzipSync, type Deflate, type Gzip } from 'node:zlib';
 import { pdfOf } from '../support/pdf.js';
 import { WebSite } from '../support/web-site.js';
-import { OutboundRules } from '../../src/outbound/addresses.js';
-import { DocumentReader } from '../../src/builtin-tools/web/document-reader.js';
-import { OutboundHttp } from '../../src/builtin-tools/web/outbound-http.js';
-import { type Page, Pages } from '../../src/builtin-tools/web/pages.js';
+import { OutboundRules } from '../../src/base/outbound/addresses.js';
+import { DocumentReader } from '../../src/runtime/builtin-tools/web/document-reader.js';
+import { OutboundHttp } from '../../src/runtime/builtin-tools/web/outbound-http.js';
+import { type Page, Pages } from '../../src/runtime/builtin-tools/web/pages.js';
 
 const gigabyte = 1_073_741_824;
 

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
-import { readNotice } from '../../src/process-pool/own-dialect.js';
+import { readNotice } from '../../src/runtime/process-pool/own-dialect.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
 // real: the tools of tools/, each as a child process over stdio; mock: nothing

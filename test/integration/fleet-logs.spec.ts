@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { APP_CONFIG, type AppConfig } from '../../src/config/app-config.js';
-import { replicaHeader } from '../../src/custom-tools/logs/fleet-logs.js';
+import { APP_CONFIG, type AppConfig } from '../../src/base/config/app-config.js';
+import { replicaHeader } from '../../src/runtime/custom-tools/logs/fleet-logs.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
 import { WebSite } from '../support/web-site.js';

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
-import type { CircuitsService } from '../../src/circuits/circuits.service.js';
-import { CallEvents } from '../../src/tool-contract/call-events.js';
-import { RefusalCounts } from '../../src/tool-health/refusal-counts.js';
-import { HealthEvents, ToolHealthService } from '../../src/tool-health/tool-health.service.js';
-import { KnownTools } from '../../src/circuits/known-tools.js';
+import type { CircuitsService } from '../../src/call/circuits/circuits.service.js';
+import { CallEvents } from '../../src/web/contract/call-events.js';
+import { RefusalCounts } from '../../src/insight/tool-health/refusal-counts.js';
+import { HealthEvents, ToolHealthService } from '../../src/insight/tool-health/tool-health.service.js';
+import { KnownTools } from '../../src/call/circuits/known-tools.js';
 import { newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';

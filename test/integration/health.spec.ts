@@ -1,7 +1,7 @@
-import { manifest } from '../../src/common/project.js';
+import { manifest } from '../../src/base/common/project.js';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Lifecycle } from '../../src/common/lifecycle.js';
+import { Lifecycle } from '../../src/base/common/lifecycle.js';
 import { openApp, startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';

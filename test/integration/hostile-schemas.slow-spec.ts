@@ -1,4 +1,4 @@
-import { InputSchemas } from '../../src/tools/input-validator.js';
+import { InputSchemas } from '../../src/base/schemas/input-validator.js';
 
 const schemas = new InputSchemas();
 

@@ -1,12 +1,12 @@
-import { Cancellation } from '../../src/common/cancellation.js';
-import { Deadline } from '../../src/common/deadline.js';
-import { Refusal } from '../../src/common/errors.js';
-import { InFlight } from '../../src/common/lifecycle.js';
-import { newId } from '../../src/common/ids.js';
-import { ClaimKeeper } from '../../src/repetition/claim-keeper.js';
-import { type Claim, IdempotencyRepository } from '../../src/repetition/idempotency.repository.js';
-import { IdempotentCalls, type KeyedCall } from '../../src/repetition/idempotent-calls.js';
-import type { ToolOutcome } from '../../src/tool-contract/tool-outcome.js';
+import { Cancellation } from '../../src/base/common/cancellation.js';
+import { Deadline } from '../../src/base/common/deadline.js';
+import { Refusal } from '../../src/base/common/errors.js';
+import { InFlight } from '../../src/base/common/lifecycle.js';
+import { newId } from '../../src/base/common/ids.js';
+import { ClaimKeeper } from '../../src/call/repetition/claim-keeper.js';
+import { type Claim, IdempotencyRepository } from '../../src/call/repetition/idempotency.repository.js';
+import { IdempotentCalls, type KeyedCall } from '../../src/call/repetition/idempotent-calls.js';
+import type { ToolOutcome } from '../../src/web/contract/tool-outcome.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../src/common/project.js';
+import { projectRoot } from '../../src/base/common/project.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
 // real: docker/Dockerfile, .dockerignore, package.json, the set-up, npm; mock: nothing. No container engine is needed.
@@ -49,7 +49,7 @@ it.each([
   ['console/node_modules/x.js', false],
   ['console/dist/index.html', false],
   ['tools/installed/.bundles/x', false],
-  ['src/database/database-log.spec.ts', false],
+  ['src/base/database/database-log.spec.ts', false],
   ['native/launcher.c', false],
   ['src/main.ts', true],
   ['native/bin/launcher', true],

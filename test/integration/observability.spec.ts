@@ -4,16 +4,16 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test } from '@nestjs/testing';
 import { Logger, PinoLogger } from 'nestjs-pino';
 import { __resetOutOfContextForTests as forgetFirstLogger } from '../../node_modules/nestjs-pino/dist/esm/PinoLogger.js';
-import { AuthModule } from '../../src/auth/auth.module.js';
-import { Scopes } from '../../src/auth/scopes.decorator.js';
-import { LifecycleModule } from '../../src/lifecycle.module.js';
-import { ProblemFilter } from '../../src/rest/problem.filter.js';
-import { APP_CONFIG, ConfigModule, loadConfig } from '../../src/config/app-config.js';
-import { registerRequestHooks } from '../../src/http/request-hooks.js';
-import { LoggingModule, loggingParams } from '../../src/observability/logging.module.js';
-import { RequestContext } from '../../src/observability/request-log.js';
-import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
+import { AuthModule } from '../../src/web/auth/auth.module.js';
+import { Scopes } from '../../src/web/auth/scopes.decorator.js';
+import { LifecycleModule } from '../../src/edge/http/lifecycle.module.js';
+import { ProblemFilter } from '../../src/web/rest/problem.filter.js';
+import { APP_CONFIG, ConfigModule, loadConfig } from '../../src/base/config/app-config.js';
+import { registerRequestHooks } from '../../src/edge/http/request-hooks.js';
+import { LoggingModule, loggingParams } from '../../src/base/observability/logging.module.js';
+import { RequestContext } from '../../src/base/observability/request-log.js';
+import { MetricsModule } from '../../src/base/observability/metrics.module.js';
+import { ToolLog, type ToolLogEntry } from '../../src/base/observability/tool-log.js';
 import { supertest as request } from '../support/http.js';
 
 const adminKey = 'the-very-secret-admin-key';

@@ -1,4 +1,4 @@
-import type { PlaybookAnswerView } from '../../src/playbook-search/rest/playbook-search.dto.js';
+import type { PlaybookAnswerView } from '../../src/agents/playbook-search/rest/playbook-search.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { EmbeddingsServer } from '../support/embeddings-endpoint.js';
 import { until } from '../support/wait.js';

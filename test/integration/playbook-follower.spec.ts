@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { CatalogueFollower } from '../../src/playbook-search/catalogue/playbook-index.js';
-import { DatabaseHealth } from '../../src/database/database-health.js';
-import { TableFollower } from '../../src/database/table-follower.js';
-import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
+import { CatalogueFollower } from '../../src/agents/playbook-search/catalogue/playbook-index.js';
+import { DatabaseHealth } from '../../src/base/database/database-health.js';
+import { TableFollower } from '../../src/base/database/table-follower.js';
+import { PlaybooksRepository } from '../../src/agents/playbooks/playbooks.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { catalogueOn } from '../support/playbooks.js';
 import { until } from '../support/wait.js';

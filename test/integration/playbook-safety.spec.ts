@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import type { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
-import type { CreatePlaybookBody } from '../../src/playbooks/playbook-bodies.dto.js';
-import type { PlaybookLabels } from '../../src/playbooks/playbook.types.js';
+import type { PlaybookCatalogueService } from '../../src/agents/playbooks/playbook-catalogue.service.js';
+import type { CreatePlaybookBody } from '../../src/agents/playbooks/playbook-bodies.dto.js';
+import type { PlaybookLabels } from '../../src/agents/playbooks/playbook.types.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import type { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
+import type { PlaybookIndex } from '../../src/agents/playbook-search/catalogue/playbook-index.js';
 import { catalogueOn } from '../support/playbooks.js';
 
 Logger.overrideLogger(false);

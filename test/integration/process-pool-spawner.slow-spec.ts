@@ -4,18 +4,18 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { launch } from '../../src/process-pool/launcher.js';
-import { findSpawner } from '../../src/process-pool/spawner-client.js';
-import { SpawnerClient } from '../../src/process-pool/spawner-client.js';
+import { launch } from '../../src/runtime/process-pool/launcher.js';
+import { findSpawner } from '../../src/runtime/process-pool/spawner-client.js';
+import { SpawnerClient } from '../../src/runtime/process-pool/spawner-client.js';
 import { PoolLab } from '../fixtures/tools/pool-lab.js';
-import '../../src/process-pool/cancel.spec.js';
-import '../../src/custom-tools/launch/probe-executable.spec.js';
-import '../../src/process-pool/notices.spec.js';
-import '../../src/process-pool/output-reader.spec.js';
-import '../../src/process-pool/process-pool.spec.js';
-import '../../src/process-pool/process-pool.fairness.spec.js';
-import '../../src/process-pool/process-pool.lifecycle.spec.js';
-import '../../src/process-pool/process-pool.renewal.spec.js';
+import '../../src/runtime/process-pool/cancel.spec.js';
+import '../../src/runtime/custom-tools/launch/probe-executable.spec.js';
+import '../../src/runtime/process-pool/notices.spec.js';
+import '../../src/runtime/process-pool/output-reader.spec.js';
+import '../../src/runtime/process-pool/process-pool.spec.js';
+import '../../src/runtime/process-pool/process-pool.fairness.spec.js';
+import '../../src/runtime/process-pool/process-pool.lifecycle.spec.js';
+import '../../src/runtime/process-pool/process-pool.renewal.spec.js';
 import './process-pool.spec.js';
 import './protocol-attacks.spec.js';
 
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 it('is every spec of the pool that starts processes', () => {
-  const folder = join(process.cwd(), 'src/process-pool');
+  const folder = join(process.cwd(), 'src/runtime/process-pool');
   const here = readFileSync(__filename, 'utf8');
   const starts = (file: string): boolean =>
     /new PoolLab\(\)|benchForEachTest\(\)/.test(readFileSync(join(folder, file), 'utf8'));

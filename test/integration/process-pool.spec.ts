@@ -1,12 +1,12 @@
-import { Cancellation } from '../../src/common/cancellation.js';
+import { Cancellation } from '../../src/base/common/cancellation.js';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../support/wait.js';
 import fc from 'fast-check';
-import type { PoolFailure } from '../../src/process-pool/pool.types.js';
-import { probeExecutable } from '../../src/custom-tools/launch/probe-executable.js';
-import type { ProcessPool } from '../../src/process-pool/process-pool.js';
-import { StartSlots } from '../../src/process-pool/start-slots.js';
+import type { PoolFailure } from '../../src/runtime/process-pool/pool.types.js';
+import { probeExecutable } from '../../src/runtime/custom-tools/launch/probe-executable.js';
+import type { ProcessPool } from '../../src/runtime/process-pool/process-pool.js';
+import { StartSlots } from '../../src/runtime/process-pool/start-slots.js';
 import { makeTemplateProject, templateFolder } from '../support/template-project.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 

@@ -1,6 +1,6 @@
-import type { ToolNotice } from '../../src/common/tool-notice.js';
-import type { PoolFailure } from '../../src/process-pool/pool.types.js';
-import type { ProcessPool } from '../../src/process-pool/process-pool.js';
+import type { ToolNotice } from '../../src/base/common/tool-notice.js';
+import type { PoolFailure } from '../../src/runtime/process-pool/pool.types.js';
+import type { ProcessPool } from '../../src/runtime/process-pool/process-pool.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { call, eventually, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/app-config.js';
-import { errorTable } from '../../src/common/errors.js';
-import { Conversation } from '../../src/process-pool/conversation.js';
-import { encodeNotification, encodeRequest } from '../../src/process-pool/json-rpc.js';
+import { loadConfig } from '../../src/base/config/app-config.js';
+import { errorTable } from '../../src/base/common/errors.js';
+import { Conversation } from '../../src/runtime/process-pool/conversation.js';
+import { encodeNotification, encodeRequest } from '../../src/runtime/process-pool/json-rpc.js';
 import {
   initializeParams,
   protocolVersions,
   readHandshake,
   readNotice,
-} from '../../src/process-pool/own-dialect.js';
+} from '../../src/runtime/process-pool/own-dialect.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 import type { Json } from '../support/json.js';

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { upToTier } from '../../src/sandbox/enforcement.js';
-import { probeHost } from '../../src/sandbox/host-probe.js';
-import { Sandbox } from '../../src/sandbox/sandbox.js';
-import type { HostAbilities } from '../../src/sandbox/sandbox.types.js';
+import { upToTier } from '../../src/runtime/sandbox/enforcement.js';
+import { probeHost } from '../../src/runtime/sandbox/host-probe.js';
+import { Sandbox } from '../../src/runtime/sandbox/sandbox.js';
+import type { HostAbilities } from '../../src/runtime/sandbox/sandbox.types.js';
 import { LauncherLab, self } from '../support/launcher-lab.js';
 import { makeTestFolder } from '../support/test-folder.js';
 

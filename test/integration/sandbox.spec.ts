@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
-import type { SandboxField } from '../../src/sandbox/sandbox.types.js';
+import type { SandboxField } from '../../src/runtime/sandbox/sandbox.types.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { processesWith } from '../support/processes.js';

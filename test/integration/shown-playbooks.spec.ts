@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { ShownPlaybooks } from '../../src/playbooks/shown/shown-playbooks.js';
+import { ShownPlaybooks } from '../../src/agents/playbooks/shown/shown-playbooks.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 

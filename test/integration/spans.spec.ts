@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { loadConfig } from '../../src/config/app-config.js';
+import { loadConfig } from '../../src/base/config/app-config.js';
 import { SpanSink } from '../../src/records/spans/ingest/span-sink.js';
 import { type SpanRow, startDayOf } from '../../src/records/spans/span-row.js';
 import { SpanRetention } from '../../src/records/spans/span-retention.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { findSpawner } from '../../src/process-pool/spawner-client.js';
+import { findSpawner } from '../../src/runtime/process-pool/spawner-client.js';
 import { PoolLab } from '../fixtures/tools/pool-lab.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { built } from '../support/built.js';
@@ -23,7 +23,7 @@ describe('a gateway that is killed', () => {
       shell(`setsid sh -c 'trap "" TERM HUP; sleep 1000; true' & sleep 1000`),
       shell(`setsid sh -c 'setsid sleep 1000 & exit' & exec sleep 1000`),
     ];
-    const client = join(built(), 'dist/src/process-pool/spawner-client.js');
+    const client = join(built(), 'dist/src/runtime/process-pool/spawner-client.js');
     const script = join(root, 'test/fixtures/spawner-gateway.mjs');
     const gateway = spawn(
       process.execPath,

@@ -1,23 +1,23 @@
-import { AuditModule } from '../../src/auth/audit/audit.module.js';
+import { AuditModule } from '../../src/web/auth/audit/audit.module.js';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { CLOCK } from '../../src/common/clock.js';
-import { newId } from '../../src/common/ids.js';
-import { ProblemFilter } from '../../src/rest/problem.filter.js';
-import { DtoPipe } from '../../src/rest/dto.pipe.js';
-import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
-import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { CircuitBreakers } from '../../src/circuits/circuit-breakers.js';
-import { CircuitTransitionsRepository } from '../../src/circuits/circuit-transitions.repository.js';
+import { CLOCK } from '../../src/base/common/clock.js';
+import { newId } from '../../src/base/common/ids.js';
+import { ProblemFilter } from '../../src/web/rest/problem.filter.js';
+import { DtoPipe } from '../../src/web/rest/dto.pipe.js';
+import { ConfigModule, loadConfig } from '../../src/base/config/app-config.js';
+import { MetricsModule } from '../../src/base/observability/metrics.module.js';
+import { CircuitBreakers } from '../../src/call/circuits/circuit-breakers.js';
+import { CircuitTransitionsRepository } from '../../src/call/circuits/circuit-transitions.repository.js';
 import {
   type HealthChange,
   HealthEvents,
   ToolHealthService,
-} from '../../src/tool-health/tool-health.service.js';
-import { KnownTools } from '../../src/circuits/known-tools.js';
-import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
-import { CallEvents, type ExecutedCall } from '../../src/tool-contract/call-events.js';
+} from '../../src/insight/tool-health/tool-health.service.js';
+import { KnownTools } from '../../src/call/circuits/known-tools.js';
+import { ToolHealthModule } from '../../src/insight/tool-health/tool-health.module.js';
+import { CallEvents, type ExecutedCall } from '../../src/web/contract/call-events.js';
 import { newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';

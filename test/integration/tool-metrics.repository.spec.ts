@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
-import { newId } from '../../src/common/ids.js';
+import { newId } from '../../src/base/common/ids.js';
 import { rollUp } from '../../src/records/executions/rollups/rollup.sql.js';
 import { isRowFault, newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';

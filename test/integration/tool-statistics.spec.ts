@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { newId } from '../../src/common/ids.js';
+import { newId } from '../../src/base/common/ids.js';
 import { insertBatch, newToolMetric } from '../../src/records/executions/execution-record.js';
 import { LatencyHistogram } from '../../src/records/executions/queries/latency-histogram.js';
 import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';

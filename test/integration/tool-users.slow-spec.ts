@@ -14,8 +14,8 @@ import {
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { identityOf } from '../../src/common/process-identity.js';
-import { loadConfig } from '../../src/config/app-config.js';
+import { identityOf } from '../../src/base/common/process-identity.js';
+import { loadConfig } from '../../src/base/config/app-config.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../src/common/project.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { projectRoot } from '../../src/base/common/project.js';
+import { ToolRegistry } from '../../src/call/door/tool-registry.js';
 import { countWords } from '../fixtures/builtin-tools/count-words.tool.js';
 import { startApp, type TestApp } from '../support/app.js';
 
@@ -19,7 +19,7 @@ describe('the tool of docs/internals/write-a-built-in-tool.md', () => {
   it('stands there as it is run here', () => {
     const code = read('test', 'fixtures', 'builtin-tools', 'count-words.tool.ts');
     expect(read('docs', 'internals', 'write-a-built-in-tool.md')).toContain(
-      code.replaceAll('../../../src/', '../'),
+      code.replaceAll('../../../src/', '../../'),
     );
   });
 

@@ -13,7 +13,7 @@ import { startPlatformServer } from './platform-server.mjs';
 
 // real: the built server, HTTP, OpenTelemetry's exporters, the AI SDK and both forms of its spans; mock: the model
 
-const { ClusterFiles } = await import('../../src/database/embedded/cluster-files.ts');
+const { ClusterFiles } = await import('../../src/base/database/embedded/cluster-files.ts');
 const { startScriptedModel } = await import('../support/scripted-model.ts');
 const { until } = await import('../support/wait.ts');
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AppConfig } from '../../src/config/app-config.js';
+import type { AppConfig } from '../../src/base/config/app-config.js';
 
 /** The key that changes something on a server: the one it was given, else the one it has made; none where nobody is asked. */
 export function adminKeyOf({ auth }: Pick<AppConfig, 'auth'>): string {

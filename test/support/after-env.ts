@@ -1,5 +1,5 @@
 import { addEventHandler } from 'jest-circus';
-import { commandLineOf } from '../../src/common/process-identity.js';
+import { commandLineOf } from '../../src/base/common/process-identity.js';
 import { childrenOf } from './processes.js';
 import { until } from './wait.js';
 

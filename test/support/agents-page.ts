@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../../src/common/project.js';
+import { projectRoot } from '../../src/base/common/project.js';
 
 /** The code of docs/agents/connect.md, each by words that stand in it alone. `npm test` has what the first four need. */
 export const agentsPage = {

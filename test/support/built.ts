@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { projectRoot } from '../../src/common/project.js';
+import { projectRoot } from '../../src/base/common/project.js';
 
 /** Builds `dist/` if it is stale. @returns the project's root */
 export function built(): string {

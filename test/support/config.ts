@@ -1,4 +1,4 @@
-import { type AppConfig, loadConfig } from '../../src/config/app-config.js';
+import { type AppConfig, loadConfig } from '../../src/base/config/app-config.js';
 
 type Changes<T> = T extends object ? { readonly [Name in keyof T]?: Changes<T[Name]> } : T;
 export type ConfigChanges = Changes<AppConfig>;

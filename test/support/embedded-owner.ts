@@ -24,7 +24,7 @@ const script = `
  * @param directory the server's folder
  */
 export async function startOwner(built: string, directory: string): Promise<EmbeddedOwner> {
-  const module = join(built, 'dist/src/database/embedded/embedded-postgres.js');
+  const module = join(built, 'dist/src/base/database/embedded/embedded-postgres.js');
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, module, directory], {
     // Leader of a group, so that a test can do to it what Ctrl-C in a terminal does.
     detached: true,

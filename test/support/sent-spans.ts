@@ -1,4 +1,4 @@
-import type { Queryable } from '../../src/database/column-arrays.js';
+import type { Queryable } from '../../src/base/database/column-arrays.js';
 import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
 import { spansOfVllora } from '../../src/records/spans/ingest/json-bodies.js';

@@ -1,10 +1,10 @@
 import { Global, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { DatabaseHealth } from '../../src/database/database-health.js';
-import { FleetBarrier } from '../../src/database/fleet-barrier.js';
-import { Replicas } from '../../src/database/replicas.js';
-import { TableFollower } from '../../src/database/table-follower.js';
+import { DatabaseHealth } from '../../src/base/database/database-health.js';
+import { FleetBarrier } from '../../src/base/database/fleet-barrier.js';
+import { Replicas } from '../../src/base/database/replicas.js';
+import { TableFollower } from '../../src/base/database/table-follower.js';
 
 /** The session beside the pool, for tests that build some modules on a data source of their own. */
 @Global()

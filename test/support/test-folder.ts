@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { identityOf, lives } from '../../src/common/process-identity.js';
+import { EmbeddedPostgres } from '../../src/base/database/embedded/embedded-postgres.js';
+import { identityOf, lives } from '../../src/base/common/process-identity.js';
 
 const prefix = 'toolkeeper-test-';
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { migrations } from '../../migrations/index.js';
-import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { migrate } from '../../src/database/migrate.js';
+import { EmbeddedPostgres } from '../../src/base/database/embedded/embedded-postgres.js';
+import { migrate } from '../../src/base/database/migrate.js';
 import { makeTestFolder, removeDeadTestFolders } from './test-folder.js';
 
 export interface TestServer {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from, to } from 'pg-copy-streams';
-import { jobsSchema } from '../../jobs/queue.js';
+import { jobsSchema } from '../../base/jobs/queue.js';
 import { CliError } from '../output.js';
 
 /** The description of a backup: `backup.json` in its archive. */

@@ -3,10 +3,10 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { create } from 'tar';
-import { endsWithin } from '../../common/abortable.js';
-import { manifest } from '../../common/project.js';
-import { runningServer } from '../../common/server-file.js';
-import { EmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
+import { endsWithin } from '../../base/common/abortable.js';
+import { manifest } from '../../base/common/project.js';
+import { runningServer } from '../../base/common/server-file.js';
+import { EmbeddedPostgres } from '../../base/database/embedded/embedded-postgres.js';
 import type { Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 import { dump } from './backup-file.js';

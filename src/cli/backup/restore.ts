@@ -3,12 +3,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } fro
 import { join } from 'node:path';
 import { extract } from 'tar';
 import { migrations } from '../../../migrations/index.js';
-import { messageOf } from '../../common/message-of.js';
-import { manifest as project } from '../../common/project.js';
-import { DatabaseClient } from '../../database/database-health.js';
-import { EmbeddedPostgres } from '../../database/embedded/embedded-postgres.js';
-import { migrate } from '../../database/migrate.js';
-import { jobsSchema } from '../../jobs/queue.js';
+import { messageOf } from '../../base/common/message-of.js';
+import { manifest as project } from '../../base/common/project.js';
+import { DatabaseClient } from '../../base/database/database-health.js';
+import { EmbeddedPostgres } from '../../base/database/embedded/embedded-postgres.js';
+import { migrate } from '../../base/database/migrate.js';
+import { jobsSchema } from '../../base/jobs/queue.js';
 import type { Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 import { fill, type Manifest, manifestIn } from './backup-file.js';

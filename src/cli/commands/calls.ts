@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { executeTool, getCustomToolLogs, testCustomTool } from '../../../client/sdk.gen.js';
 import type { LogEntryView, OutcomeView } from '../../../client/types.gen.js';
-import { isObject } from '../../common/json.js';
-import { messageOf } from '../../common/message-of.js';
+import { isObject } from '../../base/common/json.js';
+import { messageOf } from '../../base/common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit, type Output } from '../output.js';
 

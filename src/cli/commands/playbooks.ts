@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { importPlaybooks, searchPlaybooks } from '../../../client/sdk.gen.js';
-import { messageOf } from '../../common/message-of.js';
+import { messageOf } from '../../base/common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit } from '../output.js';
 

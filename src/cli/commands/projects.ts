@@ -10,7 +10,7 @@ import {
   updateCustomTool,
 } from '../../../client/sdk.gen.js';
 import type { CustomToolView } from '../../../client/types.gen.js';
-import { projectRoot } from '../../common/project.js';
+import { projectRoot } from '../../base/common/project.js';
 import { ask, type Session } from '../api.js';
 import { type Bundle, bundleAt, hasManifest, packed, projectAt, toolName } from '../project.js';
 import { CliError, codeOf, exit, withHint } from '../output.js';

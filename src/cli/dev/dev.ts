@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
 import { type Executable, executableAt } from '../project.js';
-import { LineFramer } from '../../process-pool/line-framer.js';
+import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 
 interface Definition {
   readonly name?: string;

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { backOff } from '../../common/back-off.js';
-import { messageOf } from '../../common/message-of.js';
+import { backOff } from '../../base/common/back-off.js';
+import { messageOf } from '../../base/common/message-of.js';
 import { patientFetch, type Session } from '../api.js';
 import { LocalServer } from '../server/local-server.js';
-import { LineFramer } from '../../process-pool/line-framer.js';
+import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { exit } from '../output.js';
 
 /** A message of JSON-RPC, as far as the relay looks into it. */

@@ -1,9 +1,9 @@
-import { Deadline } from '../../common/deadline.js';
-import { CallTicket } from '../../tool-contract/call-ticket.js';
-import type { ToolCall } from '../../tool-contract/tool-call.js';
-import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
-import type { Tool } from '../../tool-contract/tool.js';
-import { sha256 } from '../../common/canonical-json.js';
+import { Deadline } from '../../base/common/deadline.js';
+import { CallTicket } from '../../web/contract/call-ticket.js';
+import type { ToolCall } from '../../web/contract/tool-call.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import type { Tool } from '../../web/contract/tool.js';
+import { sha256 } from '../../base/common/canonical-json.js';
 import { endOfOutcome, startOf } from './execution-entries.js';
 
 const tool = { definition: { name: 'echo', version: '1' } } as Tool;

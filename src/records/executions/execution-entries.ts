@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
-import { canonicalJson, sha256 } from '../../common/canonical-json.js';
-import { messageOf } from '../../common/message-of.js';
-import type { CallContext } from '../../tool-contract/tool.js';
-import type { ExecutedCall } from '../../tool-contract/call-events.js';
-import type { ToolCall } from '../../tool-contract/tool-call.js';
-import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { messageOf } from '../../base/common/message-of.js';
+import type { CallContext } from '../../web/contract/tool.js';
+import type { ExecutedCall } from '../../web/contract/call-events.js';
+import type { ToolCall } from '../../web/contract/tool-call.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 

@@ -1,10 +1,10 @@
-import { newId } from '../../common/ids.js';
-import type { ExecutedCall } from '../../tool-contract/call-events.js';
-import type { OutcomeStatus } from '../../tool-contract/tool-outcome.js';
+import { newId } from '../../base/common/ids.js';
+import type { ExecutedCall } from '../../web/contract/call-events.js';
+import type { OutcomeStatus } from '../../web/contract/tool-outcome.js';
 import type { ToolMetric } from './tool-metric.entity.js';
-import { sanitisedText, storableJson } from '../../common/pg-text.js';
-import { type Column, ColumnArrays, type Queryable } from '../../database/column-arrays.js';
-import { isValueFault } from '../../database/transient-error.js';
+import { sanitisedText, storableJson } from '../../base/common/pg-text.js';
+import { type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
+import { isValueFault } from '../../base/database/transient-error.js';
 import { rollUp } from './rollups/rollup.sql.js';
 
 /**

@@ -1,10 +1,10 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { lastValueFrom, type Observable, of } from 'rxjs';
-import { Refusal } from '../../common/errors.js';
-import { CallEvents } from '../../tool-contract/call-events.js';
-import type { ToolCall } from '../../tool-contract/tool-call.js';
-import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
+import { Refusal } from '../../base/common/errors.js';
+import { CallEvents } from '../../web/contract/call-events.js';
+import type { ToolCall } from '../../web/contract/tool-call.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { type Ended, endOfBug, endOfOutcome, eventOf, startOf } from './execution-entries.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 

@@ -1,11 +1,11 @@
-import { endsWithin } from '../../common/abortable.js';
-import { Refusal } from '../../common/errors.js';
-import { InFlight } from '../../common/lifecycle.js';
+import { endsWithin } from '../../base/common/abortable.js';
+import { Refusal } from '../../base/common/errors.js';
+import { InFlight } from '../../base/common/lifecycle.js';
 import type { Journal, JournalState } from '../journal/journal.js';
 import { upToDate } from '../journal/journalled-table.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ResultBacklog, type ResultToRead } from './semantic/result-reader.js';
-import type { PartHealth } from '../../observability/contributors.js';
+import type { PartHealth } from '../../base/observability/contributors.js';
 
 export interface RecorderSettings {
   /** Bytes that the journal may take on the disk. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { arrayLiteral, sanitisedText } from '../../common/pg-text.js';
+import { arrayLiteral, sanitisedText } from '../../base/common/pg-text.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
 import {

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import { NullableText } from '../../rest/dto.js';
+import { NullableText } from '../../web/rest/dto.js';
 
 /** A column that may be null, and its property in views. */
 const NullableColumn = (name: string, example: string | null, description?: string): PropertyDecorator =>

@@ -1,10 +1,10 @@
 import { Body, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { AuditedRead } from '../../auth/audit/audit.interceptor.js';
-import { CurrentPrincipal, type Principal } from '../../auth/principal.decorator.js';
-import { ApiRoutes, Scopes } from '../../auth/scopes.decorator.js';
-import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import type { Page } from '../../rest/page.js';
+import { AuditedRead } from '../../web/auth/audit/audit.interceptor.js';
+import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
+import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import type { Page } from '../../web/rest/page.js';
 import {
   CleanupQuery,
   CleanupView,

@@ -11,7 +11,7 @@ import {
   OptionalText,
   PageOf,
   Text,
-} from '../../rest/dto.js';
+} from '../../web/rest/dto.js';
 import { ToolMetric } from './tool-metric.entity.js';
 
 const dayBefore = '2026-01-22T10:30:00Z';

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { dayMs, minuteMs } from '../../common/clock.js';
-import { isUuid, timeOfId } from '../../common/ids.js';
+import { dayMs, minuteMs } from '../../base/common/clock.js';
+import { isUuid, timeOfId } from '../../base/common/ids.js';
 import { directSlot, insertBatch } from './execution-record.js';
-import { sanitisedText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../base/common/pg-text.js';
 import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';

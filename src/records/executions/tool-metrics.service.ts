@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { dayMs } from '../../common/clock.js';
-import { invalidRequest, Problem } from '../../common/errors.js';
-import { keyIn, type Page, pageFrom } from '../../rest/page.js';
-import type { Principal } from '../../tool-contract/principal.js';
+import { dayMs } from '../../base/common/clock.js';
+import { invalidRequest, Problem } from '../../base/common/errors.js';
+import { keyIn, type Page, pageFrom } from '../../web/rest/page.js';
+import type { Principal } from '../../web/contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import type {
   CleanupQuery,
@@ -23,7 +23,7 @@ import type {
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
 
 const portion = 5_000;

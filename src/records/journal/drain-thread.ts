@@ -1,10 +1,10 @@
 import { setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
-import { backOff } from '../../common/back-off.js';
-import { messageOf } from '../../common/message-of.js';
+import { backOff } from '../../base/common/back-off.js';
+import { messageOf } from '../../base/common/message-of.js';
 import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
-import { sqlStateOf } from '../../database/transient-error.js';
-import { answerCalls, tellOwner, WorkerCalls } from '../../common/worker-calls.js';
+import { sqlStateOf } from '../../base/database/transient-error.js';
+import { answerCalls, tellOwner, WorkerCalls } from '../../base/common/worker-calls.js';
 
 /** The settings that a drain is started with. */
 export interface DrainOrders extends DrainSettings {

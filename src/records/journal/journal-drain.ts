@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { messageOf } from '../../common/message-of.js';
+import { messageOf } from '../../base/common/message-of.js';
 import type { JournalRecord, WrittenEntry } from './journal-entry.js';
 import { type Damage, segmentPath, SegmentReader, segmentsIn, WrittenMark } from './segment-files.js';
 

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { isObject } from '../../common/json.js';
+import { isObject } from '../../base/common/json.js';
 
 /**
  * One message to a journal about a record, in JSON values that mean something to its owner alone. `start` by itself

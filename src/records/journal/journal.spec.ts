@@ -5,8 +5,8 @@ import { fileRecords, openFileJournal } from '../../../test/support/file-journal
 import { journalText } from '../../../test/support/journal-lines.js';
 import { makeTestFolder } from '../../../test/support/test-folder.js';
 import { until } from '../../../test/support/wait.js';
-import { LockHeld } from '../../common/lock.js';
-import { WorkerCalls } from '../../common/worker-calls.js';
+import { LockHeld } from '../../base/common/lock.js';
+import { WorkerCalls } from '../../base/common/worker-calls.js';
 import type { Journal, JournalNews } from './journal.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { endsWithin } from '../../common/abortable.js';
-import { acquireLock, type Release, takeOverMs } from '../../common/lock.js';
-import { messageOf } from '../../common/message-of.js';
+import { endsWithin } from '../../base/common/abortable.js';
+import { acquireLock, type Release, takeOverMs } from '../../base/common/lock.js';
+import { messageOf } from '../../base/common/message-of.js';
 import type { RunningDrain, StartDrain } from './drain-thread.js';
 import type { DrainNews, Settled } from './journal-drain.js';
 import type { JournalEntry } from './journal-entry.js';

@@ -12,10 +12,10 @@ import { getToken, makeCounterProvider, makeGaugeProvider } from '@willsoto/nest
 import type { Counter, Gauge } from 'prom-client';
 import type { Observable } from 'rxjs';
 import type { JournalNews, JournalState } from './journal.js';
-import { IntervalLoop } from '../../common/interval-loop.js';
-import { endsWithin } from '../../common/abortable.js';
-import { DatabaseHealth, suspiciousMs } from '../../database/database-health.js';
-import { Replicas } from '../../database/replicas.js';
+import { IntervalLoop } from '../../base/common/interval-loop.js';
+import { endsWithin } from '../../base/common/abortable.js';
+import { DatabaseHealth, suspiciousMs } from '../../base/database/database-health.js';
+import { Replicas } from '../../base/database/replicas.js';
 
 type NameAndText = readonly [name: string, text: string];
 

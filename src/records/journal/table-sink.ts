@@ -1,9 +1,9 @@
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
-import { messageOf } from '../../common/message-of.js';
-import { sanitisedText } from '../../common/pg-text.js';
-import type { AppConfig } from '../../config/app-config.js';
-import { timeouts } from '../../database/timeouts.js';
+import { messageOf } from '../../base/common/message-of.js';
+import { sanitisedText } from '../../base/common/pg-text.js';
+import type { AppConfig } from '../../base/config/app-config.js';
+import { timeouts } from '../../base/database/timeouts.js';
 import type { DrainSink } from './drain-thread.js';
 import type { JournalRecord } from './journal-entry.js';
 

@@ -1,4 +1,4 @@
-import { type Column, ColumnArrays, type Queryable } from '../../database/column-arrays.js';
+import { type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
 import { type SpanRow, startDayOf } from './span-row.js';
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));

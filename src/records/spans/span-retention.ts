@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { dayMs, minuteMs } from '../../common/clock.js';
-import { Refusal } from '../../common/errors.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { DayPartitions } from '../../database/day-partitions.js';
+import { dayMs, minuteMs } from '../../base/common/clock.js';
+import { Refusal } from '../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { DayPartitions } from '../../base/database/day-partitions.js';
 import { TableRetention } from '../journal/journalled-table.js';
 import { oldestKept } from './ingest/normalise-span.js';
 

@@ -1,4 +1,4 @@
-import type { SpanFinding } from '../../semantic-errors/find-semantic-error.js';
+import type { SpanFinding } from '../../base/semantic-errors/find-semantic-error.js';
 
 export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
 export type SpanKind = (typeof spanKinds)[number];

@@ -2,10 +2,10 @@ import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from 
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { makeCounterProvider } from '@willsoto/nestjs-prometheus';
 import type { DataSource } from 'typeorm';
-import { AuthModule } from '../../auth/auth.module.js';
-import { StartupWork } from '../../common/startup-work.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { FleetBarrier } from '../../database/fleet-barrier.js';
+import { AuthModule } from '../../web/auth/auth.module.js';
+import { StartupWork } from '../../base/common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
 import { journalReport, type JournalReport } from '../journal/journalled-table.js';
 import { sinkSettings } from '../journal/table-sink.js';

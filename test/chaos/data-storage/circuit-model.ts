@@ -1,4 +1,4 @@
-import type { CircuitKind, CircuitSettings } from '../../../src/circuits/breaker/circuit-state.js';
+import type { CircuitKind, CircuitSettings } from '../../../src/base/outbound/breaker/circuit-state.js';
 import type { Fault } from './faults.js';
 
 /** Retries and circuit as the design words them, with a list of samples; it shares no code with them. */

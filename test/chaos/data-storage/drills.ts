@@ -1,4 +1,4 @@
-import type { CircuitSettings } from '../../../src/circuits/breaker/circuit-state.js';
+import type { CircuitSettings } from '../../../src/base/outbound/breaker/circuit-state.js';
 import { Random } from '../random.js';
 import { CircuitModel } from './circuit-model.js';
 import { type Fault, faults } from './faults.js';

@@ -1,4 +1,4 @@
-import type { FailureKind } from '../../../src/outbound/upstream-failure.js';
+import type { FailureKind } from '../../../src/base/outbound/upstream-failure.js';
 import type { DataStorageMode } from '../../support/data-storage.js';
 
 /** A way in which the service, or the way to it, fails. */

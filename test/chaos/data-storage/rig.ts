@@ -1,12 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Clock } from '../../../src/common/clock.js';
-import { loadConfig } from '../../../src/config/app-config.js';
+import type { Clock } from '../../../src/base/common/clock.js';
+import { loadConfig } from '../../../src/base/config/app-config.js';
 import {
   DataStorageClient,
   type DataStorageSettings,
-} from '../../../src/playbook-search/data-storage/data-storage-client.js';
-import { noTracer } from '../../../src/observability/tracing/tracer.js';
-import { UpstreamFailure } from '../../../src/outbound/upstream-failure.js';
+} from '../../../src/agents/playbook-search/data-storage/data-storage-client.js';
+import { noTracer } from '../../../src/base/observability/tracing/tracer.js';
+import { UpstreamFailure } from '../../../src/base/outbound/upstream-failure.js';
 import { DataStorageServer } from '../../support/data-storage.js';
 import type { Fault } from './faults.js';
 

@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import pg from 'pg';
-import { identityOf, lives } from '../../../src/common/process-identity.js';
-import { EmbeddedPostgres, type RunningPostgres } from '../../../src/database/embedded/embedded-postgres.js';
-import { freePort } from '../../../src/database/embedded/server-process.js';
+import { identityOf, lives } from '../../../src/base/common/process-identity.js';
+import {
+  EmbeddedPostgres,
+  type RunningPostgres,
+} from '../../../src/base/database/embedded/embedded-postgres.js';
+import { freePort } from '../../../src/base/database/embedded/server-process.js';
 import { childrenOf } from '../../support/processes.js';
 import { until } from '../../support/wait.js';
 

@@ -7,10 +7,10 @@ import type {
   StatsPeriodView,
   ToolStatsView,
 } from '../tool-metrics.dto.js';
-import { sanitisedText } from '../../../common/pg-text.js';
+import { sanitisedText } from '../../../base/common/pg-text.js';
 import { spans, type Statement } from '../rollups/rollup.sql.js';
-import { dayMs, minuteMs } from '../../../common/clock.js';
-import { invalidRequest } from '../../../common/errors.js';
+import { dayMs, minuteMs } from '../../../base/common/clock.js';
+import { invalidRequest } from '../../../base/common/errors.js';
 
 /** The figures that make a tool's grade: its calls in a period, at least one. */
 export interface ToolFigures {

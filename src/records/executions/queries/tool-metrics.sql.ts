@@ -1,5 +1,5 @@
 import { executionColumns } from '../execution-record.js';
-import { sanitisedText } from '../../../common/pg-text.js';
+import { sanitisedText } from '../../../base/common/pg-text.js';
 import { spansList, type Statement } from '../rollups/rollup.sql.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 

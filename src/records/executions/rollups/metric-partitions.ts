@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { dayMs } from '../../../common/clock.js';
-import { DayPartitions } from '../../../database/day-partitions.js';
+import { dayMs } from '../../../base/common/clock.js';
+import { DayPartitions } from '../../../base/database/day-partitions.js';
 
 const daySeconds = dayMs / 1_000;
 const defaultCounted = 10_000;

@@ -3,8 +3,8 @@ import {
   findSemanticError,
   scannedLength,
   type SemanticFinding,
-} from '../../../semantic-errors/find-semantic-error.js';
-import { isSelfReported } from '../../../semantic-errors/self-reported.js';
+} from '../../../base/semantic-errors/find-semantic-error.js';
+import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 
 /** Characters of results that may wait to be read, in all. */

@@ -1,5 +1,5 @@
-import { findInSpan, findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
-import { isSelfReported } from '../../../semantic-errors/self-reported.js';
+import { findInSpan, findSemanticError } from '../../../base/semantic-errors/find-semantic-error.js';
+import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
 import { type SpanTexts, spanTextsOf, type ToolMessage } from './span-texts.js';
 import type { SpanRow, ToolMessageError } from '../span-row.js';
 import type { Attributes } from './attribute-lookup.js';

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { answerCalls, tellOwner } from '../../../common/worker-calls.js';
+import { answerCalls, tellOwner } from '../../../base/common/worker-calls.js';
 import { drainThread } from '../../journal/drain-thread.js';
 import { Journal, type JournalNews, type JournalSettings, type JournalState } from '../../journal/journal.js';
 import type { SinkSettings } from '../../journal/table-sink.js';

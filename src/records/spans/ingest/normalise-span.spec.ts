@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from '../../../common/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../base/common/canonical-json.js';
 import type { SpanRow } from '../span-row.js';
 import { AttributeLookup, type Attributes } from './attribute-lookup.js';
 import type { IncomingSpan } from './incoming-span.js';

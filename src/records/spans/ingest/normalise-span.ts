@@ -1,7 +1,7 @@
-import { canonicalJson, sha256 } from '../../../common/canonical-json.js';
-import { dayMs } from '../../../common/clock.js';
-import { isUuid } from '../../../common/ids.js';
-import { isDeeperThan } from '../../../common/json-depth.js';
+import { canonicalJson, sha256 } from '../../../base/common/canonical-json.js';
+import { dayMs } from '../../../base/common/clock.js';
+import { isUuid } from '../../../base/common/ids.js';
+import { isDeeperThan } from '../../../base/common/json-depth.js';
 import type { SpanRow, ToolCalled } from '../span-row.js';
 import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';

@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { existsSync } from 'node:fs';
-import { CallerSlots } from '../../../common/caller-slots.js';
-import { endsWithin } from '../../../common/abortable.js';
-import { Refusal } from '../../../common/errors.js';
-import { messageOf } from '../../../common/message-of.js';
-import { TypedEvents } from '../../../common/typed-events.js';
-import { WorkerCalls } from '../../../common/worker-calls.js';
+import { CallerSlots } from '../../../base/common/caller-slots.js';
+import { endsWithin } from '../../../base/common/abortable.js';
+import { Refusal } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { TypedEvents } from '../../../base/common/typed-events.js';
+import { WorkerCalls } from '../../../base/common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
 import { upToDate } from '../../journal/journalled-table.js';
 import type { ReportedFailure } from './failures.js';

@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { messageOf } from '../../../common/message-of.js';
+import { messageOf } from '../../../base/common/message-of.js';
 import type { Journal, JournalState } from '../../journal/journal.js';
 import type { SpanRow } from '../span-row.js';
-import { KeyedMutex } from '../../../common/keyed-mutex.js';
+import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
 import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './incoming-span.js';
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
 import { spansInJson, spansOfVllora } from './json-bodies.js';

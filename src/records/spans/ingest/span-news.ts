@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { EventRing } from '../../../streams/event-ring.js';
-import { StreamTopics } from '../../../streams/stream-topics.js';
+import { EventRing } from '../../../base/streams/event-ring.js';
+import { StreamTopics } from '../../../base/streams/stream-topics.js';
 import { SpanIngest } from './span-ingest.js';
 
 /** Spans of a project that this server took within half a second. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { isValueFault, sqlStateOf } from '../../../database/transient-error.js';
+import { isValueFault, sqlStateOf } from '../../../base/database/transient-error.js';
 import type { JournalRecord } from '../../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../../journal/table-sink.js';
 import { insertSpans, makeSpanDays } from '../insert-spans.js';

@@ -1,4 +1,4 @@
-import { jsonExcerpt } from '../../../common/json-depth.js';
+import { jsonExcerpt } from '../../../base/common/json-depth.js';
 import type { SpanKind } from '../span-row.js';
 import { AttributeLookup, type Attributes, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';

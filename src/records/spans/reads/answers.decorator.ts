@@ -1,8 +1,8 @@
 import { applyDecorators, type Type, UseInterceptors } from '@nestjs/common';
 import { ApiHeader, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { ApiRoutes } from '../../../auth/scopes.decorator.js';
-import type { ProblemCode } from '../../../common/errors.js';
-import { ApiProblems } from '../../../rest/api-problems.decorator.js';
+import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
+import type { ProblemCode } from '../../../base/common/errors.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { UpToDateInterceptor } from '../../executions/execution-recorder.js';
 import { SpansUpToDateInterceptor } from '../ingest/span-ingest.js';
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../../common/json.js';
+import { isObject } from '../../../base/common/json.js';
 import { fromJson, memberOf } from '../ingest/attribute-lookup.js';
 import { argumentsIn, callIdOf, resultOf, textMember } from '../ingest/span-texts.js';
 import type { AskedToolView, MessageView, SpanView } from './trace-views.dto.js';

@@ -1,4 +1,4 @@
-import { sanitisedText } from '../../../common/pg-text.js';
+import { sanitisedText } from '../../../base/common/pg-text.js';
 
 /** `anyId`: the span has one, whichever. */
 export const anyId = { not: null } as const;

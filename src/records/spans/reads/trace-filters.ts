@@ -1,4 +1,4 @@
-import { invalidRequest } from '../../../common/errors.js';
+import { invalidRequest } from '../../../base/common/errors.js';
 import type { GroupFilter, GroupFilters, Grouping } from './groups.sql.js';
 import { anyId, type SpanFilter, type WantedId } from './span-filter.sql.js';
 import type { GroupBody, ListRunsQuery, ListSpansQuery, Period, StatsQuery } from './trace-queries.dto.js';

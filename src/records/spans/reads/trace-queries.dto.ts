@@ -9,7 +9,7 @@ import {
   OptionalText,
   OptionalTextList,
   Text,
-} from '../../../rest/dto.js';
+} from '../../../web/rest/dto.js';
 
 /** Periods that end now. */
 export const periods = ['last_hour', 'last_day', 'last_week', 'last_month'] as const;

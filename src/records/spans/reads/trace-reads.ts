@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { bulkhead } from 'cockatiel';
 import type { DataSource } from 'typeorm';
-import { DatabaseUnavailable } from '../../../common/errors.js';
+import { DatabaseUnavailable } from '../../../base/common/errors.js';
 import { bottlenecks, type TimedSpan } from './bottlenecks.js';
 import {
   type GroupFilters,

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
-import { AnyObject, NullableNumber, NullableText, OrNull } from '../../../rest/dto.js';
+import { AnyObject, NullableNumber, NullableText, OrNull } from '../../../web/rest/dto.js';
 import { spanKinds } from '../span-row.js';
 import type { SpansSummary } from './summary.js';
 

@@ -1,0 +1,96 @@
+import { applyDecorators, Body, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { Scopes } from '../../web/auth/scopes.decorator.js';
+import { Answers, OfProject } from '../../records/spans/reads/answers.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import * as dto from './assistant.dto.js';
+import { Asked, type Asking, AssistantService } from './assistant.service.js';
+
+const example = [
+  'data: {"type":"start","messageId":"019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f"}',
+  'data: {"type":"text-start","id":"text-1"}',
+  'data: {"type":"text-delta","id":"text-1","delta":"The run failed"}',
+  'data: [DONE]',
+].join('\n\n');
+
+/** A route that follows a turn to its end, or until it waits for a person. */
+const Streams = (summary: string, description: string): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiOperation({ summary, description }),
+    ApiOkResponse({
+      description: "The turn as the AI SDK's UI message stream",
+      content: { 'text/event-stream': { schema: { type: 'string' }, example } },
+    }),
+    ApiProblems('not_found', 'conflict', 'rate_limited', 'shutting_down'),
+  );
+
+@OfProject('api/v1/assistant/chats', 'assistant')
+@Scopes('tools:call')
+export class AssistantController {
+  constructor(private readonly service: AssistantService) {}
+
+  @Post()
+  @ApiOperation({ summary: 'Begin a chat with the assistant', description: 'It belongs to your key.' })
+  @ApiCreatedResponse({ type: dto.ChatView })
+  @ApiProblems('conflict')
+  createChat(@Asked() asking: Asking): Promise<dto.ChatView> {
+    return this.service.create(asking);
+  }
+
+  @Get()
+  @Answers(dto.ChatPageView, 'List your chats, the last used first', 'And whether there is a model.')
+  listChats(@Query() query: dto.ListChatsQuery, @Asked() asking: Asking): Promise<dto.ChatPageView> {
+    return this.service.list(query, asking);
+  }
+
+  @Get(':id')
+  @Answers(dto.ChatView, 'Show a chat', 'With all messages, also of a turn that runs.', 'not_found')
+  getChat(@Param() { id }: dto.ChatParams, @Asked() asking: Asking): Promise<dto.ChatView> {
+    return this.service.get(id, asking);
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiOperation({ summary: 'Delete a chat', description: 'A turn that runs is ended.' })
+  @ApiNoContentResponse({ description: 'It is gone' })
+  @ApiProblems('not_found')
+  deleteChat(@Param() { id }: dto.ChatParams, @Asked() asking: Asking): Promise<void> {
+    return this.service.delete(id, asking);
+  }
+
+  @Post(':id/turns')
+  @Streams(
+    'Say something, and follow the answer',
+    'The turn goes on if the caller leaves. Calls that write or reach out wait for an approval; another message denies them.',
+  )
+  createTurn(@Param() { id }: dto.ChatParams, @Body() body: dto.TurnBody, @Asked() asking: Asking) {
+    return this.service.turn(id, body, asking);
+  }
+
+  @Get(':id/stream')
+  @Streams('Follow the turn that runs, from its beginning', 'Also one that runs at another replica.')
+  @ApiNoContentResponse({ description: 'No turn runs' })
+  followTurn(@Param() { id }: dto.ChatParams, @Asked() asking: Asking) {
+    return this.service.stream(id, asking);
+  }
+
+  @Post(':id/approvals/:callId')
+  @Streams('Agree to a call, or not', 'To this call with its exact input. Then the turn goes on.')
+  approveCall(@Param() params: dto.ApprovalParams, @Body() body: dto.ApprovalBody, @Asked() asking: Asking) {
+    return this.service.approve(params, body, asking);
+  }
+
+  @Post(':id/retry')
+  @Streams('Go on with a turn that failed or was ended', 'A call that was made is not run again.')
+  retryTurn(@Param() { id }: dto.ChatParams, @Asked() asking: Asking) {
+    return this.service.retry(id, asking);
+  }
+
+  @Post(':id/stop')
+  @HttpCode(200)
+  @Answers(dto.ChatView, 'End the turn', 'A call that has begun runs to its end.', 'not_found', 'conflict')
+  stopTurn(@Param() { id }: dto.ChatParams, @Asked() asking: Asking): Promise<dto.ChatView> {
+    return this.service.stop(id, asking);
+  }
+}

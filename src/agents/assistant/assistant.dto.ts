@@ -1,0 +1,96 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { AnyObject, Flag, Limit, NullableText, OptionalText, PageOf, Text } from '../../web/rest/dto.js';
+import type { ChatMessage } from './chat-message.js';
+
+const chatStates = ['idle', 'running', 'waiting', 'failed', 'stopped', 'interrupted'] as const;
+export type ChatState = (typeof chatStates)[number];
+
+const id = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
+const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
+const Count = (example: number, description?: string): PropertyDecorator =>
+  ApiProperty({ type: 'integer', example, ...(description !== undefined && { description }) });
+const Moment = (): PropertyDecorator =>
+  ApiProperty({ type: String, format: 'date-time', example: '2026-01-15T09:30:00.000Z' });
+
+export class ChatParams {
+  @Text(36, { pattern: uuid, example: id }) readonly id!: string;
+}
+
+export class ApprovalParams extends ChatParams {
+  @Text(64, { example: 't001s0201' }) readonly callId!: string;
+}
+
+export class ListChatsQuery {
+  @Limit(100) readonly limit!: number;
+}
+
+const page = { screen: 'trace', url: '/traces/4bf92f3577b34da6a3ce929d0e0e4736' };
+
+export class TurnBody {
+  @Text(20_000, { example: 'Why did this trace fail?' }) readonly message!: string;
+  @OptionalText(128, { description: 'The tab of the console that tools act on; absent: no tab' })
+  readonly uiSession?: string;
+  @AnyObject({ required: false, example: page, description: 'What the person sees, for the model as data' })
+  readonly page?: object;
+  @OptionalText(36, {
+    pattern: uuid,
+    description: 'Rewinds: that message of yours and all after it go first',
+  })
+  readonly insteadOf?: string;
+}
+
+export class ApprovalBody {
+  @Flag({ example: true }) readonly approve!: boolean;
+  @OptionalText(128, { description: 'As the stream requested it: one of another call is refused' })
+  readonly approvalId?: string;
+}
+
+/** Sums over all turns of a chat. */
+export class ChatUsageView {
+  @Count(4, 'Questions to the model') readonly steps!: number;
+  @Count(3, 'Calls of tools') readonly calls!: number;
+  @Count(8_412) readonly inputTokens!: number;
+  @Count(640) readonly outputTokens!: number;
+  @ApiProperty({ type: Number, nullable: true, example: 0.021, description: 'US dollars; null: not known' })
+  readonly cost!: number | null;
+}
+
+export class ChatLimitsView {
+  @Count(20) readonly stepsPerTurn!: number;
+  @Count(60) readonly callsPerTurn!: number;
+  @Count(1_000_000, 'Of a chat; 0: no limit') readonly tokens!: number;
+  @ApiProperty({ example: 5, description: 'US dollars of a chat; 0: no limit' }) readonly cost!: number;
+}
+
+export class ListedChatView {
+  @ApiProperty({ example: id }) readonly id!: string;
+  @ApiProperty({ example: 'Why did this trace fail?' }) readonly title!: string;
+  @ApiProperty({
+    enum: chatStates,
+    example: 'idle',
+    description: '`waiting`: for an approval. `failed`, `stopped`, `interrupted`: the turn can be retried',
+  })
+  readonly state!: ChatState;
+  @NullableText(null, 'Why the last turn did not come to its end') readonly error!: string | null;
+  @ApiProperty({ type: ChatUsageView }) readonly usage!: ChatUsageView;
+  @Moment() readonly createdAt!: Date;
+  @Moment() readonly updatedAt!: Date;
+}
+
+export class ChatPageView extends PageOf(ListedChatView) {
+  @NullableText('gpt-4.1', 'The language model of the server; null: none is configured') readonly model!:
+    string | null;
+}
+
+export class ChatView extends ListedChatView {
+  @ApiProperty({ example: `assistant-${id}`, description: 'That of its calls' })
+  readonly investigationId!: string;
+  @ApiProperty({ type: ChatLimitsView }) readonly limits!: ChatLimitsView;
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'object', additionalProperties: true },
+    description: "UI messages of the AI SDK; the `output` of a call is the tool's outcome",
+    example: [{ id, role: 'user', parts: [{ type: 'text', text: 'Why?' }], metadata: { turn: 1 } }],
+  })
+  readonly messages!: readonly ChatMessage[];
+}

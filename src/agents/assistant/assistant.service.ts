@@ -1,0 +1,212 @@
+import { createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Readable } from 'node:stream';
+import { CallRates, holderOf } from '../../web/auth/call-rates.js';
+import { type Principal, principalOf, projectOf } from '../../web/auth/principal.decorator.js';
+import { Problem } from '../../base/common/errors.js';
+import { newId } from '../../base/common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { noLlm } from '../llm/llm.module.js';
+import { wrong } from '../../web/rest/wrong-field.js';
+import { OpenStreams } from '../../base/streams/open-streams.js';
+import { sseHeaders } from '../../base/streams/sse.js';
+import type * as dto from './assistant.dto.js';
+import { awaitsApproval, type CallPart, callsIn, type ChatMessage } from './chat-message.js';
+import { investigationOf } from './chat-tools.js';
+import { type Chat, type ChatChange, ChatsRepository, maxChats, type Owned } from './chats.repository.js';
+import { ChatModel } from './model.js';
+import { maxCalls, maxSteps } from './turn-run.js';
+import { Turns } from './turns.js';
+
+/** Characters of a title that is taken from a message, and of a page as JSON. */
+const [maxTitle, maxPage] = [80, 16_000];
+const retryable: readonly string[] = ['failed', 'stopped', 'interrupted'];
+
+/** The caller of a route, whose chats are meant. */
+export interface Asking extends Owned {
+  readonly principal: Principal;
+  readonly address: string;
+  readonly reply: FastifyReply;
+}
+
+/** A chat belongs to the key that its person signed in with. @throws Problem `unauthorized` without a key where others have one */
+export const Asked = createParamDecorator((_: unknown, context: ExecutionContext): Asking => {
+  const http = context.switchToHttp();
+  const request = http.getRequest<FastifyRequest>();
+  const principal = principalOf(request);
+  const { keyId, keyless, userId } = principal;
+  if (keyless) throw new Problem('unauthorized', 'The assistant needs a key: sign in, or send one');
+  const owner = keyId ?? `user:${userId}`;
+  return { owner, project: projectOf(request), principal, address: request.ip, reply: http.getResponse() };
+});
+
+/** Chats over HTTP. Each method throws Problem `not_found` for a chat of somebody else. */
+@Injectable()
+export class AssistantService {
+  constructor(
+    private readonly repository: ChatsRepository,
+    private readonly turns: Turns,
+    private readonly model: ChatModel,
+    private readonly rates: CallRates,
+    private readonly streams: OpenStreams,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'assistant'>,
+  ) {}
+
+  async create(asking: Asking): Promise<dto.ChatView> {
+    await this.rates.count(asking);
+    const id = newId();
+    if (!(await this.repository.create(id, asking)))
+      throw new Problem('conflict', `You have ${maxChats} chats, as many as are kept: delete some`);
+    return this.get(id, asking);
+  }
+
+  async list({ limit }: dto.ListChatsQuery, asking: Asking): Promise<dto.ChatPageView> {
+    const data = await this.repository.list(asking, limit);
+    return { data: data.map(listed), nextCursor: null, model: this.model.name ?? null };
+  }
+
+  async get(id: string, asking: Asking): Promise<dto.ChatView> {
+    const chat = await this.found(id, asking);
+    const { maxTokens: tokens, maxCost: cost } = this.config.assistant;
+    return {
+      ...listed(chat),
+      investigationId: investigationOf(id),
+      limits: { stepsPerTurn: maxSteps, callsPerTurn: maxCalls, tokens, cost },
+      messages: await this.repository.messages(id),
+    };
+  }
+
+  async delete(id: string, asking: Asking): Promise<void> {
+    if (!(await this.repository.delete(asking, id))) throw absent(id);
+    this.turns.stop(id);
+  }
+
+  /** Calls that wait for an approval are denied: the person went on. @throws Problem `conflict` while a turn runs */
+  async turn(id: string, body: dto.TurnBody, asking: Asking): Promise<Readable> {
+    const { message, uiSession, page, insteadOf } = body;
+    if (page && JSON.stringify(page).length > maxPage)
+      throw wrong('/page', `must have at most ${maxPage} characters as JSON`);
+    await this.rates.count(asking);
+    return this.begin(id, asking, (chat, messages) => {
+      decide(messages, () => false);
+      if (insteadOf !== undefined) rewind(messages, insteadOf);
+      const turns = chat.turns + 1;
+      const about = { turn: turns, createdAt: new Date().toISOString() };
+      const said = { type: 'text' as const, text: message, state: 'done' as const };
+      messages.push(
+        { id: newId(), role: 'user', parts: [said], metadata: { ...about, ...(page && { page }) } },
+        { id: newId(), role: 'assistant', parts: [], metadata: about },
+      );
+      const title = chat.title || message.trim().slice(0, maxTitle);
+      return { turns, title, ui_session: uiSession ?? null };
+    });
+  }
+
+  /** Goes on with a turn that was not ended. */
+  retry(id: string, asking: Asking): Promise<Readable> {
+    return this.begin(id, asking, ({ state }) => {
+      if (retryable.includes(state)) return {};
+      throw new Problem('conflict', `The last turn is ${state}: one that failed or was ended can be retried`);
+    });
+  }
+
+  /** @throws Problem `not_found` for a call that waits for no approval, `conflict` if it is not the one that was shown */
+  approve({ id, callId }: dto.ApprovalParams, body: dto.ApprovalBody, asking: Asking): Promise<Readable> {
+    return this.begin(id, asking, (_, messages) => {
+      const call = lastCalls(messages).find((part) => part.toolCallId === callId && awaitsApproval(part));
+      if (!call) throw new Problem('not_found', `No call ${callId} of this chat waits for an approval`);
+      if ((body.approvalId ?? call.approval?.id) !== call.approval?.id)
+        throw new Problem('conflict', `The call ${callId} is not the one that was shown`);
+      decide(messages, (part) => (part === call ? body.approve : undefined));
+      return {};
+    });
+  }
+
+  /** @throws Problem `conflict` if none runs */
+  async stop(id: string, asking: Asking): Promise<dto.ChatView> {
+    const stopped = await this.repository.stop(asking, id);
+    if (stopped) this.turns.stop(id);
+    const chat = await this.get(id, asking);
+    if (!stopped) throw new Problem('conflict', 'No turn of this chat runs');
+    return chat;
+  }
+
+  /** The stream of the turn that runs; undefined if none does. */
+  async stream(id: string, asking: Asking): Promise<Readable | undefined> {
+    const chat = await this.found(id, asking);
+    if (chat.state === 'running') return this.followed(asking, async () => chat);
+    void asking.reply.status(204);
+    return undefined;
+  }
+
+  /** Runs the last turn, unless calls in it still wait for a person, and follows it. */
+  private async begin(
+    id: string,
+    asking: Asking,
+    prepare: (chat: Chat, messages: ChatMessage[]) => ChatChange,
+  ): Promise<Readable> {
+    if (this.model.name === undefined && (await this.found(id, asking))) throw new Problem('conflict', noLlm);
+    return this.followed(asking, () =>
+      this.turns.begin(asking, async () => {
+        const runId = newId();
+        const changed = await this.repository.change(asking, id, (chat, messages) => {
+          refuseRunning(chat);
+          const set = prepare(chat, messages);
+          if (lastCalls(messages).some(awaitsApproval)) return { ...set, state: 'waiting' };
+          return { ...set, state: 'running', run_id: runId };
+        });
+        if (!changed) throw absent(id);
+        return { ...changed, runId };
+      }),
+    );
+  }
+
+  /** The stream of a turn. It is counted before there is a chat to follow: a turn must not begin unseen. */
+  private async followed(asking: Asking, begin: () => Promise<Chat>): Promise<Readable> {
+    const release = this.streams.take('streams of turns', holderOf(asking));
+    try {
+      const stream = Readable.from(this.turns.follow(await begin()), { objectMode: false });
+      void asking.reply.headers({ ...sseHeaders, 'x-vercel-ai-ui-message-stream': 'v1' });
+      return stream.once('close', release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  private async found(id: string, asking: Asking): Promise<Chat> {
+    const chat = await this.repository.find(asking, id);
+    if (!chat) throw absent(id);
+    return chat;
+  }
+}
+
+function refuseRunning({ state }: Chat): void {
+  if (state !== 'running') return;
+  throw new Problem('conflict', 'A turn of this chat runs (turn_running): wait for its end, or stop it');
+}
+
+const lastCalls = (messages: readonly ChatMessage[]): CallPart[] => callsIn(messages.at(-1) ?? { parts: [] });
+
+/** @param decision undefined: the call goes on waiting */
+function decide(messages: readonly ChatMessage[], decision: (part: CallPart) => boolean | undefined): void {
+  for (const part of lastCalls(messages).filter(awaitsApproval)) {
+    const approved = decision(part);
+    if (approved === undefined || !part.approval) continue;
+    part.approval = { ...part.approval, approved };
+    part.state = approved ? 'approval-responded' : 'output-denied';
+  }
+}
+
+/** @throws Problem `invalid_request` */
+function rewind(messages: ChatMessage[], before: string): void {
+  const place = messages.findIndex(({ id, role }) => id === before && role === 'user');
+  if (place < 0) throw wrong('/insteadOf', 'must be a message of yours in this chat');
+  messages.length = place;
+}
+
+const listed = ({ id, title, state, error, usage, createdAt, updatedAt }: Chat): dto.ListedChatView => ({
+  ...{ id, title, state, error, usage, createdAt, updatedAt },
+});
+
+const absent = (id: string): Problem => new Problem('not_found', `There is no chat ${id}`);

@@ -1,0 +1,127 @@
+import { Injectable } from '@nestjs/common';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { Problem } from '../../base/common/errors.js';
+import { newId } from '../../base/common/ids.js';
+import { platformSchema } from '../../call/platforms/platform-schema.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { mayCall, type Principal } from '../../web/contract/principal.js';
+import { keptOutcomeOf, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { ToolRegistry } from '../../call/door/tool-registry.js';
+import { ToolsService } from '../../call/door/tools.service.js';
+import { type CallPart, callsIn, type ChatMessage } from './chat-message.js';
+import { keptOutcome, said } from './prompt.js';
+
+/** Tools that a model is offered at a time: more confuse it. */
+const maxOffered = 40;
+/** It asks the model that the assistant itself asks: nothing leaves that did not before. */
+const asksOwnModel = 'analyze_with_llm';
+
+/** A tool as the model is offered it. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+/** The origin of a chat's calls. The model neither sees nor supplies any of it. */
+export interface CallOrigin {
+  readonly chatId: string;
+  readonly project: string;
+  readonly turn: number;
+  readonly principal: Principal;
+  /** The tab that sent the turn. */
+  readonly uiSession: string | undefined;
+}
+
+/** The investigation that the calls of a chat belong to. */
+export const investigationOf = (chatId: string): string => `assistant-${chatId}`;
+
+/** The tools of the registry as a chat has them: those that it may call, their approvals, and the way to the door. */
+@Injectable()
+export class ChatTools {
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly tools: ToolsService,
+  ) {}
+
+  async offered(messages: readonly ChatMessage[], origin: CallOrigin): Promise<OfferedTool[]> {
+    const callable = this.registry.all().filter((tool) => isOffered(tool, origin));
+    const tools = callable.length <= maxOffered ? callable : await this.chosen(callable, messages, origin);
+    return tools.map((tool) => ({
+      name: this.registry.nameIn('openai', tool),
+      description: tool.definition.description,
+      schema: platformSchema(tool.definition.inputSchema).schema,
+    }));
+  }
+
+  /** Of many tools: find_tools, those for the page, those that the chat found or called, then those that its message means. */
+  private async chosen(
+    callable: readonly Tool[],
+    messages: readonly ChatMessage[],
+    { principal }: CallOrigin,
+  ) {
+    const base = callable.filter(({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools');
+    const calls = messages.flatMap(callsIn).reverse();
+    const used = calls.flatMap((call) => [...foundBy(call), call.toolName]);
+    const query = said(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
+    const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, principal);
+    const names = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
+    const wanted = names.flatMap((name) => callable.find((tool) => tool === this.registry.find(name)) ?? []);
+    return [...new Set([...base, ...wanted])].slice(0, maxOffered);
+  }
+
+  /**
+   * The approval that a call still needs, of its exact input and the tool as it is now: undefined if it has that, or
+   * needs none. The door refuses what is no tool.
+   */
+  approvalFor({ toolName, input, approval }: ApprovableCall): CallPart['approval'] {
+    const tool = this.registry.find(toolName);
+    if (!tool || !needsApproval(tool.definition)) return undefined;
+    const { revision = tool.definition.version } = tool;
+    const id = sha256(canonicalJson([toolName, input, revision]));
+    return approval?.approved === true && approval.id === id ? undefined : { id };
+  }
+
+  /** Runs a call through the door. A call that ran before is not run again: its outcome is given back. */
+  async run(part: CallPart, { chatId, project, turn, principal, uiSession }: CallOrigin): Promise<void> {
+    const { toolName, toolCallId, input } = part;
+    const tool = this.registry.find(toolName);
+    const schema = tool?.definition.inputSchema;
+    const context = {
+      ...{ userId: principal.userId, requestId: newId(), projectId: project },
+      ...{ investigationId: investigationOf(chatId), threadId: chatId },
+      ...(uiSession !== undefined && { uiSession }),
+    };
+    try {
+      const { outcome } = await this.tools.call({
+        tool: toolName,
+        input: schema ? platformSchema(schema).restored(input) : input,
+        principal,
+        context,
+        idempotencyKey: `${chatId}/${turn}/${toolCallId}`,
+      });
+      Object.assign(part, { state: 'output-available', output: keptOutcome(keptOutcomeOf(tool, outcome)) });
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      Object.assign(part, { state: 'output-error', errorText: `${error.code}: ${error.detail}` });
+    }
+  }
+}
+
+type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
+
+/** The tool writes, destroys or reaches out. */
+const needsApproval = ({ name, annotations }: ToolDefinition): boolean =>
+  !annotations.readOnly || annotations.destructive || (annotations.openWorld && name !== asksOwnModel);
+
+/** A tool that acts on a page is of no use where no page is open. */
+const isOffered = ({ definition }: Tool, { principal, uiSession }: CallOrigin): boolean =>
+  mayCall(principal, definition) && (definition.kind !== 'ui' || uiSession !== undefined);
+
+/** Names of the tools that a call of find_tools found. */
+function foundBy({ toolName, state, output }: CallPart): string[] {
+  if (toolName !== 'find_tools' || state !== 'output-available') return [];
+  const { result } = output as ToolOutcome & { result?: { tools?: { name: string }[] } };
+  return (result?.tools ?? []).map(({ name }) => name);
+}

@@ -1,0 +1,184 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { sanitisedText, storableJson } from '../../base/common/pg-text.js';
+import type { ChatState, ChatUsageView, ListedChatView } from './assistant.dto.js';
+import type { ChatMessage, Part } from './chat-message.js';
+
+const noUsage: ChatUsageView = { steps: 0, calls: 0, inputTokens: 0, outputTokens: 0, cost: null };
+
+/** The caller whose chats are meant: each question names it, so that a foreign id finds nothing. */
+export interface Owned {
+  readonly owner: string;
+  readonly project: string;
+}
+
+export interface Chat extends Owned, ListedChatView {
+  readonly turns: number;
+  readonly uiSession: string | null;
+}
+
+/** Columns that a change sets. */
+export interface ChatChange {
+  readonly title?: string;
+  readonly state?: ChatState;
+  readonly turns?: number;
+  readonly run_id?: string;
+  readonly ui_session?: string | null;
+}
+
+/** The end of a run, as its chat shows it. */
+export type RunEnd = Pick<Chat, 'state' | 'error'>;
+
+/** The latest state of a run. */
+interface Written {
+  readonly usage: ChatUsageView;
+  readonly message: ChatMessage;
+  /** The place of the first part to be written; 0: all of it. */
+  readonly from: number;
+  readonly position: number;
+}
+
+/** The time that a run is believed to live without a sign. */
+const lease = `now() + interval '10 seconds'`;
+const isDead = `state = 'running' AND held_until < now()`;
+const columns = `
+  id, owner, project, title, usage, turns, ui_session AS "uiSession", created_at AS "createdAt",
+  updated_at AS "updatedAt",
+  CASE WHEN ${isDead} THEN 'interrupted' ELSE state END AS state,
+  CASE WHEN ${isDead} THEN 'The server ended before the turn did' ELSE error END AS error`;
+export const maxChats = 1_000;
+const isOwn = 'id = $1 AND owner = $2 AND project = $3';
+const insertMessage = 'INSERT INTO assistant_messages (chat_id, position, message)';
+/** While a run lasts, parts of its last steps stand beside its message. */
+const putParts = `
+  put AS (
+    INSERT INTO assistant_parts (chat_id, position, place, part)
+    SELECT id, $4, (each ->> 'place')::integer, each -> 'part' FROM run, json_array_elements($5) AS each
+    ON CONFLICT (chat_id, position, place) DO UPDATE SET part = excluded.part)`;
+const putMessage = `
+  gone AS (DELETE FROM assistant_parts USING run WHERE chat_id = run.id AND position = $4),
+  put AS (
+    ${insertMessage} SELECT id, $4, $5 FROM run
+    ON CONFLICT (chat_id, position) DO UPDATE SET message = excluded.message)`;
+
+/** Rows of assistant_chats and assistant_messages. Ids must be UUIDs. */
+@Injectable()
+export class ChatsRepository {
+  constructor(@InjectDataSource() private readonly db: DataSource) {}
+
+  /** @returns false if the owner has as many as it may */
+  create(id: string, { owner, project }: Owned): Promise<boolean> {
+    return this.changes(
+      `INSERT INTO assistant_chats (id, owner, project, title, usage) SELECT $1, $2, $3, '', $4
+       WHERE (SELECT count(*) FROM assistant_chats WHERE owner = $2) < ${maxChats} RETURNING 1`,
+      [id, owner, project, storableJson(noUsage)],
+    );
+  }
+
+  /** The last used first. */
+  list({ owner, project }: Owned, limit: number): Promise<Chat[]> {
+    return this.db.query<Chat[]>(
+      `SELECT ${columns} FROM assistant_chats WHERE owner = $1 AND project = $2
+       ORDER BY updated_at DESC, id DESC LIMIT $3`,
+      [owner, project, limit],
+    );
+  }
+
+  async find({ owner, project }: Owned, id: string, db: EntityManager = this.db.manager) {
+    const one = `SELECT ${columns} FROM assistant_chats WHERE ${isOwn}`;
+    const [row] = await db.query<Chat[]>(one, [id, owner, project]);
+    return row;
+  }
+
+  /** @param latest only so many, from the end */
+  async messages(id: string, latest?: number, db: EntityManager = this.db.manager): Promise<ChatMessage[]> {
+    const rows = await db.query<{ message: ChatMessage; parts: { place: number; part: Part }[] | null }[]>(
+      `SELECT message, (
+         SELECT json_agg(json_build_object('place', place, 'part', part)) FROM assistant_parts AS p
+         WHERE p.chat_id = m.chat_id AND p.position = m.position
+       ) AS parts FROM assistant_messages AS m WHERE chat_id = $1 ORDER BY position DESC LIMIT $2`,
+      [id, latest ?? null],
+    );
+    for (const { message, parts } of rows)
+      for (const { place, part } of parts ?? []) message.parts[place] = part;
+    return rows.map(({ message }) => message).reverse();
+  }
+
+  /** @returns false if there was no such chat */
+  delete({ owner, project }: Owned, id: string): Promise<boolean> {
+    return this.changes(`DELETE FROM assistant_chats WHERE ${isOwn}`, [id, owner, project]);
+  }
+
+  async deleteOlder(before: Date): Promise<void> {
+    await this.db.query('DELETE FROM assistant_chats WHERE updated_at < $1', [before]);
+  }
+
+  /**
+   * Changes a chat and its messages in one step: of two changes that come at once the second sees the first.
+   * @param change changes the messages and returns columns to be set; it may throw
+   * @returns the chat as it is then; undefined if there is no such chat
+   */
+  change(
+    owned: Owned,
+    id: string,
+    change: (chat: Chat, messages: ChatMessage[]) => ChatChange,
+  ): Promise<{ chat: Chat; messages: ChatMessage[]; set: ChatChange } | undefined> {
+    return this.db.transaction(async (db: EntityManager) => {
+      await db.query('SELECT FROM assistant_chats WHERE id = $1 FOR UPDATE', [id]);
+      const before = await this.find(owned, id, db);
+      if (!before) return undefined;
+      const messages = await this.messages(id, undefined, db);
+      const set = change(before, messages);
+      const sets = Object.keys(set).map((name, at) => `${name} = $${at + 2}, `);
+      await db.query(
+        `UPDATE assistant_chats SET ${sets.join('')} held_until = ${lease}, error = NULL, updated_at = now() WHERE id = $1`,
+        [id, ...(Object.values(set) as unknown[])],
+      );
+      await db.query('DELETE FROM assistant_messages WHERE chat_id = $1', [id]);
+      await db.query(
+        `${insertMessage} SELECT $1, place, message FROM json_array_elements($2) WITH ORDINALITY AS m (message, place)`,
+        [id, storableJson(messages)],
+      );
+      const chat = await this.find(owned, id, db);
+      return chat && { chat, messages, set };
+    });
+  }
+
+  /**
+   * A sign of life of a run, with what it has so far, or its end; the state of a run that was stopped stays.
+   * @returns false if it was stopped, or its chat deleted
+   */
+  write(id: string, runId: string, written: Written, end?: RunEnd): Promise<boolean> {
+    const { usage, message, from, position } = written;
+    const parts = message.parts.slice(from).map((part, at) => ({ place: from + at, part }));
+    return this.changes(
+      `WITH run AS (
+         UPDATE assistant_chats SET held_until = ${lease}, usage = $3, updated_at = now(),
+           state = CASE WHEN state = 'running' THEN coalesce($6::text, state) ELSE state END,
+           error = CASE WHEN state = 'running' THEN $7::text ELSE error END
+         WHERE id = $1 AND run_id = $2 AND (state = 'running' OR $6::text IS NOT NULL) RETURNING id
+       ), ${from > 0 ? putParts : putMessage}
+       SELECT 1 FROM run`,
+      [
+        ...[id, runId, storableJson(usage), position, storableJson(from > 0 ? parts : message)],
+        ...[end?.state ?? null, end?.error != null ? sanitisedText(end.error) : null],
+      ],
+    );
+  }
+
+  /** @returns false if no turn of it ran or waited */
+  stop({ owner, project }: Owned, id: string): Promise<boolean> {
+    return this.changes(
+      `UPDATE assistant_chats SET state = 'stopped', error = NULL, updated_at = now()
+       WHERE ${isOwn} AND state IN ('running', 'waiting') RETURNING 1`,
+      [id, owner, project],
+    );
+  }
+
+  /** TypeORM answers an UPDATE or DELETE with its rows and their number. */
+  private async changes(sql: string, parameters: unknown[]): Promise<boolean> {
+    const answer = await this.db.query<unknown[]>(sql, parameters);
+    return answer.length > 0 && answer[1] !== 0;
+  }
+}

@@ -1,0 +1,148 @@
+import { Injectable } from '@nestjs/common';
+import type { LanguageModelUsage, ModelMessage } from 'ai';
+import { jsonExcerpt } from '../../base/common/json-depth.js';
+import { isObject } from '../../base/common/json.js';
+import { AnswerSize } from '../llm/answer-limits.js';
+import { Llm } from '../llm/llm.module.js';
+import { costOf } from '../../records/spans/ingest/model-prices.js';
+import type { OfferedTool } from './chat-tools.js';
+import type { ChatUsageView } from './assistant.dto.js';
+
+export interface Question {
+  readonly instructions: string;
+  readonly messages: ModelMessage[];
+  readonly tools: readonly OfferedTool[];
+  readonly signal: AbortSignal;
+}
+
+type Usage = Pick<ChatUsageView, 'inputTokens' | 'outputTokens' | 'cost'>;
+export type AnswerPart =
+  | { readonly kind: 'text'; readonly text: string }
+  /** `malformed`: why its arguments cannot be read. */
+  | { readonly kind: 'call'; readonly tool: string; readonly input: unknown; readonly malformed?: string }
+  | { readonly kind: 'end'; readonly usage: Usage };
+
+/** The model gave no answer, or no whole one. The message is for the person. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+}
+
+const limitMs = 180_000;
+/** Characters of an error that a chat keeps: it may quote all that the model said. */
+const maxError = 500;
+/** Characters of a token, and the highest figure that is believed. */
+const [charsOfToken, maxFigure] = [4, 1e12];
+
+/** The configured language model. The AI SDK is loaded with the first question: a server without one pays nothing for it. */
+@Injectable()
+export class ChatModel {
+  constructor(private readonly llm: Llm) {}
+
+  /** Undefined: none is configured. */
+  get name(): string | undefined {
+    return this.llm.endpoint?.address.model;
+  }
+
+  /** A text without the endpoint's key. */
+  clean(text: string): string {
+    return this.llm.endpoint?.redactor.clean(text) ?? text;
+  }
+
+  /** @throws NoAnswer, or the signal's reason when it aborts */
+  async *answer(question: Question): AsyncGenerator<AnswerPart> {
+    const { signal } = question;
+    const limit = AbortSignal.timeout(limitMs);
+    const left = new AbortController();
+    const size = new AnswerSize();
+    let usage: LanguageModelUsage | undefined;
+    let failure: unknown;
+    try {
+      for await (const part of await this.stream(question, AbortSignal.any([signal, limit, left.signal]))) {
+        if (part.type === 'text-delta') {
+          size.add(part.text);
+          yield { kind: 'text', text: this.clean(part.text) };
+        }
+        if (part.type === 'tool-input-start') size.add(part.toolName, 1);
+        if (part.type === 'tool-input-delta') size.add(part.delta);
+        if (part.type === 'tool-call') yield this.callOf(part);
+        if (part.type === 'finish-step') usage = part.usage;
+        if (part.type === 'error') failure ??= part.error;
+        if (failure !== undefined) break;
+      }
+    } catch (error) {
+      failure = error;
+    } finally {
+      // The SDK reads on for itself otherwise.
+      left.abort();
+    }
+    // An answer that broke off has its price, too.
+    if (usage ?? size.chars > 0) yield { kind: 'end', usage: this.usageOf(question, size, usage) };
+    signal.throwIfAborted();
+    if (limit.aborted) throw new NoAnswer(`The model gave no whole answer within ${limitMs / 1_000} s`);
+    if (failure !== undefined) throw new NoAnswer(`The model gave no answer: ${this.errorText(failure)}`);
+  }
+
+  private async stream({ tools, ...question }: Question, abortSignal: AbortSignal) {
+    const { endpoint } = this.llm;
+    if (!endpoint) throw new Error('There is no language model');
+    // It keeps no copy of the stream for further readers.
+    const { experimental_streamTextLowMemory: streamText, jsonSchema } = await import('ai');
+    const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+    const described = tools.map(
+      ({ name, description, schema }) => [name, { description, inputSchema: jsonSchema(schema) }] as const,
+    );
+    const options = { headers: { 'x-label': 'assistant' }, signal: abortSignal };
+    const provider = createOpenAICompatible({
+      name: 'llm',
+      // The endpoint has its own address and key.
+      baseURL: 'http://llm.invalid',
+      includeUsage: true,
+      fetch: async (_, init) =>
+        new Response(ReadableStream.from(await endpoint.stream(init?.body as string, options))),
+    });
+    const { stream } = streamText({
+      ...question,
+      model: provider(endpoint.address.model),
+      // Without `execute`: the turn runs the calls of an answer, after it has written them down.
+      tools: Object.fromEntries(described),
+      maxOutputTokens: 16_384,
+      maxRetries: 0,
+      abortSignal,
+      // Failures come with the stream.
+      onError: () => undefined,
+    });
+    return stream;
+  }
+
+  /** Figures of the endpoint, or an estimate where it gives none; never below 0. */
+  private usageOf(asked: Question, { chars }: AnswerSize, usage?: LanguageModelUsage): Usage {
+    const { inputTokenDetails: { cacheReadTokens = undefined } = {}, raw } = usage ?? {};
+    const inputTokens = believed(usage?.inputTokens) || estimated(JSON.stringify(asked).length);
+    const outputTokens = believed(usage?.outputTokens) || estimated(chars);
+    const cachedTokens =
+      cacheReadTokens === undefined ? null : Math.min(inputTokens, believed(cacheReadTokens));
+    const reported = raw?.['cost'];
+    const isCost = typeof reported === 'number' && reported >= 0;
+    const computed = costOf(this.name ?? null, { inputTokens, outputTokens, cachedTokens });
+    return { inputTokens, outputTokens, cost: isCost ? believed(reported) : computed };
+  }
+
+  /** Arguments that cannot be read stay text. The door refuses a name that was not offered. */
+  private callOf(call: { toolName: string; input: unknown; invalid?: boolean; error?: unknown }): AnswerPart {
+    const { toolName: tool, input, invalid, error } = call;
+    const isMalformed = invalid === true && typeof input === 'string';
+    const clean = this.llm.endpoint?.redactor.cleanJson(input);
+    return { kind: 'call', tool, input: clean, ...(isMalformed && { malformed: this.errorText(error) }) };
+  }
+
+  /** The first cause, because the SDK's own errors quote all that they could not read. */
+  private errorText(error: unknown): string {
+    const { message = error, cause } = (isObject(error) ? error : {}) as Partial<Error>;
+    if (cause !== undefined) return this.errorText(cause);
+    const text = typeof message === 'string' ? message : jsonExcerpt(message ?? null, maxError);
+    return this.clean(text).slice(0, maxError);
+  }
+}
+
+const believed = (figure = 0): number => (figure > 0 ? Math.min(figure, maxFigure) : 0);
+const estimated = (chars: number): number => Math.ceil(chars / charsOfToken);

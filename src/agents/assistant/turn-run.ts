@@ -1,0 +1,217 @@
+import { Logger } from '@nestjs/common';
+import { IntervalLoop } from '../../base/common/interval-loop.js';
+import { messageOf } from '../../base/common/message-of.js';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import type { AppConfig } from '../../base/config/app-config.js';
+import type { Principal } from '../../web/contract/principal.js';
+import type { ChatUsageView } from './assistant.dto.js';
+import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
+import type { CallOrigin, ChatTools } from './chat-tools.js';
+import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
+import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
+import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
+
+/** Of one turn. */
+export const [maxSteps, maxCalls] = [20, 60];
+/** Between two writes of a run, which are its signs of life as well. */
+const writeMs = 1_000;
+
+/** A turn as it begins, or goes on: its last message is the assistant's. */
+export interface BegunTurn {
+  readonly runId: string;
+  readonly chat: Chat;
+  readonly messages: ChatMessage[];
+  /** The caller as it is now. @throws NoAnswer if its key opens nothing any more */
+  readonly principal: () => Principal;
+}
+
+type AskedCall = Extract<AnswerPart, { kind: 'call' }>;
+
+/**
+ * One turn of a chat at this server: the model is asked, its calls are run, and so on until it answers without calls, a
+ * person has to agree, or a limit is reached. Calls stand in the database before they run, under ids that a later run of
+ * the same turn uses again.
+ */
+export class TurnRun {
+  private readonly logger = new Logger(TurnRun.name);
+  readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
+  readonly message: ChatMessage;
+  usage: ChatUsageView;
+  /** Set once it stands in the database. */
+  end: RunEnd | undefined;
+  private ending: RunEnd | undefined;
+  private readonly data = new DataWrapper();
+  private readonly ended = new AbortController();
+
+  constructor(
+    private readonly turn: BegunTurn,
+    private readonly model: ChatModel,
+    private readonly tools: ChatTools,
+    private readonly repository: ChatsRepository,
+    private readonly limits: AppConfig['assistant'],
+  ) {
+    this.message = turn.messages.at(-1) as ChatMessage;
+    this.usage = turn.chat.usage;
+  }
+
+  /** Ends the run as soon as it can: a call that has begun goes on by itself, and its outcome is kept. */
+  abort(end: RunEnd): void {
+    this.ending ??= end;
+    this.ended.abort(new Error('The run was ended'));
+  }
+
+  /** Never throws. */
+  async run(): Promise<void> {
+    const { chat, runId } = this.turn;
+    const beat = new IntervalLoop(
+      () => this.write(),
+      writeMs,
+      (error) => this.logger.warn(messageOf(error)),
+    );
+    beat.start();
+    const end = await this.loop().catch((error: unknown) => this.failed(error));
+    await beat.stop();
+    this.ending ??= end;
+    await this.repository
+      .write(chat.id, runId, this.written(0), this.ending)
+      .catch((error: unknown) => this.logger.error(error, 'the end of a turn could not be written'));
+    this.end = this.ending;
+    this.changes.emit();
+  }
+
+  private async loop(): Promise<RunEnd> {
+    this.dropBrokenStep();
+    await this.write(0);
+    for (;;) {
+      await this.runCalls();
+      const step = stepsIn(this.message).at(-1);
+      const calls = step?.filter(isCall) ?? [];
+      if (calls.some(awaitsApproval)) return { state: 'waiting', error: null };
+      if (step && calls.length === 0) return { state: 'idle', error: null };
+      const limit = this.limitReached();
+      if (limit !== undefined) return { state: 'failed', error: limit };
+      await this.ask();
+    }
+  }
+
+  /** An answer that was cut off has no calls yet: it is asked for again. */
+  private dropBrokenStep(): void {
+    const { parts } = this.message;
+    const begin = parts.findLastIndex(({ type }) => type === 'step-start');
+    if (begin >= 0 && !parts.slice(begin).some(isCall)) parts.splice(begin);
+  }
+
+  private async ask(): Promise<void> {
+    const { messages, chat } = this.turn;
+    const { parts } = this.message;
+    const question = {
+      instructions: systemPrompt(this.data),
+      messages: modelMessages(messages, this.data),
+      tools: await this.tools.offered(messages, this.origin()),
+      signal: this.ended.signal,
+    };
+    const [step, before] = [parts.push({ type: 'step-start' }), callsIn(this.message).length];
+    this.count({ steps: 1 });
+    const calls: AskedCall[] = [];
+    for await (const part of this.model.answer(question)) {
+      if (part.kind === 'text') this.addText(part.text);
+      else if (part.kind === 'call') calls.push(part);
+      else this.count(part.usage);
+    }
+    const last = parts.at(-1);
+    if (last?.type === 'text') Object.assign(last, { text: this.model.clean(last.text), state: 'done' });
+    parts.push(...calls.map((call, at) => this.callPart(call, idOfCall(chat.turns, step, at), before + at)));
+    this.changes.emit();
+    await this.write();
+  }
+
+  private addText(text: string): void {
+    const last = this.message.parts.at(-1);
+    if (last?.type === 'text') last.text += text;
+    else this.message.parts.push({ type: 'text', text, state: 'streaming' });
+    this.changes.emit();
+  }
+
+  private callPart({ tool, input, malformed }: AskedCall, toolCallId: string, before: number): CallPart {
+    const call = { type: 'dynamic-tool' as const, toolName: tool, toolCallId, input };
+    const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
+    if (wrong !== undefined) return { ...call, state: 'output-error', errorText: `not run: ${wrong}` };
+    const approval = this.tools.approvalFor(call);
+    if (!approval) return { ...call, state: 'input-available' };
+    return { ...call, state: 'approval-requested', approval };
+  }
+
+  private async runCalls(): Promise<void> {
+    for (const part of callsIn(this.message).filter(mayRun)) {
+      const approval = this.tools.approvalFor(part);
+      if (approval) Object.assign(part, { state: 'approval-requested', approval });
+    }
+    const ready = callsIn(this.message).filter(mayRun);
+    if (ready.length === 0) return;
+    const origin = this.origin();
+    this.count({ calls: ready.length });
+    const run = async (part: CallPart): Promise<void> => {
+      await this.tools.run(part, origin);
+      this.changes.emit();
+      await this.write();
+    };
+    const { signal } = this.ended;
+    signal.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
+    await Promise.race([Promise.all(ready.map(run)), aborted.promise]);
+  }
+
+  private origin(): CallOrigin {
+    const { chat, principal } = this.turn;
+    const { id: chatId, project, turns: turn, uiSession } = chat;
+    return { chatId, project, turn, principal: principal(), uiSession: uiSession ?? undefined };
+  }
+
+  private limitReached(): string | undefined {
+    const { maxTokens, maxCost } = this.limits;
+    const { inputTokens, outputTokens, cost } = this.usage;
+    const tokens = inputTokens + outputTokens;
+    const another = 'begin another chat';
+    if (stepsIn(this.message).length >= maxSteps)
+      return `A turn may take ${maxSteps} steps, and this one has: send another message to go on`;
+    if (maxTokens > 0 && tokens >= maxTokens)
+      return `This chat has used ${tokens} tokens of the ${maxTokens} it may (ASSISTANT_MAX_TOKENS): ${another}`;
+    if (maxCost > 0 && cost !== null && cost >= maxCost)
+      return `This chat has cost $${cost.toFixed(2)} of the $${maxCost} it may (ASSISTANT_MAX_COST): ${another}`;
+    return undefined;
+  }
+
+  private count(more: Partial<ChatUsageView>): void {
+    const sum = (name: keyof ChatUsageView): number => Math.max(0, this.usage[name] ?? 0) + (more[name] ?? 0);
+    const cost = this.usage.cost === null && (more.cost ?? null) === null ? null : sum('cost');
+    const [steps, calls] = [sum('steps'), sum('calls')];
+    this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
+  }
+
+  /** @param from the place of the first part to be written; absent: those of the last two steps, for others stay */
+  private written(from?: number) {
+    const { message, usage } = this;
+    const steps = message.parts.flatMap(({ type }, place) => (type === 'step-start' ? [place] : []));
+    return { message, from: from ?? steps.at(-2) ?? 0, usage, position: this.turn.messages.length };
+  }
+
+  private async write(from?: number): Promise<void> {
+    const { chat, runId } = this.turn;
+    if (!(await this.repository.write(chat.id, runId, this.written(from))))
+      this.abort({ state: 'stopped', error: null });
+    this.ended.signal.throwIfAborted();
+  }
+
+  private failed(error: unknown): RunEnd {
+    if (this.ending) return this.ending;
+    if (error instanceof NoAnswer) return { state: 'failed', error: error.message };
+    this.logger.error(error, 'a turn of the assistant failed');
+    return { state: 'failed', error: 'The turn failed within the server; its log has the reason' };
+  }
+}
+
+/** Nine letters and digits: some endpoints take nothing else. The same in each run of a turn. */
+const idOfCall = (turn: number, step: number, place: number): string =>
+  `t${digits(turn, 3)}s${digits(step, 2)}${digits(place + 1, 2)}`;
+const digits = (number: number, count: number): string => number.toString(36).padStart(count, '0');

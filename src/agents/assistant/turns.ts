@@ -1,0 +1,165 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CallerSlots } from '../../base/common/caller-slots.js';
+import { dayMs } from '../../base/common/clock.js';
+import { Problem } from '../../base/common/errors.js';
+import { IntervalLoop } from '../../base/common/interval-loop.js';
+import { Lifecycle } from '../../base/common/lifecycle.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { holderOf } from '../../web/auth/call-rates.js';
+import { KnownKeys } from '../../web/auth/known-keys.js';
+import { sseHeartbeat } from '../../base/streams/sse.js';
+import type { Principal } from '../../web/contract/principal.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import { type ChatMessage, type Chunk, MessageReader, stepEnd } from './chat-message.js';
+import { ChatTools } from './chat-tools.js';
+import { type Chat, ChatsRepository, type Owned, type RunEnd } from './chats.repository.js';
+import { ChatModel, NoAnswer } from './model.js';
+import { type BegunTurn, TurnRun } from './turn-run.js';
+
+/** Turns at this server, and of one caller: each holds a connection to the model. */
+const [maxTurns, maxOfCaller] = [20, 4];
+const followMs = 500;
+/** Between two events to one reader: each takes what came meanwhile. */
+const paceMs = 25;
+
+/** A turn as a reader sees it: `end` is absent while it runs. */
+type Seen = Pick<TurnRun, 'message' | 'usage' | 'end'>;
+
+/** The turns that run at this server, and the streams that follow a turn, wherever it runs. */
+@Injectable()
+export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(Turns.name);
+  private readonly runs = new Map<string, { run: TurnRun; over: Promise<void> }>();
+  private readonly slots = new CallerSlots(maxOfCaller, maxTurns);
+  private readonly cleaner: IntervalLoop;
+
+  constructor(
+    private readonly repository: ChatsRepository,
+    private readonly model: ChatModel,
+    private readonly tools: ChatTools,
+    private readonly keys: KnownKeys,
+    private readonly lifecycle: Lifecycle,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'assistant' | 'server'>,
+  ) {
+    lifecycle.draining.addEventListener('abort', () => this.interrupt(), { once: true });
+    const { retentionDays } = config.assistant;
+    const clean = () => repository.deleteOlder(new Date(Date.now() - retentionDays * dayMs));
+    this.cleaner = new IntervalLoop(clean, dayMs, (error) => this.logger.warn(error, 'old chats stay'));
+  }
+
+  onApplicationBootstrap(): void {
+    this.cleaner.start(0);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.interrupt();
+    await Promise.all([this.cleaner.stop(), ...[...this.runs.values()].map(({ over }) => over)]);
+  }
+
+  /**
+   * Runs the turn that `prepare` yields, unless it only waits for a person. Its slot is taken before anything is awaited.
+   * @throws Problem `rate_limited`, `shutting_down`; what `prepare` throws
+   */
+  async begin(
+    caller: Pick<CallRequest, 'principal' | 'address'>,
+    prepare: () => Promise<Omit<BegunTurn, 'principal'>>,
+  ): Promise<Chat> {
+    if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
+    const release = this.slots.claim(holderOf(caller), 'turns');
+    let over: Promise<unknown> | undefined;
+    try {
+      const begun = await prepare();
+      if (begun.chat.state === 'running') over = this.start(begun, caller.principal);
+      return begun.chat;
+    } finally {
+      void Promise.resolve(over).then(release);
+    }
+  }
+
+  private start(begun: Omit<BegunTurn, 'principal'>, caller: Principal): Promise<unknown> {
+    const { chat } = begun;
+    const turn = { ...begun, principal: () => this.current(caller) };
+    const { assistant: limits } = this.config;
+    const run = new TurnRun(turn, this.model, this.tools, this.repository, limits);
+    const isLast = (): boolean => this.runs.get(chat.id)?.run === run;
+    const over = run.run().finally(() => isLast() && this.runs.delete(chat.id));
+    this.runs.set(chat.id, { run, over });
+    return over;
+  }
+
+  /** Ends a run at this server; one at another server ends with its next write. */
+  stop(chatId: string): void {
+    this.runs.get(chatId)?.run.abort({ state: 'stopped', error: null });
+  }
+
+  /** The stream of a chat's turn from its beginning, as server-sent events. It ends with the turn, or when it waits. */
+  async *follow(chat: Pick<Chat, 'id'> & Owned): AsyncGenerator<string> {
+    const run = this.runs.get(chat.id)?.run;
+    const reader = new MessageReader();
+    let sum = '';
+    for (let isFirst = true; ; isFirst = false) {
+      const changed = run ? nextChange(run, this.config.server.sseHeartbeatMs) : undefined;
+      const seen = run ?? (await this.seenElsewhere(chat));
+      if (!seen || (this.lifecycle.isDraining() && !seen.end)) return;
+      const { message, usage, end } = seen;
+      const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.news(message)];
+      if (sum !== (sum = JSON.stringify(usage)))
+        chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
+      if (end) chunks.push(...endOf(end));
+      const events = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+      yield `${events.join('') || sseHeartbeat}${end ? 'data: [DONE]\n\n' : ''}`;
+      if (end) return;
+      await Promise.all([changed, delay(changed ? paceMs : followMs)]);
+    }
+  }
+
+  private async seenElsewhere(chat: Pick<Chat, 'id'> & Owned): Promise<Seen | undefined> {
+    const found = await this.repository.find(chat, chat.id);
+    const [message] = await this.repository.messages(chat.id, 1);
+    if (!found || !message) return undefined;
+    return { message, usage: found.usage, end: found.state === 'running' ? undefined : found };
+  }
+
+  /** A key may lose its rights, or be revoked, while a turn runs. */
+  private current(caller: Principal): Principal {
+    const known = caller.keyId === undefined ? caller : this.keys.withId(caller.keyId);
+    if (known) return known;
+    throw new NoAnswer('The key of this turn has expired or was revoked');
+  }
+
+  private interrupt(): void {
+    for (const { run } of this.runs.values())
+      run.abort({ state: 'interrupted', error: 'The server stopped before the turn was over' });
+  }
+}
+
+/** Resolves with the next change of a run, or when a sign of life is due. */
+function nextChange(run: TurnRun, heartbeatMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      unsubscribe();
+      clearTimeout(timer);
+      resolve();
+    };
+    const unsubscribe = run.changes.subscribe(done);
+    const timer = setTimeout(done, heartbeatMs).unref();
+  });
+}
+
+const startOf = ({ id, metadata }: ChatMessage): Chunk => ({
+  ...{ type: 'start', messageId: id, messageMetadata: metadata },
+});
+
+function endOf({ state, error }: RunEnd): Chunk[] {
+  const finish = { type: 'finish', messageMetadata: { state } };
+  if (state === 'stopped') return [{ type: 'abort', reason: 'stopped' }, finish];
+  if (error !== null) return [{ type: 'error', errorText: error }, finish];
+  return [stepEnd, finish];
+}

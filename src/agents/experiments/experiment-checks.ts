@@ -1,0 +1,68 @@
+import { type FieldProblem, invalidRequest } from '../../base/common/errors.js';
+import { escapePointer } from '../../base/common/field-problems.js';
+import { isDeeperThan } from '../../base/common/json-depth.js';
+import { memberOf } from '../../records/spans/ingest/attribute-lookup.js';
+import type { Json, UpdateExperimentBody } from './experiments.dto.js';
+
+/** Characters of JSON. */
+const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
+const maxHeaders = 32;
+/** A span's request may be as deep as its sender likes; a body that holds one may not. */
+const deepestRequest = 100;
+
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+const headerValue = /^[\t\x20-\x7e]{0,1000}$/;
+/** Transport and content headers, which the server sets itself. */
+const ownHeaders = new Set(
+  'host connection content-length content-type content-encoding expect keep-alive te trailer transfer-encoding upgrade accept accept-encoding x-label'.split(
+    ' ',
+  ),
+);
+/** Credentials: the server sends its own key and stores no other. */
+const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
+
+/** @throws Problem `invalid_request` that names every field which an experiment may not have so */
+export function refuseProblems(given: UpdateExperimentBody & { readonly original_request?: Json }): void {
+  const { headers = {}, original_request: original, modified_request: modified } = given;
+  const problems = [
+    ...(original ? named('/original_request', requestProblem(original)) : []),
+    ...(modified ? named('/modified_request', requestProblem(modified)) : []),
+    ...named('/prompt_variables', tooLong(given.prompt_variables, longest.variables)),
+    ...named('/model_parameters', tooLong(given.model_parameters, longest.parameters)),
+    ...headerProblems(headers),
+  ];
+  if (problems.length > 0) throw invalidRequest(...problems);
+}
+
+function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {
+  const given = Object.entries(headers);
+  if (given.length > maxHeaders) return named('/headers', `may hold ${maxHeaders} headers`);
+  return given.flatMap(([name, value]) =>
+    named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
+  );
+}
+
+const named = (pointer: string, detail: string | undefined): FieldProblem[] =>
+  detail === undefined ? [] : [{ pointer, detail }];
+
+/** @returns why no model can be asked with a request; undefined: one can */
+export function requestProblem(request: Json): string | undefined {
+  if (isDeeperThan(request, deepestRequest)) return `must be nested at most ${deepestRequest} levels deep`;
+  const { messages } = request;
+  if (!Array.isArray(messages) || messages.length === 0) return 'must have messages, as OpenAI has them';
+  if (!messages.every((message) => typeof memberOf(message, 'role') === 'string'))
+    return 'must have messages with a role each';
+  return tooLong(request, longest.request);
+}
+
+const tooLong = (value: Json | undefined, most: number): string | undefined =>
+  value && JSON.stringify(value).length > most ? `must have at most ${most} characters as JSON` : undefined;
+
+function headerProblem(name: string, value: string): string | undefined {
+  if (!headerName.test(name)) return 'must be named as HTTP names headers';
+  if (ownHeaders.has(name.toLowerCase())) return 'must be left out: the server sets it itself';
+  if (credentials.test(name)) return 'must be left out: the server shows its own key, and keeps no other';
+  return isHeaderValue(value) ? undefined : 'must be printable ASCII, 1000 characters at most';
+}
+
+export const isHeaderValue = (text: string): boolean => headerValue.test(text);

@@ -1,0 +1,147 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { storableJson, sanitisedText } from '../../base/common/pg-text.js';
+import type { Listed } from '../../records/spans/reads/trace-views.dto.js';
+import type {
+  ExperimentSettings,
+  ExperimentView,
+  ListedExperimentView,
+  ListExperimentsQuery,
+  Original,
+  RunEnd,
+} from './experiments.dto.js';
+
+export interface Experiment extends ExperimentView, Original {}
+
+interface LastRun {
+  readonly run_id: string | null;
+}
+
+/** Seconds after which a run counts as dead, longer than any run may take. */
+const maxRunSeconds = 90;
+const isDead = `status = 'running' AND run_started_at < now() - interval '${maxRunSeconds} seconds'`;
+const isRunning = `status = 'running' AND NOT (${isDead})`;
+const lost = 'The server ended before the run did';
+
+const listed = `
+  id, name, description, original_span_id, original_trace_id, created_at, updated_at,
+  CASE WHEN ${isDead} THEN 'failed' ELSE status END AS status,
+  CASE WHEN ${isDead} THEN '${lost}' ELSE error END AS error`;
+const all = `
+  ${listed}, project AS project_id, thread_id, original_request, original_result, modified_request, headers,
+  prompt_variables, model_parameters, result`;
+
+/** Another request: what the last run answered is no answer to it. */
+const requestColumns = ['modified_request', 'headers', 'prompt_variables', 'model_parameters'] as const;
+const noRun = `status = 'draft', result = NULL, error = NULL`;
+
+const stored = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null ? storableJson(value) : value;
+
+/** Rows of `experiments`; every question names its project. Ids must be UUIDs. */
+@Injectable()
+export class ExperimentsRepository {
+  constructor(@InjectDataSource() private readonly db: DataSource) {}
+
+  async create(id: string, project: string, experiment: ExperimentSettings & Original): Promise<void> {
+    const fields = Object.entries({ id, project, ...experiment });
+    await this.db.query(
+      `INSERT INTO experiments (${fields.map(([name]) => name).join(', ')})
+       VALUES (${fields.map((_, at) => `$${at + 1}`).join(', ')})`,
+      fields.map(([, value]) => stored(value)),
+    );
+  }
+
+  async count(project: string): Promise<number> {
+    const [row] = await this.db.query<{ total: number }[]>(
+      `SELECT count(*)::int AS total FROM experiments WHERE project = $1`,
+      [project],
+    );
+    return row?.total ?? 0;
+  }
+
+  /** The newest first. @param spanId the span that they are made from; null: any */
+  async list(
+    project: string,
+    spanId: string | null,
+    { limit, offset }: ListExperimentsQuery,
+  ): Promise<Listed<ListedExperimentView>> {
+    const where = 'project = $1 AND ($2::text IS NULL OR original_span_id = $2)';
+    const [data, [counted]] = await Promise.all([
+      this.db.query<ListedExperimentView[]>(
+        `SELECT ${listed} FROM experiments WHERE ${where} ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`,
+        [project, spanId, limit, offset],
+      ),
+      this.db.query<{ total: number }[]>(`SELECT count(*)::int AS total FROM experiments WHERE ${where}`, [
+        project,
+        spanId,
+      ]),
+    ]);
+    return { data, pagination: { offset, limit, total: counted?.total ?? 0 } };
+  }
+
+  async find(project: string, id: string): Promise<Experiment | undefined> {
+    const [row] = await this.db.query<Experiment[]>(
+      `SELECT ${all} FROM experiments WHERE project = $1 AND id = $2`,
+      [project, id],
+    );
+    return row;
+  }
+
+  /** Another request makes a draft of it again. @returns false if there is none, or it runs */
+  async change(project: string, id: string, changes: Partial<ExperimentSettings>): Promise<boolean> {
+    const fields = Object.entries(changes);
+    const sets = fields.map(([name], at) => `${name} = $${at + 3}`);
+    if (requestColumns.some((name) => changes[name] !== undefined)) sets.push(noRun);
+    const [, changed] = await this.db.query<[unknown, number]>(
+      `UPDATE experiments SET ${[...sets, 'updated_at = now()'].join(', ')}
+       WHERE project = $1 AND id = $2 AND NOT (${isRunning})`,
+      [project, id, ...fields.map(([, value]) => stored(value))],
+    );
+    return changed > 0;
+  }
+
+  /** @returns its last run, if any; undefined if there was no such experiment */
+  async delete(project: string, id: string): Promise<LastRun | undefined> {
+    const [rows] = await this.db.query<[LastRun[], number]>(
+      'DELETE FROM experiments WHERE project = $1 AND id = $2 RETURNING run_id',
+      [project, id],
+    );
+    return rows[0];
+  }
+
+  /** @returns the experiment as its run will have it; undefined if there is none, or it runs */
+  async begin(project: string, id: string, runId: string): Promise<Experiment | undefined> {
+    const [rows] = await this.db.query<[Experiment[], number]>(
+      `UPDATE experiments
+       SET status = 'running', run_id = $3, run_started_at = now(), result = NULL, error = NULL, updated_at = now()
+       WHERE project = $1 AND id = $2 AND NOT (${isRunning})
+       RETURNING ${all}`,
+      [project, id, runId],
+    );
+    return rows[0];
+  }
+
+  /** A run that was cancelled meanwhile, or followed by another one, changes nothing. */
+  async end(id: string, runId: string, end: RunEnd): Promise<void> {
+    const [result, error] =
+      end.status === 'completed' ? [storableJson(end.result), null] : [null, sanitisedText(end.error)];
+    await this.db.query(
+      `UPDATE experiments SET status = $3, result = $4, error = $5, updated_at = now()
+       WHERE id = $1 AND run_id = $2 AND status = 'running'`,
+      [id, runId, end.status, result, error],
+    );
+  }
+
+  /** @returns the run that went on; undefined if none did */
+  async cancel(project: string, id: string): Promise<LastRun | undefined> {
+    const [rows] = await this.db.query<[LastRun[], number]>(
+      `UPDATE experiments SET status = 'failed', error = 'The run was cancelled', updated_at = now()
+       WHERE project = $1 AND id = $2 AND ${isRunning}
+       RETURNING run_id`,
+      [project, id],
+    );
+    return rows[0];
+  }
+}

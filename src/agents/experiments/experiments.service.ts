@@ -1,0 +1,189 @@
+import { Injectable } from '@nestjs/common';
+import { CallRates, holderOf } from '../../web/auth/call-rates.js';
+import { Problem } from '../../base/common/errors.js';
+import { newId } from '../../base/common/ids.js';
+import { Llm, noLlm } from '../llm/llm.module.js';
+import { isOptimizable } from '../../records/spans/ingest/span-texts.js';
+import { TraceReads } from '../../records/spans/reads/trace-reads.js';
+import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
+import { wrong } from '../../web/rest/wrong-field.js';
+import type { Principal } from '../../web/contract/principal.js';
+import { evaluate, figuresOf } from './evaluation.js';
+import { refuseProblems, requestProblem } from './experiment-checks.js';
+import { ExperimentRuns } from './experiment-runs.js';
+import type * as dto from './experiments.dto.js';
+import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
+import { requestOf, resultOf } from './span-call.js';
+
+/** Maximum experiments of one project. */
+const maxExperiments = 1_000;
+
+/** Requests of model calls, tried again with changes, and compared. */
+@Injectable()
+export class ExperimentsService {
+  constructor(
+    private readonly repository: ExperimentsRepository,
+    private readonly runs: ExperimentRuns,
+    private readonly spans: TraceReads,
+    private readonly llm: Llm,
+    private readonly rates: CallRates,
+  ) {}
+
+  /** @throws Problem `invalid_request` if there is nothing to start from, `conflict` if there are too many */
+  async create(project: string, body: dto.CreateExperimentBody): Promise<dto.ExperimentView> {
+    refuseProblems(body);
+    const original = await this.originalOf(project, body);
+    if ((await this.repository.count(project)) >= maxExperiments)
+      throw new Problem(
+        'conflict',
+        `The project ${project} has ${maxExperiments} experiments, as many as are kept: delete some`,
+      );
+    const id = newId();
+    await this.repository.create(id, project, {
+      ...original,
+      name: body.name,
+      description: body.description ?? null,
+      modified_request: body.modified_request ?? original.original_request,
+      headers: body.headers ?? {},
+      prompt_variables: body.prompt_variables ?? {},
+      model_parameters: body.model_parameters ?? {},
+    });
+    return this.get(project, id);
+  }
+
+  /** @param spanId the span that they were made from; null: any span */
+  async list(
+    project: string,
+    spanId: string | null,
+    query: dto.ListExperimentsQuery,
+  ): Promise<dto.ExperimentListView> {
+    const listed = await this.repository.list(project, spanId, query);
+    return { ...listed, can_run: this.llm.endpoint !== undefined };
+  }
+
+  /** @throws Problem `not_found`, `invalid_request` if an experiment cannot start from the span */
+  async original(project: string, spanId: string, traceId: string | undefined): Promise<dto.OriginalView> {
+    const absentSpan = new Problem('not_found', `There is no span ${spanId} in this project`);
+    const span = await this.spanOf(project, spanId, traceId, absentSpan);
+    return {
+      original_span_id: span.span_id,
+      original_trace_id: span.trace_id,
+      original_request: requestIn(span),
+      original: figuresOf(resultOf(span)),
+    };
+  }
+
+  /** @throws Problem `not_found` */
+  async get(project: string, id: string): Promise<dto.ExperimentView> {
+    const { thread_id: _, original_result: __, ...experiment } = await this.found(project, id);
+    return experiment;
+  }
+
+  /** Members of `modified_request` are merged into it. @throws Problem `not_found`, `conflict` while it runs */
+  async update(project: string, id: string, changes: dto.UpdateExperimentBody): Promise<dto.ExperimentView> {
+    const { modified_request: members } = changes;
+    const merged = members && { ...(await this.found(project, id)).modified_request, ...members };
+    const settings = { ...changes, ...(merged && { modified_request: merged }) };
+    refuseProblems(settings);
+    if (!(await this.repository.change(project, id, settings)))
+      throw await this.absentOr(project, id, runsNow);
+    return this.get(project, id);
+  }
+
+  /** Ends a run that goes on. @throws Problem `not_found` */
+  async delete(project: string, id: string): Promise<void> {
+    const deleted = await this.repository.delete(project, id);
+    if (!deleted) throw absent(id);
+    if (deleted.run_id !== null) this.runs.stop(deleted.run_id);
+  }
+
+  /** Counts as a call of its caller. @throws Problem `not_found`, `conflict`; Refusal `rate_limited` */
+  async run(
+    project: string,
+    id: string,
+    caller: { readonly principal: Principal; readonly address: string },
+  ): Promise<dto.ExperimentView> {
+    await this.rates.count(caller);
+    const { endpoint } = this.llm;
+    if (!endpoint) throw await this.absentOr(project, id, noLlm);
+    if (!(await this.runs.run(project, id, endpoint, holderOf(caller))))
+      throw await this.absentOr(project, id, runsNow);
+    return this.get(project, id);
+  }
+
+  /** @throws Problem `not_found`, `conflict` if it does not run */
+  async cancel(project: string, id: string): Promise<dto.ExperimentView> {
+    const cancelled = await this.repository.cancel(project, id);
+    if (!cancelled) throw await this.absentOr(project, id, 'The experiment does not run');
+    if (cancelled.run_id !== null) this.runs.stop(cancelled.run_id);
+    return this.get(project, id);
+  }
+
+  /** @throws Problem `not_found` */
+  async evaluation(project: string, id: string): Promise<dto.EvaluationView> {
+    const { original_result: original, result } = await this.found(project, id);
+    return evaluate(original, result);
+  }
+
+  private async originalOf(project: string, body: dto.CreateExperimentBody): Promise<dto.Original> {
+    const { original_request: given } = body;
+    if (body.original_span_id === undefined) {
+      if (!given) throw wrong('/original_request', 'is required where no original_span_id is given');
+      return {
+        original_span_id: null,
+        original_trace_id: null,
+        original_request: given,
+        original_result: null,
+        thread_id: null,
+      };
+    }
+    const span = await this.spanOf(project, body.original_span_id, body.original_trace_id);
+    return {
+      original_span_id: span.span_id,
+      original_trace_id: span.trace_id,
+      original_request: given ?? requestIn(span),
+      original_result: resultOf(span),
+      thread_id: span.thread_id,
+    };
+  }
+
+  /** The call of a model that is meant. */
+  private async spanOf(
+    project: string,
+    id: string,
+    traceId: string | undefined,
+    absentSpan = wrong('/original_span_id', 'must be a span of this project'),
+  ): Promise<SpanView> {
+    const filter = { project, spanIds: [id], ...(traceId !== undefined && { traceIds: [traceId] }) };
+    const { data } = await this.spans.spans(filter, { limit: 2, offset: 0 });
+    const [span, another] = data.filter(({ span_id: found }) => found === id);
+    if (!span) throw absentSpan;
+    if (another) throw wrong('/original_trace_id', 'is required: the span occurs in several traces');
+    if (!isOptimizable(span)) throw wrong('/original_span_id', 'must be the call of a model');
+    return span;
+  }
+
+  private async found(project: string, id: string): Promise<Experiment> {
+    const experiment = await this.repository.find(project, id);
+    if (!experiment) throw absent(id);
+    return experiment;
+  }
+
+  private async absentOr(project: string, id: string, conflict: string): Promise<Problem> {
+    await this.found(project, id);
+    return new Problem('conflict', conflict);
+  }
+}
+
+/** @throws Problem `invalid_request` if no model can be asked with the span's request */
+function requestIn(span: SpanView): dto.Json {
+  const request = requestOf(span);
+  if (!request)
+    throw wrong('/original_span_id', 'names a span without its whole request: give that as original_request');
+  const problem = requestProblem(request);
+  if (problem) throw wrong('/original_span_id', `names a span whose request ${problem}`);
+  return request;
+}
+
+const runsNow = 'The experiment runs: wait for its end, or cancel it';
+const absent = (id: string): Problem => new Problem('not_found', `There is no experiment ${id}`);

@@ -1,0 +1,110 @@
+import { AttributeLookup, fromJson, memberOf } from '../../records/spans/ingest/attribute-lookup.js';
+import { callsIn, resultsIn, spanTextsOf, textsOf } from '../../records/spans/ingest/span-texts.js';
+import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
+import type { CallResult, Json } from './experiments.dto.js';
+
+/** The answer of a span of a model's call, with its figures. */
+export function resultOf(span: SpanView): CallResult {
+  const { outputs } = textsOf('llm', new AttributeLookup(span.attribute ?? {}));
+  const { input_tokens, output_tokens } = span;
+  return {
+    output: outputs.join('\n') || spanTextsOf(span).output || null,
+    model: span.model,
+    cost: span.cost,
+    usage: { input_tokens, output_tokens },
+    duration_ms: span.duration_ms,
+  };
+}
+
+/** Attributes that hold a whole request, in vLLora's words and in OpenInference's. */
+const wholeRequests = ['request', 'input.value'];
+
+/** @returns the chat request of a span in OpenAI's format; undefined if it has none or it was truncated */
+export function requestOf({ model, attribute = {} }: SpanView): Json | undefined {
+  const attributes = new AttributeLookup(attribute);
+  const asked = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
+  for (const name of wholeRequests) {
+    const whole = fromJson(attributes.get(name));
+    if (isRequest(whole)) return { ...asked, ...whole };
+  }
+  const messages = fromJson(attributes.find("a model's messages"));
+  // A list that was cut is no JSON any more.
+  if (!Array.isArray(messages) || messages.length === 0) return undefined;
+  const chat = messages.flatMap((message) => chatMessages(memberOf(message, 'message') ?? message));
+  if (!chat.every(isMessage)) return undefined;
+  return { ...asked, ...parametersIn(attributes), messages: chat, ...toolsIn(attributes) };
+}
+
+const isMessage = (value: unknown): boolean => typeof memberOf(value, 'role') === 'string';
+
+const isRequest = (value: unknown): value is Json => {
+  const messages = memberOf(value, 'messages');
+  return Array.isArray(messages) && messages.length > 0 && messages.every(isMessage);
+};
+
+const parameters = {
+  temperature: 'gen_ai.request.temperature',
+  top_p: 'gen_ai.request.top_p',
+  max_tokens: 'gen_ai.request.max_tokens',
+};
+
+function parametersIn(attributes: AttributeLookup): Json {
+  const invocation = fromJson(attributes.get('llm.invocation_parameters'));
+  const named = Object.entries(parameters).map(
+    ([name, attribute]) => [name, attributes.get(attribute)] as const,
+  );
+  return {
+    ...(typeof invocation === 'object' && invocation),
+    ...Object.fromEntries(named.filter(([, value]) => typeof value === 'number')),
+  };
+}
+
+/** The tools that a model was offered, as OpenAI has them; each may be written as text. */
+function toolsIn(attributes: AttributeLookup): Json {
+  const list = fromJson(attributes.find("a model's tools"));
+  const tools = (Array.isArray(list) ? list : []).map((written) => {
+    const tool = fromJson(memberOf(memberOf(written, 'tool'), 'json_schema') ?? written);
+    const inner = memberOf(tool, 'function');
+    const schema = ['parameters', 'inputSchema', 'input_schema'].map((name) => memberOf(tool, name));
+    return {
+      type: 'function',
+      function: inner ?? {
+        name: memberOf(tool, 'name'),
+        description: memberOf(tool, 'description'),
+        parameters: schema.find((each) => each !== undefined),
+      },
+    };
+  });
+  return tools.length > 0 ? { tools } : {};
+}
+
+/** A message of any dialect as OpenAI has it, where each answer of a tool is a message of its own. */
+function chatMessages(message: unknown): unknown[] {
+  const results = resultsIn(message);
+  if (results.length > 0)
+    return results.map(({ toolCallId: id, text }) => ({ role: 'tool', tool_call_id: id, content: text }));
+  const calls = callsIn(message).map(({ id, name, arguments: given }) => ({
+    ...{ id, type: 'function' },
+    function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}) },
+  }));
+  const role = memberOf(message, 'role');
+  return [{ role, content: contentOf(message), ...(calls.length > 0 && { tool_calls: calls }) }];
+}
+
+/** A text where that is all, else parts as OpenAI has them; null for a turn that only asked for tools. */
+function contentOf(message: unknown): unknown {
+  const content = memberOf(message, 'parts') ?? memberOf(message, 'contents') ?? memberOf(message, 'content');
+  if (typeof content !== 'object' || content === null) return content ?? null;
+  // A list that was written flat within another one has its places for names.
+  const parts = Object.values(content).flatMap(contentPart);
+  if (parts.length === 0) return null;
+  const texts = parts.map((part) => memberOf(part, 'text'));
+  return texts.every((text) => typeof text === 'string') ? texts.join('\n') : parts;
+}
+
+function contentPart(given: unknown): unknown[] {
+  const part = memberOf(given, 'message_content') ?? given;
+  const text = typeof part === 'string' ? part : (memberOf(part, 'text') ?? memberOf(part, 'content'));
+  if (typeof text === 'string') return [{ type: 'text', text }];
+  return memberOf(part, 'image_url') === undefined ? [] : [part];
+}

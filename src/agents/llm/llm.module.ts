@@ -1,0 +1,169 @@
+import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { type AnswerHeaders, HttpClient, type HttpRequest } from '../../base/outbound/http-client.js';
+import { isObject, type JsonObject } from '../../base/common/json.js';
+import { isDeeperThan, tooDeep, writableLevels } from '../../base/common/json-depth.js';
+import {
+  endpointBreaker,
+  endpointUrl,
+  keyHeader,
+  type ModelAddress,
+  type RetrySettings,
+  UpstreamCalls,
+} from '../../base/outbound/upstream-calls.js';
+import { UpstreamFailure } from '../../base/outbound/upstream-failure.js';
+import { Redactor } from '../../runtime/secrets/redactor.js';
+import { AnswerSize, boundedAnswer, maxAnswerBytes } from './answer-limits.js';
+
+/** The error for callers if no language model is configured. */
+export const noLlm =
+  'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY where the endpoint wants a key)';
+
+/** The language model of this server, if it has one. */
+@Injectable()
+export class Llm implements OnApplicationShutdown {
+  readonly endpoint: LlmEndpoint | undefined;
+
+  constructor(@Inject(APP_CONFIG) { llm }: AppConfig) {
+    this.endpoint = llm && new LlmEndpoint(llm);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.endpoint?.close();
+  }
+}
+
+@Module({ providers: [Llm], exports: [Llm] })
+export class LlmModule {}
+
+/** The body of a chat completion as OpenAI has it; `model` is the configured one where it is absent. */
+export type ChatRequest = Readonly<Record<string, unknown>>;
+
+/** A model's answer to a chat request. */
+export interface Completion {
+  /** The model's words; empty if it only asked for tools. */
+  readonly text: string;
+  /** `choices[0].message` as the endpoint gave it. */
+  readonly message: Readonly<Record<string, unknown>>;
+  /** The whole answer: `{choices, model, usage, …}`. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Duration of the try that was answered. */
+  readonly durationMs: number;
+  /** The trace in which a gateway has the call (`x-trace-id`); absent if it names none. */
+  readonly traceId: string | undefined;
+}
+
+export interface ChatOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** Requests are retried while there is time, because callers wait for the rest of an analysis anyway. */
+const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
+const tryMs = 60_000;
+/** Each turn of the assistant holds one while the model answers. */
+const connections = 32;
+/** A shorter key is a placeholder, and may stand in any text. */
+const minKeyLength = 8;
+
+/** Any OpenAI-compatible `/chat/completions`. */
+export class LlmEndpoint {
+  private readonly url: URL;
+  private readonly http: HttpClient;
+  private readonly calls: UpstreamCalls;
+  private readonly streams: UpstreamCalls;
+  /** Takes the endpoint's key out of texts: an endpoint may repeat it. */
+  readonly redactor: Redactor;
+
+  constructor(
+    readonly address: ModelAddress,
+    times = defaultRetries,
+  ) {
+    const { apiKey = '' } = address;
+    this.redactor = new Redactor(apiKey.length < minKeyLength ? {} : { LLM_API_KEY: apiKey });
+    this.url = endpointUrl(address, '/chat/completions');
+    const { origin } = this.url;
+    this.http = new HttpClient({
+      origin,
+      connections,
+      timeoutMs: tryMs,
+      maxResponseBytes: maxAnswerBytes,
+      quotesErrors: true,
+    });
+    const breaker = endpointBreaker();
+    this.calls = new UpstreamCalls(times, (request, limitMs) => this.timed(request, limitMs), breaker);
+    this.streams = new UpstreamCalls(times, (request) => this.http.stream(request), breaker);
+  }
+
+  /**
+   * @returns what the model said; empty if it only asked for tools
+   * @throws as `complete` does
+   */
+  async chat(request: ChatRequest, options: ChatOptions): Promise<string> {
+    return (await this.complete(request, options)).text;
+  }
+
+  /** @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
+  complete(request: ChatRequest, options: ChatOptions): Promise<Completion> {
+    const body = JSON.stringify({ model: this.address.model, ...request });
+    const read = (timed: unknown): Completion => completionIn(timed as TimedAnswer, this.redactor);
+    return this.calls.ask({ ...this.post(body, options), read }, options.signal);
+  }
+
+  /**
+   * The bytes of an answer that is streamed; the signal bounds its time.
+   * @throws as `complete` does, and while it is read UpstreamFailure if it is too long
+   */
+  stream(body: string, { headers, signal }: ChatOptions): Promise<AsyncGenerator<Uint8Array>> {
+    const request = this.post(body, { headers: { ...headers, accept: 'text/event-stream' }, signal });
+    const read = (bytes: unknown) => boundedAnswer(bytes as AsyncIterable<Uint8Array>);
+    return this.streams.ask({ ...request, read }, signal);
+  }
+
+  private post(body: string, { headers, signal }: ChatOptions): HttpRequest {
+    const path = this.url.pathname + this.url.search;
+    return { method: 'POST', path, headers: { ...headers, ...keyHeader(this.address) }, body, signal };
+  }
+
+  private async timed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
+    let traceId: AnswerHeaders[string];
+    const onHeaders = (headers: AnswerHeaders): void => void (traceId = headers['x-trace-id']);
+    const begun = performance.now();
+    const answer = await this.http.ask({ ...request, onHeaders }, limitMs);
+    return { answer, durationMs: performance.now() - begun, traceId: [traceId].flat()[0] };
+  }
+
+  /** Ends what is under way. */
+  close(): Promise<void> {
+    return this.http.close();
+  }
+}
+
+interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
+  readonly answer: unknown;
+}
+
+function completionIn({ answer, ...figures }: TimedAnswer, redactor: Redactor): Completion {
+  if (isDeeperThan(answer, writableLevels))
+    throw new UpstreamFailure('invalid_answer', `its answer ${tooDeep}`);
+  const body = objectIn(redactor.cleanJson(answer));
+  const [first] = listIn(body['choices']);
+  const { message } = objectIn(first);
+  if (!isObject(message))
+    throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
+  const { length: calls } = listIn(message['tool_calls']);
+  new AnswerSize().add(JSON.stringify([message, body['usage']]), calls);
+  return { ...figures, text: textOf(message['content']), message, body };
+}
+
+const listIn = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+/** A text, or the texts of a list of parts. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part: { text?: unknown } | null) => (typeof part?.text === 'string' ? part.text : ''))
+    .join('');
+}

@@ -1,0 +1,106 @@
+import { Injectable, Logger, type Provider } from '@nestjs/common';
+import {
+  InjectMetric,
+  makeCounterProvider,
+  makeGaugeProvider,
+  makeHistogramProvider,
+} from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge, Histogram } from 'prom-client';
+import type { CircuitChange } from '../../../base/outbound/breaker/circuit-state.js';
+import type { AppConfig } from '../../../base/config/app-config.js';
+import { Contributors } from '../../../base/observability/contributors.js';
+import { Tracer } from '../../../base/observability/tracing/tracer.js';
+import type { TryReport } from '../../../base/outbound/upstream-calls.js';
+import { PlaybookCalls } from '../playbook-calls.js';
+import { PLAYBOOK_SOURCE, type PlaybookSource } from '../playbook-source.js';
+import { type AnswerOrigin, DataStorageClient, type DataStorageObserver } from './data-storage-client.js';
+
+const tries = 'toolkeeper_data_storage_tries_total';
+const answers = 'toolkeeper_data_storage_answers_total';
+const durations = 'toolkeeper_data_storage_try_duration_seconds';
+const circuitState = 'toolkeeper_data_storage_circuit_state';
+
+/** Counts the answers of the service, and logs when it is left alone and when it is back. */
+@Injectable()
+class DataStorageReport implements DataStorageObserver {
+  private readonly logger = new Logger('DataStorage');
+
+  constructor(
+    private readonly playbookCalls: PlaybookCalls,
+    private readonly contributors: Contributors,
+    @InjectMetric(tries) private readonly tries: Counter,
+    @InjectMetric(answers) private readonly answers: Counter,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(circuitState) private readonly circuitState: Gauge,
+  ) {}
+
+  observe(client: DataStorageClient): DataStorageClient {
+    this.contributors.addSampler(() => {
+      for (const state of ['closed', 'open', 'half_open'])
+        this.circuitState.set({ state }, state === client.circuitState ? 1 : 0);
+    });
+    return client;
+  }
+
+  tried({ attempt, durationMs, failure }: TryReport): void {
+    this.tries.inc({ result: failure?.kind ?? 'answered' });
+    this.durations.observe(durationMs / 1_000);
+    if (failure)
+      this.logger.debug({ event: 'data_storage_try', attempt, kind: failure.kind }, failure.message);
+  }
+
+  answered(origin: AnswerOrigin): void {
+    this.answers.inc({ origin });
+    if (origin === 'stale') this.playbookCalls.usage.hit();
+  }
+
+  circuitChanged({ from, to, reason }: CircuitChange): void {
+    const entry = { event: 'data_storage_circuit', from, to, reason };
+    if (to === 'open')
+      this.logger.warn(entry, 'the Data Storage service fails: it is left alone for a while');
+    else this.logger.log(entry, 'the circuit to the Data Storage service has moved');
+  }
+}
+
+/** The Data Storage service as the source of playbooks, if it is configured. */
+export const dataStorageProviders = (settings: NonNullable<AppConfig['dataStorage']>): Provider[] => [
+  DataStorageReport,
+  {
+    provide: DataStorageClient,
+    inject: [DataStorageReport, Tracer],
+    useFactory: (report: DataStorageReport, tracer: Tracer) =>
+      report.observe(new DataStorageClient(settings, report, tracer)),
+  },
+  { provide: PLAYBOOK_SOURCE, inject: [DataStorageClient], useFactory: sourceOf },
+];
+
+const sourceOf = (client: DataStorageClient): PlaybookSource => ({
+  kind: 'data_storage',
+  maxMs: client.maxMs,
+  // The service does not announce changes, so its answers expire only by time.
+  revision: '',
+  search: (search, signal) => client.searchPlaybooks(search, signal),
+});
+
+export const dataStorageMetrics = [
+  makeCounterProvider({
+    name: tries,
+    help: 'Requests to the Data Storage service by what became of them',
+    labelNames: ['result'],
+  }),
+  makeCounterProvider({
+    name: answers,
+    help: 'Questions to it that were answered: by it (fetched), from memory (kept), from memory because it failed (stale)',
+    labelNames: ['origin'],
+  }),
+  makeHistogramProvider({
+    name: durations,
+    help: 'Duration of single requests to it',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
+  }),
+  makeGaugeProvider({
+    name: circuitState,
+    help: 'State of the circuit to it: 1 at the state that it has',
+    labelNames: ['state'],
+  }),
+];

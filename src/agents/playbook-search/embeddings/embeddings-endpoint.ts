@@ -1,0 +1,132 @@
+import { abortable } from '../../../base/common/abortable.js';
+import { HttpClient } from '../../../base/outbound/http-client.js';
+import { isObject } from '../../../base/common/json.js';
+import {
+  endpointBreaker,
+  endpointUrl,
+  keyHeader,
+  type ModelAddress,
+  type Question,
+  type RetrySettings,
+  UpstreamCalls,
+} from '../../../base/outbound/upstream-calls.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+
+/** Timeouts differ: an investigation waits for a query, but nothing waits for documents. */
+export type EmbeddingKind = 'query' | 'document';
+
+interface EndpointRetries extends RetrySettings {
+  /** One request and its answer. */
+  readonly timeoutMs: number;
+}
+
+const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
+  query: { timeoutMs: 1_000, retries: 1, pauseMs: 200, deadlineMs: 1_000 },
+  document: { timeoutMs: 30_000, retries: 3, pauseMs: 200, deadlineMs: 120_000 },
+};
+
+/** Maximum texts per request, the default limit of text-embeddings-inference. */
+const batch = 32;
+const maxAnswerBytes = 33_554_432;
+const never = new AbortController().signal;
+
+/** A client of OpenAI-compatible `/embeddings`, which returns vectors whose cosine measures similarity of meaning. */
+export class EmbeddingsEndpoint {
+  /** Endpoint and model in one word, without credentials: vectors are stored under it and never compared across ids. */
+  readonly id: string;
+  private readonly url: URL;
+  private readonly http: HttpClient;
+  private readonly calls: Readonly<Record<EmbeddingKind, UpstreamCalls>>;
+
+  constructor(
+    private readonly address: ModelAddress,
+    times = defaultRetries,
+    breaker = endpointBreaker(),
+  ) {
+    this.url = endpointUrl(address, '/embeddings');
+    const { origin, host, pathname } = this.url;
+    this.id = `openai:${host}${pathname.replace(/\/embeddings$/, '')}:${address.model}`;
+    const timeoutMs = Math.max(times.query.timeoutMs, times.document.timeoutMs);
+    this.http = new HttpClient({ origin, connections: 4, timeoutMs, maxResponseBytes: maxAnswerBytes });
+    // Each kind has its own retries; what is learned about the endpoint counts for both.
+    const callsFor = (kind: EmbeddingKind): UpstreamCalls =>
+      new UpstreamCalls(
+        times[kind],
+        (request, limitMs) => this.http.ask(request, Math.min(limitMs, times[kind].timeoutMs)),
+        breaker,
+      );
+    this.calls = { query: callsFor('query'), document: callsFor('document') };
+  }
+
+  /**
+   * @param texts none of them blank
+   * @returns one vector of length 1 for each text, in their order
+   * @throws UpstreamFailure if the endpoint gives none; the signal's reason when it aborts
+   */
+  async embed(
+    texts: readonly string[],
+    kind: EmbeddingKind,
+    signal: AbortSignal = never,
+  ): Promise<readonly Float32Array[]> {
+    signal.throwIfAborted();
+    const vectors: Float32Array[] = [];
+    for (let at = 0; at < texts.length; at += batch) {
+      const question = this.question(texts.slice(at, at + batch));
+      vectors.push(...(await abortable(this.calls[kind].ask(question, signal), signal)));
+    }
+    return vectors;
+  }
+
+  /** Ends what is under way. */
+  close(): Promise<void> {
+    return this.http.close();
+  }
+
+  private question(texts: readonly string[]): Question<Float32Array[]> {
+    return {
+      method: 'POST',
+      path: this.url.pathname + this.url.search,
+      headers: keyHeader(this.address),
+      body: JSON.stringify({ model: this.address.model, input: texts }),
+      read: (answer) => vectorsIn(answer, texts.length),
+    };
+  }
+}
+
+/** @throws UpstreamFailure unless the answer is a list of `count` vectors of one length, numbers all of them */
+function vectorsIn(answer: unknown, count: number): Float32Array[] {
+  const data = dataIn(answer);
+  if (data.length !== count) throw wrong(`holds ${data.length} vectors for ${count} texts`);
+  const vectors: Float32Array[] = [];
+  for (const [place, { index = place, embedding }] of data.entries()) {
+    if (!Number.isInteger(index) || index < 0 || index >= count || vectors[index]) {
+      throw wrong('holds vectors with wrong indexes');
+    }
+    vectors[index] = vectorOf(embedding);
+  }
+  if (new Set(vectors.map(({ length }) => length)).size > 1)
+    throw wrong('holds vectors of different lengths');
+  return vectors;
+}
+
+interface Datum {
+  readonly index?: number;
+  readonly embedding?: unknown;
+}
+
+function dataIn(answer: unknown): readonly Datum[] {
+  const data = isObject(answer) ? answer['data'] : undefined;
+  if (!Array.isArray(data) || !data.every(isObject)) throw wrong('has no list `data`');
+  return data;
+}
+
+/** The vector of length 1; a vector of zeros stays one: its cosine with anything is 0. */
+function vectorOf(embedding: unknown): Float32Array {
+  const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
+  if (!isVector) throw wrong('holds a vector that is no list of numbers');
+  const vector = Float32Array.from(embedding as number[]);
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  return length > 0 ? vector.map((value) => value / length) : vector;
+}
+
+const wrong = (what: string): UpstreamFailure => new UpstreamFailure('invalid_answer', `its answer ${what}`);

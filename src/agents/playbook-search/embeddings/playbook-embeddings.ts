@@ -1,0 +1,284 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge, Histogram } from 'prom-client';
+import { sha256 } from '../../../base/common/canonical-json.js';
+import { yieldingForEach } from '../../../base/lexical-search/yielding-for-each.js';
+import { IntervalLoop } from '../../../base/common/interval-loop.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { Contributors, type PartHealth } from '../../../base/observability/contributors.js';
+import { Tracer } from '../../../base/observability/tracing/tracer.js';
+import { durations, up, vectors, withoutVectors } from './embedding.metrics.js';
+import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
+import { type EmbeddablePlaybook, EmbeddingsRepository } from './embeddings.repository.js';
+import {
+  type EmbeddingCalibration,
+  middleOf,
+  passagesOf,
+  type SemanticScores,
+  VectorStore,
+} from './vector-store.js';
+
+/** Changes of the catalogue that come together are followed together. */
+const gatherMs = 250;
+/** Pause before vectors that could not be made are tried again. */
+const retryMs = 5_000;
+/** Playbooks that are embedded and stored in one go. */
+const slice = 8;
+/** @param cut cosine from which a playbook is relevant; far lower values carry no information */
+export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
+
+/** A playbook that search shows, and what is embedded of it. */
+interface Wanted {
+  readonly playbook_id: string;
+  readonly version: string;
+  readonly passages: readonly string[];
+  /** Hash of the passages: another text makes another vector. */
+  readonly hash: string;
+}
+
+interface EmbeddingsState {
+  /** `lexical`: no endpoint is configured, and search goes by words alone. */
+  readonly provider: string;
+  /** Playbooks with a vector. */
+  readonly vectors: number;
+  readonly degraded: string | undefined;
+}
+
+/**
+ * Search by meaning over the catalogue, where an endpoint is configured: keeps the vectors in step in the background,
+ * and never stands in the way of a search in words.
+ */
+@Injectable()
+export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+  private readonly logger = new Logger(PlaybookEmbeddings.name);
+  private readonly stopping = new AbortController();
+  private readonly endpoint: EmbeddingsEndpoint | undefined;
+  private readonly store = new VectorStore();
+  private readonly loop = new IntervalLoop(
+    () => this.sync(),
+    retryMs,
+    (error) => this.note('document', error),
+  );
+  private readonly calibration: EmbeddingCalibration;
+  private catalogue: readonly EmbeddablePlaybook[] | undefined;
+  /** The catalogue whose vectors are all there. */
+  private embedded: readonly EmbeddablePlaybook[] | undefined;
+  /** Hashes of texts that the endpoint rejects, by playbook id: asking again would be in vain. */
+  private readonly rejected = new Map<string, string>();
+  private changes = 0;
+  /** The reason why there are no vectors of playbooks, or of queries, in one word. */
+  private readonly trouble: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
+
+  constructor(
+    @Inject(APP_CONFIG) { embeddings }: Pick<AppConfig, 'embeddings'>,
+    private readonly repository: EmbeddingsRepository,
+    private readonly tracer: Tracer,
+    contributors: Contributors,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(withoutVectors) private readonly withoutVectors: Counter,
+    @InjectMetric(vectors) vectorsGauge: Gauge,
+    @InjectMetric(up) upGauge: Gauge,
+  ) {
+    contributors.addHealth('embeddings', () => this.health());
+    this.calibration = calibrationAt(embeddings?.cut ?? 0);
+    if (!embeddings) return;
+    this.endpoint = new EmbeddingsEndpoint(embeddings);
+    contributors.addSampler(() => {
+      const now = this.state();
+      vectorsGauge.set(now.vectors);
+      upGauge.set(now.degraded === undefined ? 1 : 0);
+    });
+  }
+
+  /** Another one whenever an equal query may get other scores. */
+  get revision(): string {
+    return `${this.changes}`;
+  }
+
+  onApplicationBootstrap(): void {
+    if (!this.endpoint) return;
+    this.loop.start();
+    this.loop.hasten(gatherMs);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.stopping.abort();
+    await this.loop.stop();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.endpoint?.close();
+  }
+
+  /** Takes the catalogue that search shows from now on; its vectors are made in the background. */
+  follow(catalogue: readonly EmbeddablePlaybook[]): void {
+    this.catalogue = catalogue;
+    this.loop.hasten(gatherMs);
+  }
+
+  state(): EmbeddingsState {
+    return {
+      provider: this.endpoint?.id ?? 'lexical',
+      vectors: this.store.size,
+      degraded: this.endpoint && (this.behind() ?? this.trouble.query),
+    };
+  }
+
+  /** The reason why a playbook lacks its vector. */
+  private behind(): string | undefined {
+    return this.trouble.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
+  }
+
+  /** Never down: without vectors playbooks are searched by words. */
+  private health(): PartHealth {
+    const { provider, vectors, degraded } = this.state();
+    if (degraded === undefined) return { status: 'up', provider, vectors };
+    return { status: 'degraded', provider, vectors, message: degraded };
+  }
+
+  /**
+   * Never fails for want of an endpoint or vectors: then `cosines` is empty and `degraded` says why.
+   * @param query not blank
+   * @param candidates ids that passed the label filter
+   * @param top only so many, the nearest
+   * @throws the signal's reason when it aborts
+   */
+  scores(
+    query: string,
+    candidates: ReadonlySet<string>,
+    signal?: AbortSignal,
+    top = candidates.size,
+  ): Promise<SemanticScores> {
+    const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
+    return this.tracer.span('playbooks.embed', attributes, async (span) => {
+      const found = await this.find(query, candidates, signal, top);
+      if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
+      return found;
+    });
+  }
+
+  private async find(
+    query: string,
+    candidates: ReadonlySet<string>,
+    signal: AbortSignal | undefined,
+    top: number,
+  ): Promise<SemanticScores> {
+    const { endpoint, store, calibration } = this;
+    if (!endpoint || candidates.size === 0) return this.without(undefined);
+    const behind = this.behind() ?? 'indexing';
+    if (store.size === 0) return this.without(behind);
+    try {
+      const started = performance.now();
+      const [vector = new Float32Array()] = await endpoint.embed([query], 'query', signal);
+      this.durations.observe((performance.now() - started) / 1_000);
+      this.note('query');
+      const cosines = await store.scores(vector, candidates, top);
+      const isWhole = cosines.size >= Math.min(top, candidates.size);
+      return { calibration, cosines, degraded: isWhole ? undefined : behind };
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.note('query', error);
+      return this.without(troubleOf(error));
+    }
+  }
+
+  private without(degraded: string | undefined): SemanticScores {
+    if (degraded !== undefined) this.withoutVectors.inc({ reason: degraded });
+    return { calibration: this.calibration, cosines: new Map(), degraded };
+  }
+
+  /** Embeds what lacks a vector. Vectors made before a failure stay; the next run goes on there. */
+  private async sync(): Promise<void> {
+    const { catalogue, endpoint } = this;
+    if (!endpoint || !catalogue || catalogue === this.embedded) return;
+    const lacking = await this.load(catalogue, endpoint);
+    for (let at = 0; at < lacking.length; at += slice)
+      await this.embedAll(lacking.slice(at, at + slice), endpoint);
+    this.embedded = catalogue;
+    this.note('document');
+  }
+
+  /**
+   * Takes up what is stored for these playbooks and lets go of the others.
+   * @returns those that are still without a vector
+   */
+  private async load(
+    catalogue: readonly EmbeddablePlaybook[],
+    { id }: EmbeddingsEndpoint,
+  ): Promise<readonly Wanted[]> {
+    const wanted = new Map<string, Wanted>();
+    await yieldingForEach(catalogue, (playbook) => wanted.set(playbook.playbook_id, wantedOf(playbook)));
+    const isText = ({ playbook_id, hash }: Pick<Wanted, 'playbook_id' | 'hash'>): boolean =>
+      wanted.get(playbook_id)?.hash === hash;
+    this.store.retain(({ playbook_id, version }) => wanted.get(playbook_id)?.version === version);
+    for (const [playbook_id, hash] of this.rejected)
+      if (!isText({ playbook_id, hash })) this.rejected.delete(playbook_id);
+    const isLacking = (each: Wanted): boolean =>
+      !this.store.has(each) && !this.rejected.has(each.playbook_id);
+    const lacking = [...wanted.values()].filter(isLacking);
+    for await (const page of this.repository.vectors(id, lacking)) this.store.put(page.filter(isText));
+    this.changes++;
+    return lacking.filter(isLacking);
+  }
+
+  /** A playbook whose text the endpoint rejects is found by words, and holds up no other. */
+  private async embedAll(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
+    try {
+      await this.embed(wanted, endpoint);
+    } catch (error) {
+      const [first] = wanted;
+      if (!first || troubleOf(error) !== 'rejected') throw error;
+      if (wanted.length > 1) {
+        for (const each of wanted) await this.embedAll([each], endpoint);
+        return;
+      }
+      // An endpoint that rejects this, too, would reject anything: the fault is not the playbook's.
+      await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
+      this.rejected.set(first.playbook_id, first.hash);
+      this.logger.warn(
+        `Playbook ${first.playbook_id}@${first.version} has no embedding, the endpoint rejects its text (${String(error)})`,
+      );
+    }
+  }
+
+  private async embed(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
+    const texts = wanted.flatMap(({ passages }) => passages);
+    const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
+    let taken = 0;
+    const made = wanted.map(({ passages, ...identity }) => {
+      const vector = middleOf(vectors.slice(taken, (taken += passages.length)));
+      return { ...identity, vector };
+    });
+    await this.repository.store(endpoint.id, made);
+    this.store.put(made);
+    this.changes++;
+  }
+
+  /** Logs a problem once, until it changes or ends. */
+  private note(kind: EmbeddingKind, error?: unknown): void {
+    const before = this.trouble[kind];
+    const trouble = error === undefined ? undefined : troubleOf(error);
+    if (this.stopping.signal.aborted || trouble === before) return;
+    this.trouble[kind] = trouble;
+    const what = kind === 'query' ? 'queries' : 'playbooks';
+    if (trouble === undefined) this.logger.log(`Embeddings of ${what} are made`);
+    else
+      this.logger.warn(error, `Embeddings of ${what} are not made (${String(error)}); search goes by words`);
+  }
+}
+
+function wantedOf(playbook: EmbeddablePlaybook): Wanted {
+  const passages = passagesOf(playbook);
+  const { playbook_id, version } = playbook;
+  return { playbook_id, version, passages, hash: sha256(JSON.stringify(passages)) };
+}
+
+const troubleOf = (error: unknown): string => (error instanceof UpstreamFailure ? error.kind : 'database');

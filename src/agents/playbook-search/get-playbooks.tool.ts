@@ -1,0 +1,98 @@
+import type { Tracer } from '../../base/observability/tracing/tracer.js';
+import type { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
+import type { CallContext, Tool } from '../../web/contract/tool.js';
+import { defineTool } from '../../web/contract/define-tool.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { noteAge, type PlaybookAnswer, type PlaybookSource, withoutContext } from './playbook-source.js';
+
+interface Input {
+  readonly query: string;
+  readonly similarity_threshold: number;
+  readonly limit: number;
+}
+
+/** Agreed with the platforms that call the tool, letter by letter. */
+const published = {
+  type: 'object',
+  properties: {
+    query: {
+      type: 'string',
+      description: 'Natural language query describing the incident (required)',
+    },
+    similarity_threshold: {
+      type: 'number',
+      description: 'Minimum cosine similarity score (0.0-1.0), default 0.70',
+      default: 0.7,
+    },
+    limit: {
+      type: 'integer',
+      description: 'Maximum number of playbooks to return (default 5, max 10)',
+      default: 5,
+    },
+  },
+  required: ['query'],
+};
+
+const { properties } = published;
+const input: JsonSchema = {
+  ...published,
+  properties: {
+    query: { ...properties.query, maxLength: 4_096, pattern: '\\S' },
+    similarity_threshold: { ...properties.similarity_threshold, minimum: 0, maximum: 1 },
+    limit: { ...properties.limit, minimum: 1, maximum: 10 },
+  },
+  additionalProperties: false,
+};
+
+/**
+ * Lets an LLM search for playbooks during an investigation. Labels come from the call's context, never
+ * from the LLM; an empty answer is an answer. When search fails the LLM reads the fallback and goes on.
+ */
+export function getPlaybooks(
+  source: PlaybookSource,
+  shown: Pick<ShownPlaybooks, 'remember'>,
+  tracer: Tracer,
+  cacheTtlMs: number,
+): Tool {
+  const remember = ({ playbooks }: PlaybookAnswer, { investigationId }: CallContext): void => {
+    if (investigationId !== undefined) shown.remember(investigationId, playbooks);
+  };
+  return defineTool<Input>({
+    name: 'get_playbooks',
+    description:
+      'Search for relevant remediation workflows via semantic search. Use when investigation requires finding ' +
+      'applicable playbooks for the current incident. Recommended for complex failures or when multiple ' +
+      'remediation options exist.',
+    input,
+    published,
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+    tags: ['incidents', 'playbooks'],
+    timeoutMs: source.maxMs,
+    cacheTtlMs,
+    upstream: 'Playbook search',
+    // Its answers are about errors.
+    semanticErrors: 'off',
+    fallback: withoutContext,
+    // Another state of the catalogue may answer otherwise.
+    cacheKey: (asked) => [source.revision, asked],
+    // A cached answer is shown like any other.
+    onReuse: (answer, context) => remember(answer as PlaybookAnswer, context),
+    run: async ({ query, similarity_threshold: similarityThreshold, limit }, { context, signal, notes }) => {
+      const search = { query, similarityThreshold, limit, labels: context.labels ?? {} };
+      const attributes = {
+        'toolkeeper.playbooks.source': source.kind,
+        'toolkeeper.playbooks.limit': limit,
+        'toolkeeper.playbooks.labels': Object.keys(search.labels).length,
+      };
+      const found = await tracer.span('playbooks.search', attributes, async (span) => {
+        const searched = await source.search(search, signal);
+        span.set({ 'toolkeeper.playbooks.found': searched.answer.total_results });
+        if (searched.stale) span.set({ 'toolkeeper.playbooks.stale': true });
+        return searched;
+      });
+      noteAge(notes, found);
+      remember(found.answer, context);
+      return found.answer;
+    },
+  });
+}

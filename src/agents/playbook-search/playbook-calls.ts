@@ -1,0 +1,227 @@
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import {
+  InjectMetric,
+  makeCounterProvider,
+  makeGaugeProvider,
+  makeHistogramProvider,
+} from '@willsoto/nestjs-prometheus';
+import { PinoLogger } from 'nestjs-pino';
+import type { Counter, Gauge, Histogram } from 'prom-client';
+import { SampleRing } from '../../base/outbound/breaker/sample-ring.js';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { type Clock, systemClock } from '../../base/common/clock.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { Contributors } from '../../base/observability/contributors.js';
+import { Tracer } from '../../base/observability/tracing/tracer.js';
+import { type CallEvent, CallEvents } from '../../web/contract/call-events.js';
+import { withoutContext } from './playbook-source.js';
+
+/** Names that HolmesGPT's dashboards know. */
+const callsTotal = 'holmesgpt_playbook_tool_call_total';
+const errorsTotal = 'holmesgpt_playbook_tool_call_errors_total';
+const durations = 'holmesgpt_playbook_tool_call_duration_seconds';
+const callRate = 'holmesgpt_playbook_tool_call_rate';
+const cacheHitRate = 'holmesgpt_playbook_tool_call_cache_hit_rate';
+
+const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(result) ?? '');
+
+const playbookTools = ['get_playbooks', 'get_context'];
+
+/** The end of a call in its log line (docs/operate/observability.md). */
+interface CallEnd {
+  readonly executionId?: string;
+  readonly result_size: number;
+  readonly duration_seconds?: number;
+  readonly status: 'success' | 'error' | 'timeout' | 'refused';
+  readonly error_type?: string;
+}
+
+/** Counts and logs the calls of playbook tools. */
+@Injectable()
+export class PlaybookCalls implements OnModuleInit {
+  readonly usage: PlaybookUsage;
+
+  constructor(
+    private readonly calls: CallEvents,
+    private readonly logger: PinoLogger,
+    private readonly tracer: Tracer,
+    private readonly contributors: Contributors,
+    @Inject(APP_CONFIG) { investigations }: Pick<AppConfig, 'investigations'>,
+    @InjectMetric(callsTotal) private readonly total: Counter,
+    @InjectMetric(errorsTotal) private readonly errors: Counter,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(callRate) private readonly callRate: Gauge,
+    @InjectMetric(cacheHitRate) private readonly cacheHitRate: Gauge,
+  ) {
+    for (const status of ['success', 'error', 'timeout', 'refused']) total.inc({ status }, 0);
+    this.usage = new PlaybookUsage(investigations.maxTracked);
+  }
+
+  onModuleInit(): void {
+    this.contributors.addSampler(() => {
+      const sample = this.usage.sample();
+      this.callRate.set(sample.callRate);
+      this.cacheHitRate.set(sample.cacheHitRate);
+    });
+    for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
+    // The share of investigations that ask for playbooks needs all investigations.
+    this.calls.subscribe((event) => {
+      const { investigationId } = event.context;
+      if (investigationId === undefined || event.kind === 'refused') return;
+      if (event.kind === 'cached' || !event.test)
+        this.usage.called(investigationId, playbookTools.includes(event.tool));
+    });
+  }
+
+  private ended(event: CallEvent): void {
+    if (event.kind === 'refused') {
+      const { code: error_type, detail } = event.refusal;
+      this.total.inc({ status: 'refused' });
+      this.errors.inc({ type: error_type });
+      this.log(event, () => ({
+        result_size: bytesOf(withoutContext(detail)),
+        status: 'refused',
+        error_type,
+      }));
+    } else if (event.kind === 'cached') {
+      const { executionId, result, status } = event.outcome;
+      this.usage.asked();
+      this.usage.hit();
+      this.total.inc({ status: 'success' });
+      this.log(event, () => ({ executionId, result_size: bytesOf(result), status }));
+    } else if (!event.test) {
+      const { status, executionTimeMs, errorType, executionId, outputSize: result_size = 0 } = event;
+      const duration_seconds = executionTimeMs / 1_000;
+      this.usage.asked();
+      this.total.inc({ status });
+      this.durations.observe(duration_seconds);
+      if (errorType !== undefined) this.errors.inc({ type: errorType });
+      const error = errorType !== undefined && { error_type: errorType };
+      this.log(event, () => ({ executionId, result_size, duration_seconds, status, ...error }));
+    }
+  }
+
+  /**
+   * Logs sizes and hashes, never contents, by names that HolmesGPT's operators know. Answers from memory are frequent and cost microseconds, so they are logged on `debug` alone. */
+  private log(event: CallEvent, end: () => CallEnd): void {
+    const cached = event.kind === 'cached';
+    if (!this.logger.logger.isLevelEnabled(cached ? 'debug' : 'info')) return;
+    const { executionId, ...rest } = end();
+    const { investigationId } = event.context;
+    const traceId = this.tracer.traceparent(undefined)?.split('-')[1];
+    const entry = {
+      event: 'playbook_tool_call',
+      tool: event.tool,
+      ...(investigationId !== undefined && { investigation_id: investigationId }),
+      ...(executionId !== undefined && { execution_id: executionId }),
+      parameters_hash: sha256(canonicalJson(event.input)),
+      ...(traceId !== undefined && { trace_id: traceId }),
+      duration_seconds: 0,
+      ...rest,
+      cached,
+    };
+    const level = cached ? 'debug' : entry.status === 'success' ? 'info' : 'warn';
+    this.logger[level](entry, 'playbook tool call');
+  }
+}
+
+const windowMs = 3_600_000;
+
+/** Shares of the last hour, 0 to 1; 0 if nothing was seen. */
+export interface PlaybookUsageSample {
+  /** Share of the investigations with a call of any tool that called a playbook tool. */
+  readonly callRate: number;
+  /** Share of the calls of playbook tools that were answered from memory. */
+  readonly cacheHitRate: number;
+}
+
+interface Investigation {
+  /** When it last called a tool, and when a playbook tool; milliseconds since the epoch. */
+  calledAt: number;
+  askedAt: number;
+}
+
+/** The use of playbook tools in the last hour, and how often memory answered. */
+export class PlaybookUsage {
+  private readonly investigations = new Map<string, Investigation>();
+  private readonly calls = new SampleRing(windowMs);
+  private readonly hits = new SampleRing(windowMs);
+
+  constructor(
+    /** Investigations looked at; beyond them the oldest are forgotten. */
+    private readonly maxTracked: number,
+    private readonly clock: Clock = systemClock,
+  ) {}
+
+  /** @param asked a playbook tool was called */
+  called(investigationId: string, asked: boolean): void {
+    const now = this.clock.now();
+    const known = this.investigations.get(investigationId);
+    if (known) {
+      known.calledAt = now;
+      if (asked) known.askedAt = now;
+      return;
+    }
+    if (this.investigations.size >= this.maxTracked) this.forgetOne();
+    this.investigations.set(investigationId, { calledAt: now, askedAt: asked ? now : -Infinity });
+  }
+
+  /** A playbook tool was called. */
+  asked(): void {
+    this.calls.add(this.clock.now(), false);
+  }
+
+  /** Memory answered instead of a search. */
+  hit(): void {
+    this.hits.add(this.clock.now(), false);
+  }
+
+  sample(): PlaybookUsageSample {
+    const now = this.clock.now();
+    const since = now - windowMs;
+    let asking = 0;
+    for (const [id, { calledAt, askedAt }] of this.investigations) {
+      if (calledAt < since) this.investigations.delete(id);
+      else if (askedAt >= since) asking++;
+    }
+    return {
+      callRate: share(asking, this.investigations.size),
+      cacheHitRate: share(this.hits.totals(now).calls, this.calls.totals(now).calls),
+    };
+  }
+
+  private forgetOne(): void {
+    const [first] = this.investigations.keys();
+    if (first !== undefined) this.investigations.delete(first);
+  }
+}
+
+/** A hit may fall into a slice of the window that its call has left. */
+const share = (part: number, whole: number): number => (whole === 0 ? 0 : Math.min(1, part / whole));
+
+export const playbookMetrics = [
+  makeCounterProvider({
+    name: callsTotal,
+    help: 'Calls of playbook tools by how they ended; refused: they were not run',
+    labelNames: ['status'],
+  }),
+  makeCounterProvider({
+    name: errorsTotal,
+    help: 'Calls of playbook tools that failed or were refused, by the reason',
+    labelNames: ['type'],
+  }),
+  makeHistogramProvider({
+    name: durations,
+    help: 'Duration of executions of playbook tools; what is answered from memory is not among them',
+    // Seconds, from a fast search to the deadline of a Data Storage service.
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
+  }),
+  makeGaugeProvider({
+    name: callRate,
+    help: 'Share (0 to 1) of the investigations of the last hour that called a playbook tool',
+  }),
+  makeGaugeProvider({
+    name: cacheHitRate,
+    help: 'Share (0 to 1) of the calls of playbook tools in the last hour that were answered from memory',
+  }),
+];

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { LexicalSearch, type Searched } from '../../../base/lexical-search/lexical-search.js';
+import { everyday } from '../../../base/lexical-search/vocabulary.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
+import {
+  type PlaybookRanker,
+  type PlaybookRanking,
+  type Ranked,
+  type RankedPlaybook,
+  type RankRequest,
+  shownConfidence,
+} from '../playbook-ranker.js';
+
+/** Question words, which carry no information about an incident. */
+const wordsOfAsking = 'help issue issues problem problems show find fix happening happened seeing see'.split(
+  ' ',
+);
+
+/** Short forms of incidents, and kinds of a thing. */
+const spellings = [
+  ['lb', 'balancer'],
+  ['ro', 'readonly'],
+  ['oom', 'memory'],
+  ['tls', 'certificate'],
+  ['ssl', 'certificate'],
+  ['saml', 'sso'],
+  ['oidc', 'sso'],
+  ['ipsec', 'vpn'],
+  ['wireguard', 'vpn'],
+  ['snat', 'nat'],
+  ['crontab', 'cron'],
+  ['cronjob', 'cron'],
+  ['standby', 'replica'],
+  ['follower', 'replica'],
+  ['secondary', 'replica'],
+  ['rabbit', 'rabbitmq'],
+  ['opensearch', 'elasticsearch'],
+] as const;
+
+/** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */
+export const searchedOfPlaybooks: Searched<SearchablePlaybook> = {
+  fields: [
+    { boost: 2, text: ({ name }) => name },
+    { boost: 3, text: ({ signals }) => signals.join('\n') },
+    { boost: 2, text: ({ aliases }) => aliases.join('\n') },
+    { boost: 1, text: ({ description }) => description },
+    { boost: 0.7, text: ({ when_to_use }) => when_to_use ?? '' },
+    { boost: 0.5, text: ({ playbook_id }) => playbook_id },
+  ],
+  phrases: ({ signals, aliases }) => [...signals, ...aliases],
+  vocabulary: {
+    stopWords: new Set([...everyday.stopWords, ...wordsOfAsking]),
+    spellings: new Map([...everyday.spellings, ...spellings]),
+  },
+};
+
+/** Ranks by the words that a query shares with a playbook. */
+@Injectable()
+export class LexicalRanker implements PlaybookRanker {
+  async prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking> {
+    const ids = catalogue.map((playbook) => playbook.playbook_id);
+    return new LexicalRanking(ids, await LexicalSearch.of(catalogue, searchedOfPlaybooks));
+  }
+}
+
+class LexicalRanking implements PlaybookRanking {
+  constructor(
+    private readonly ids: readonly string[],
+    private readonly search: LexicalSearch,
+  ) {}
+
+  async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
+    const { threshold, explain = false } = request;
+    const { confidenceAt, matchedAt } = this.search.ask(request.query);
+    const playbooks: RankedPlaybook[] = [];
+    for (let place = 0; place < this.ids.length; place++) {
+      const confidence = confidenceAt(place);
+      if (confidence <= 0 || (!explain && shownConfidence(confidence) < threshold)) continue;
+      const playbookId = this.ids[place] ?? '';
+      if (!candidates.has(playbookId)) continue;
+      const scored = { playbookId, confidence };
+      if (!explain) playbooks.push(scored);
+      else
+        playbooks.push({
+          ...scored,
+          explanation: { lexical: confidence, cosine: null, matchedTerms: matchedAt(place) },
+        });
+    }
+    playbooks.sort((a, b) => b.confidence - a.confidence || (a.playbookId < b.playbookId ? -1 : 1));
+    return { playbooks };
+  }
+}

@@ -1,0 +1,119 @@
+import { Get, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiQuery } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
+import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
+import { type FieldProblem, invalidRequest } from '../../../base/common/errors.js';
+import { DtoPipe } from '../../../web/rest/dto.pipe.js';
+import { normalisedLabels } from '../label-filter.js';
+import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
+import { PlaybookIndex } from '../catalogue/playbook-index.js';
+
+/** Playbooks that one explanation lists; `playbook_id` reaches every other one. */
+const maxExplained = 200;
+
+/** A search over REST. */
+interface AuthorsQuery extends PlaybookSearch {
+  readonly explain: boolean;
+  /** Explains this one only. */
+  readonly explainOnly: string | undefined;
+}
+
+const labelPrefix = 'label.';
+const maxLabels = 32;
+const dtos = new DtoPipe();
+
+/**
+ * The query string of a search. `label.<key>=value` names fields that no DTO can list, and the global pipe would
+ * refuse them: they are taken out before the rest is validated.
+ */
+const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): Promise<AuthorsQuery> => {
+  const { query } = context.switchToHttp().getRequest<FastifyRequest>();
+  return parseSearchQuery(query as Record<string, unknown>);
+});
+
+/** @throws Problem `invalid_request` naming every wrong parameter's first problem */
+export async function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): Promise<AuthorsQuery> {
+  const entries = Object.entries(parameters);
+  const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
+  const rest = Object.fromEntries(entries.filter(([name]) => !name.startsWith(labelPrefix)));
+  const query = await dtos.read(SearchPlaybooksQuery, rest, 'query');
+  return {
+    query: query.query,
+    labels,
+    similarityThreshold: query.min_confidence,
+    limit: query.max_results,
+    explain: query.explain,
+    explainOnly: query.playbook_id,
+  };
+}
+
+function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<string, string> {
+  const problems: FieldProblem[] = [];
+  const labels: Record<string, string> = {};
+  for (const [name, value] of entries) {
+    const key = name.slice(labelPrefix.length);
+    if (key !== '' && typeof value === 'string' && value.trim() !== '') labels[key] = value;
+    else problems.push({ pointer: `/${name}`, detail: 'must be label.<key>=<value>, each key once' });
+  }
+  if (entries.length > maxLabels)
+    problems.push({ pointer: '/label', detail: `must be at most ${maxLabels} labels` });
+  if (problems.length > 0) throw invalidRequest(...problems);
+  return labels;
+}
+
+/** The route of a search, beside those of the catalogue. */
+@ApiRoutes('api/v1/playbooks', 'playbooks', 'tools:call')
+export class PlaybookSearchController {
+  constructor(private readonly index: PlaybookIndex) {}
+
+  @Get('search')
+  @ApiOperation({
+    summary: 'Find playbooks for an incident',
+    description:
+      'Labels filter before ranking: a playbook that carries another value of an asked key is never shown. With ' +
+      '`explain=true` the answer also says what kept each playbook out, or how its confidence came about.',
+  })
+  @ApiQuery({ type: SearchPlaybooksQuery })
+  @ApiQuery({
+    name: 'label',
+    required: false,
+    description:
+      'What the situation demands, as `label.<key>=<value>`, for example `label.environment=production`',
+    style: 'form',
+    explode: true,
+    // The example stands in the schema, for Swagger UI makes up names otherwise.
+    schema: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      example: { 'label.environment': 'production' },
+    },
+  })
+  @ApiOkResponse({ type: PlaybookAnswerView })
+  async searchPlaybooks(@SearchQuery() query: AuthorsQuery): Promise<PlaybookAnswer> {
+    return query.explain ? this.explain(query) : (await this.index.find(query)).answer;
+  }
+
+  private async explain(query: AuthorsQuery): Promise<PlaybookAnswerView> {
+    const { answer, explained, degraded, revision } = await this.index.explain(query);
+    const { explainOnly } = query;
+    const wanted = explained.filter(
+      ({ playbook_id }) => explainOnly === undefined || playbook_id === explainOnly,
+    );
+    return {
+      playbooks: [...answer.playbooks],
+      total_results: answer.total_results,
+      explanation: {
+        catalogue_revision: revision,
+        min_confidence: query.similarityThreshold,
+        max_results: query.limit,
+        labels: Object.fromEntries(
+          [...normalisedLabels(query.labels)].map(([key, values]) => [key, values.join(', ')]),
+        ),
+        degraded: degraded ?? null,
+        candidates: wanted.slice(0, maxExplained),
+        total_candidates: wanted.length,
+      },
+    };
+  }
+}

@@ -1,0 +1,223 @@
+import { bulkhead } from 'cockatiel';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { FastifyInstance } from 'fastify';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CallerSlots } from '../../../base/common/caller-slots.js';
+import { isDeeperThan } from '../../../base/common/json-depth.js';
+import { type FieldProblem, Problem } from '../../../base/common/errors.js';
+import { DtoPipe } from '../../../web/rest/dto.pipe.js';
+import { WorkerCalls } from '../../../base/common/worker-calls.js';
+import { type ImportItem, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
+import { CreatePlaybookBody } from '../playbook-bodies.dto.js';
+import { yamlText, yamlToJson } from './yaml-documents.js';
+import { refuseType } from '../../../web/rest/raw-body.js';
+import { StartupWork } from '../../../base/common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { retryAtStart } from '../../../base/database/transient-error.js';
+import type { PlaybookImportView } from '../playbook-views.dto.js';
+import { isObject } from '../../../base/common/json.js';
+
+export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
+/** Some two thousand playbooks. */
+const maxYamlBytes = 1_048_576;
+
+/** Playbooks stored by one request: they are stored in one transaction, during which no other change is. */
+export const maxItems = 1_000;
+
+/** One playbook of a request, not validated yet. */
+interface DocumentItem {
+  readonly value: unknown;
+  /** JSON pointer to it; in YAML of several documents, to its place in the list of all of them. */
+  readonly pointer: string;
+}
+
+/**
+ * The playbooks of an import: one, a list, or `{"playbooks": [...]}`.
+ * @throws Problem `invalid_request` if it is empty or holds too many
+ */
+export function itemsOf(document: unknown): DocumentItem[] {
+  const items = listed(document);
+  if (items.length === 0) throw invalid('', 'There is no playbook to import');
+  if (items.length > maxItems) throw invalid('', `At most ${maxItems} playbooks are imported at a time`);
+  return items;
+}
+
+function listed(document: unknown): DocumentItem[] {
+  if (Array.isArray(document)) return members(document, '');
+  if (isObject(document) && 'playbooks' in document) {
+    const { playbooks, ...rest } = document;
+    const [strange] = Object.keys(rest);
+    if (strange !== undefined) throw invalid(`/${strange}`, `property ${strange} should not exist`);
+    if (!Array.isArray(playbooks)) throw invalid('/playbooks', 'playbooks must be a list');
+    return members(playbooks, '/playbooks');
+  }
+  return document === undefined || document === null ? [] : [{ value: document, pointer: '' }];
+}
+
+const members = (list: readonly unknown[], parent: string): DocumentItem[] =>
+  list.map((value, index) => ({ value, pointer: `${parent}/${index}` }));
+
+const invalid = (pointer: string, detail: string): Problem =>
+  new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });
+
+const importRoute = '/api/v1/playbooks/import';
+/** Maximum depth of everything but `content`, which has its own limit. */
+const maxDepth = 64;
+/** Imports of YAML at a time, of one caller and of all: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
+const [maxOfCaller, maxYaml] = [3, 5];
+/** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
+const timeoutMs = 10_000;
+const heapMb = 512;
+
+/** Names of files. */
+interface ImportReport {
+  readonly imported: string[];
+  readonly unchanged: string[];
+  readonly failed: { readonly file: string; readonly reason: string }[];
+}
+
+/** Imports playbooks: those of a request, and at the start those of a folder. */
+@Injectable()
+export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
+  private readonly logger = new Logger(PlaybookImportService.name);
+  private readonly dtos = new DtoPipe();
+  private readonly yamlReading = bulkhead(1, Infinity);
+  private readonly yamlSlots = new CallerSlots(maxOfCaller, maxYaml);
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'playbooks'>,
+    private readonly catalogue: PlaybookCatalogueService,
+    private readonly http: HttpAdapterHost,
+    private readonly work: StartupWork,
+  ) {}
+
+  /** One route takes YAML, which it gets as bytes; the others answer 415. */
+  onModuleInit(): void {
+    this.http.httpAdapter
+      .getInstance<FastifyInstance>()
+      .addContentTypeParser(
+        [...yamlTypes],
+        { parseAs: 'buffer', bodyLimit: maxYamlBytes },
+        (request, body, done) => {
+          if (request.routeOptions.url === importRoute) done(null, body);
+          else refuseType(request, done);
+        },
+      );
+  }
+
+  onApplicationBootstrap(): void {
+    const imported = retryAtStart(() => this.importFolder());
+    this.work.register('playbooks', imported);
+  }
+
+  /**
+   * New versions of the folder are stored, known ones left as they are; a bad file or a missing folder is only reported.
+   * @throws the database's error
+   */
+  async importFolder(): Promise<ImportReport> {
+    const { dir } = this.config.playbooks;
+    const report: ImportReport = { imported: [], unchanged: [], failed: [] };
+    for (const file of await this.filesIn(dir)) {
+      try {
+        const playbook = await this.readFile(join(dir, file));
+        const { imported } = await this.catalogue.import([{ playbook, pointer: '' }], 'import');
+        report[imported.length > 0 ? 'imported' : 'unchanged'].push(file);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        const { code, detail } = error;
+        const reason =
+          code === 'conflict' ? `${detail} with other content: versions are immutable, raise it` : detail;
+        this.logger.error({ file, reason }, `playbook file ${file} not imported: ${reason}`);
+        report.failed.push({ file, reason });
+      }
+    }
+    const { imported, unchanged, failed } = report;
+    this.logger.log(
+      `playbooks: ${imported.length} imported, ${unchanged.length} unchanged, ${failed.length} not valid`,
+    );
+    return report;
+  }
+
+  private async filesIn(dir: string): Promise<string[]> {
+    try {
+      return (await readdir(dir)).filter((file) => /\.ya?ml$/.test(file)).sort();
+    } catch (error) {
+      this.logger.warn(`no playbooks imported: ${(error as Error).message}`);
+      return [];
+    }
+  }
+
+  /** @throws Problem with a one-line reason if it is not a playbook */
+  private async readFile(path: string): Promise<CreatePlaybookBody> {
+    try {
+      return await this.validated(JSON.parse(yamlToJson(yamlText(await readFile(path)))));
+    } catch (error) {
+      throw new Problem('invalid_request', (error as Error).message.split('\n')[0] ?? '');
+    }
+  }
+
+  /**
+   * Everything that is wrong is named at once, and then nothing is stored.
+   * @param body JSON as it was parsed, or YAML as bytes
+   * @param holder the caller, whose YAML waits with that of others
+   * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field of each playbook; `rate_limited` for
+   * YAML while too many others wait
+   */
+  async import(body: unknown, importedBy: string, holder: string): Promise<PlaybookImportView> {
+    const errors: FieldProblem[] = [];
+    const items: ImportItem[] = [];
+    for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body, holder) : body)) {
+      try {
+        items.push({ playbook: await this.validated(item.value), pointer: item.pointer });
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        const found = error.details.errors ?? [{ pointer: '', detail: error.detail }];
+        errors.push(...found.map(({ pointer, detail }) => ({ pointer: item.pointer + pointer, detail })));
+      }
+    }
+    if (errors.length > 0) {
+      const [first] = errors;
+      const more = errors.length > 1 ? `, and ${errors.length - 1} more` : '';
+      throw new Problem(
+        'invalid_request',
+        `Nothing was imported: ${first?.pointer}: ${first?.detail}${more}`,
+        { errors },
+      );
+    }
+    return this.catalogue.import(items, importedBy);
+  }
+
+  private async yaml(text: Buffer, holder: string): Promise<unknown> {
+    const release = this.yamlSlots.claim(holder, 'imports of YAML');
+    return this.yamlReading.execute(() => readYaml(text)).finally(release);
+  }
+
+  private async validated(value: unknown): Promise<CreatePlaybookBody> {
+    if (!isObject(value)) throw new Problem('invalid_request', 'must be an object: a playbook');
+    // YAML has not passed the body's own check.
+    if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
+    return this.dtos.read(CreatePlaybookBody, value);
+  }
+}
+
+/**
+ * Reads YAML in a thread of its own, which ends with it: nothing else waits for it, however it is nested.
+ * @throws Problem `invalid_request` if it cannot be read, or not in time
+ */
+async function readYaml(bytes: Buffer): Promise<unknown> {
+  const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {
+    name: 'YAML',
+    heapMb,
+    timeLimitMs: timeoutMs,
+  });
+  try {
+    return JSON.parse(await reader.call(yamlText(bytes))) as unknown;
+  } catch (error) {
+    const detail = `The YAML cannot be read: ${(error as Error).message.split('\n')[0]}`;
+    throw new Problem('invalid_request', detail, { errors: [{ pointer: '', detail }] });
+  } finally {
+    await reader.stop();
+  }
+}

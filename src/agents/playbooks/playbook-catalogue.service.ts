@@ -1,0 +1,207 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { type FieldProblem, Problem } from '../../base/common/errors.js';
+import { keyIn, type Page, pageFrom } from '../../web/rest/page.js';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import type { CreatePlaybookBody } from './playbook-bodies.dto.js';
+import {
+  allows,
+  planVersions,
+  type StatusChange,
+  transitions,
+  type VersionPlan,
+} from './playbook-versions.js';
+import type {
+  JsonChangeView,
+  ListedPlaybookView,
+  PlaybookCreatedView,
+  PlaybookDiffView,
+  PlaybookImportView,
+  PlaybookOutcomeView,
+  PlaybookRow,
+  PlaybookVersionsView,
+} from './playbook-views.dto.js';
+import { compareVersions, isPlaybookId } from './playbook.validators.js';
+import {
+  type Outcome,
+  PlaybooksRepository,
+  type StatusRow,
+  type VersionKey,
+} from './playbooks.repository.js';
+import { jsonDifferences } from '../../base/common/json-differences.js';
+
+/**
+ * Every place where two JSON values differ, as deep as possible; list members are compared by their position.
+ * The order of an object's keys is no difference; absent and undefined are the same.
+ */
+export const jsonDiff = (from: unknown, to: unknown): JsonChangeView[] =>
+  jsonDifferences(from, to, (value) => (typeof value === 'object' && value !== null ? value : undefined)).map(
+    ({ path: pointer, before, after }) => {
+      if (before === undefined) return { pointer, change: 'added', to: after };
+      if (after === undefined) return { pointer, change: 'removed', from: before };
+      return { pointer, change: 'changed', from: before, to: after };
+    },
+  );
+
+/** One of several playbooks in a request. */
+export interface ImportItem {
+  readonly playbook: CreatePlaybookBody;
+  /** JSON pointer to it. */
+  readonly pointer: string;
+}
+
+/** Versioned playbooks: versions are immutable and only grow; what is not active is not found. */
+@Injectable()
+export class PlaybookCatalogueService {
+  private readonly logger = new Logger(PlaybookCatalogueService.name);
+  /** Emits after each local change of searchable playbooks. The database notifies of changes by other replicas. */
+  readonly changed = new TypedEvents<void>((error) => this.logger.error(error));
+
+  constructor(private readonly repository: PlaybooksRepository) {}
+
+  /**
+   * Stores a new version, which becomes the latest.
+   * @param createdBy who stores it, where that is known
+   * @throws Problem `conflict` if the version exists, `invalid_request` when it is not greater than the latest
+   */
+  async create(playbook: CreatePlaybookBody, createdBy: string | null = null): Promise<PlaybookCreatedView> {
+    const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
+      const again = plan.unchanged.map(({ playbook_id: id, version }) => ({
+        pointer: '/version',
+        detail: `Playbook ${id} has a version ${version} already`,
+      }));
+      refuse([...plan.taken, ...again], plan.notGreater);
+    });
+    const [row] = created;
+    if (!row) throw new Error('The version was not stored');
+    return row;
+  }
+
+  /**
+   * Stores several versions, all of them or none. Those that are stored already with the same content are left alone.
+   * @throws Problem as `create` does, with an entry for each version that cannot be stored
+   */
+  async import(items: readonly ImportItem[], createdBy: string | null = null): Promise<PlaybookImportView> {
+    const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
+      refuse(taken, notGreater),
+    );
+    const unchanged = plan.unchanged.map(({ playbook_id, version }) => ({ playbook_id, version }));
+    return { imported: created, unchanged };
+  }
+
+  /** Latest versions by id. */
+  async list(limit: number, cursor: string | undefined): Promise<Page<ListedPlaybookView>> {
+    const after = keyIn(cursor, (id) => (isPlaybookId(id) ? id : undefined));
+    const rows = await this.repository.listLatest(after, limit + 1);
+    return pageFrom(rows, ({ playbook_id }) => playbook_id, limit);
+  }
+
+  /** @throws Problem `not_found` if the id has no version at all */
+  async versions(id: string, includeDisabled: boolean): Promise<PlaybookVersionsView> {
+    const rows = await this.repository.versions(id);
+    if (rows.length === 0) throw new Problem('not_found', `There is no playbook ${id}`);
+    const versions = rows
+      .filter(({ status }) => includeDisabled || status !== 'disabled')
+      .sort((a, b) => compareVersions(b.version, a.version))
+      .map(({ deprecation_notice, ...version }) =>
+        deprecation_notice ? { ...version, deprecation_notice } : version,
+      );
+    return { playbook_id: id, versions, total_versions: versions.length };
+  }
+
+  /** @throws Problem `not_found` */
+  async get({ id, version }: VersionKey): Promise<PlaybookRow> {
+    const row = await this.repository.find(id, version);
+    if (!row) throw missing({ id, version });
+    return row;
+  }
+
+  /** @throws Problem `not_found` */
+  async diff(id: string, from: string, to: string): Promise<PlaybookDiffView> {
+    const [before, after] = await Promise.all([
+      this.get({ id, version: from }),
+      this.get({ id, version: to }),
+    ]);
+    return { playbook_id: id, from, to, changes: jsonDiff(authored(before), authored(after)) };
+  }
+
+  /** @throws Problem `not_found`, or `conflict` if the version's status does not allow it */
+  async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
+    const row = await this.repository.setStatus(key, change, (status) => {
+      if (status === undefined) throw missing(key);
+      if (allows(change.transition, status)) return;
+      const { to } = transitions[change.transition];
+      const named = `Version ${key.version} of playbook ${key.id}`;
+      throw new Problem('conflict', `${named} is ${status}: it cannot become ${to}`);
+    });
+    this.changed.emit();
+    return row;
+  }
+
+  /** @throws Problem `not_found`, or `conflict` if the execution was reported with the other outcome before */
+  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<PlaybookOutcomeView> {
+    const counted = await this.repository.addOutcome(key, outcome);
+    if (counted) return { ...counted, counted: true };
+    const row = await this.get(key);
+    const { executionId, success } = outcome;
+    const before =
+      executionId === undefined ? undefined : await this.repository.findOutcome(key, executionId);
+    if (before && before.success !== success) {
+      const said = before.success ? 'a success' : 'a failure';
+      throw new Problem('conflict', `Execution ${executionId} was reported as ${said} before`);
+    }
+    const { playbook_id, version, total_executions, successful_executions, actual_success_rate } = row;
+    const statistics = { total_executions, successful_executions, actual_success_rate };
+    return { playbook_id, version, ...statistics, counted: false };
+  }
+
+  private async store(
+    items: readonly ImportItem[],
+    createdBy: string | null,
+    admit: (plan: VersionPlan) => void,
+  ): Promise<{ readonly created: PlaybookCreatedView[]; readonly plan: VersionPlan }> {
+    const proposed = items.map(({ playbook, pointer }) => ({
+      playbook,
+      pointer,
+      contentHash: contentHash(playbook),
+    }));
+    const ids = items.map(({ playbook }) => playbook.playbook_id);
+    const stored = await this.repository.store(ids, createdBy, (known) => {
+      const plan = planVersions(proposed, known);
+      admit(plan);
+      return plan;
+    });
+    if (stored.created.length > 0) this.changed.emit();
+    return stored;
+  }
+}
+
+/** Covers everything that the author wrote: a changed description is a change as well. */
+const contentHash = (playbook: CreatePlaybookBody): string => sha256(canonicalJson(playbook));
+
+/** @throws Problem with every entry; `conflict` where all that is wrong is that versions are taken */
+function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
+  const errors = [...notGreater, ...taken];
+  if (errors.length === 0) return;
+  const detail = errors.map((each) => each.detail).join('; ');
+  throw new Problem(notGreater.length > 0 ? 'invalid_request' : 'conflict', detail, { errors });
+}
+
+const missing = ({ id, version }: VersionKey): Problem =>
+  new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
+
+/** The part of a version that its author wrote and that a reader compares; what is empty is absent. */
+const authored = (row: PlaybookRow): Record<string, unknown> => ({
+  name: row.name,
+  description: row.description,
+  owner: row.owner ?? undefined,
+  maintainer: row.maintainer ?? undefined,
+  labels: row.labels,
+  signals: row.signals,
+  aliases: row.aliases,
+  when_to_use: row.when_to_use ?? undefined,
+  when_not_to_use: row.when_not_to_use ?? undefined,
+  expected_success_rate: row.expected_success_rate ?? undefined,
+  expected_duration_seconds: row.expected_duration_seconds ?? undefined,
+  content: row.content,
+});

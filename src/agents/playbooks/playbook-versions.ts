@@ -1,0 +1,99 @@
+import type { FieldProblem } from '../../base/common/errors.js';
+import type { PlaybookStatus } from './playbook.types.js';
+import type { CreatePlaybookBody } from './playbook-bodies.dto.js';
+import { compareVersions } from './playbook.validators.js';
+
+/** Changes of a version's status, and the statuses that allow them. Archived is the end. */
+export const transitions = {
+  disable: { from: ['active'], to: 'disabled' },
+  enable: { from: ['disabled'], to: 'active' },
+  deprecate: { from: ['active'], to: 'deprecated' },
+  archive: { from: ['active', 'deprecated'], to: 'archived' },
+} as const satisfies Record<string, { from: readonly PlaybookStatus[]; to: PlaybookStatus }>;
+
+type Transition = keyof typeof transitions;
+
+export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
+  (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
+
+/** A status change that is asked for. */
+export interface StatusChange {
+  readonly transition: Transition;
+  readonly by: string;
+  readonly reason: string | undefined;
+}
+
+/** A proposed version. */
+export interface ProposedVersion {
+  readonly playbook: CreatePlaybookBody;
+  readonly contentHash: string;
+  /** JSON pointer to it in the request. */
+  readonly pointer: string;
+}
+
+/** A stored version, as the plan for new ones needs it. */
+export interface StoredVersion {
+  readonly playbook_id: string;
+  readonly version: string;
+  readonly is_latest_version: boolean;
+  readonly content_hash: string;
+}
+
+/** A version as it will be stored. */
+export interface PlannedVersion {
+  readonly playbook: CreatePlaybookBody;
+  readonly contentHash: string;
+  readonly isLatest: boolean;
+  readonly previous: string | null;
+}
+
+export interface VersionPlan {
+  readonly versions: readonly PlannedVersion[];
+  /** Stored already with the same content. */
+  readonly unchanged: readonly CreatePlaybookBody[];
+  /** Versions that are taken, with other content. */
+  readonly taken: readonly FieldProblem[];
+  /** Versions that are not greater than the latest one. */
+  readonly notGreater: readonly FieldProblem[];
+}
+
+/**
+ * Decides what becomes of proposed versions: each id's versions only grow, whatever the order in which they come.
+ * @param stored every stored version of the ids that are proposed
+ */
+export function planVersions(
+  proposed: readonly ProposedVersion[],
+  stored: readonly StoredVersion[],
+): VersionPlan {
+  const versions: PlannedVersion[] = [];
+  const unchanged: CreatePlaybookBody[] = [];
+  const taken: FieldProblem[] = [];
+  const notGreater: FieldProblem[] = [];
+  const storedById = Map.groupBy(stored, ({ playbook_id }) => playbook_id);
+  for (const [id, wanted] of Map.groupBy(proposed, ({ playbook }) => playbook.playbook_id)) {
+    const known = [...(storedById.get(id) ?? [])];
+    let latest = known.find(({ is_latest_version }) => is_latest_version)?.version ?? null;
+    const fresh: PlannedVersion[] = [];
+    for (const { playbook, contentHash, pointer } of ascending(wanted)) {
+      const { version } = playbook;
+      const at = `${pointer}/version`;
+      const same = known.find((each) => compareVersions(each.version, version) === 0);
+      if (same?.content_hash === contentHash && same.version === version) unchanged.push(playbook);
+      else if (same)
+        taken.push({ pointer: at, detail: `Playbook ${id} has a version ${same.version} already` });
+      else if (latest !== null && compareVersions(version, latest) < 0) {
+        const detail = `version ${version} must be greater than the latest one, ${latest}`;
+        notGreater.push({ pointer: at, detail });
+      } else {
+        fresh.push({ playbook, contentHash, isLatest: false, previous: latest });
+        known.push({ playbook_id: id, version, is_latest_version: false, content_hash: '' });
+        latest = version;
+      }
+    }
+    versions.push(...fresh.map((each, index) => ({ ...each, isLatest: index === fresh.length - 1 })));
+  }
+  return { versions, unchanged, taken, notGreater };
+}
+
+const ascending = (proposed: readonly ProposedVersion[]): ProposedVersion[] =>
+  [...proposed].sort((a, b) => compareVersions(a.playbook.version, b.playbook.version));

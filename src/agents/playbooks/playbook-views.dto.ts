@@ -1,0 +1,217 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
+import { NullableNumber, NullableText, PageOf, SentBackBy } from '../../web/rest/dto.js';
+import {
+  ArchivePlaybookBody,
+  DeprecatePlaybookBody,
+  DisablePlaybookBody,
+  EnablePlaybookBody,
+} from './playbook-bodies.dto.js';
+
+const time = '2026-01-23T10:30:00.000Z';
+
+export class PlaybookVersionKeyView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+}
+
+/** Whether and when an investigation was shown a version. */
+export class ShownToInvestigationView {
+  @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
+  @ApiProperty({ example: true, description: 'False also when the investigation has expired' })
+  readonly shown!: boolean;
+  @NullableText(time) readonly first_shown_at!: Date | null;
+  @NullableText(time) readonly last_shown_at!: Date | null;
+  @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
+}
+
+export class ShownPlaybookView {
+  @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.2.0' }) readonly version!: string;
+  @ApiProperty({ type: String, example: time }) readonly first_shown_at!: Date;
+  @ApiProperty({ type: String, example: time }) readonly last_shown_at!: Date;
+  @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
+}
+
+export class ShownPlaybooksView {
+  @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
+  @ApiProperty({ type: [ShownPlaybookView], description: 'By playbook and version' })
+  readonly playbooks!: ShownPlaybookView[];
+  @ApiProperty({ example: 1 }) readonly total!: number;
+}
+
+export class PlaybookVersionSummaryView {
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @NullableNumber(0.83) readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: 12 }) readonly total_executions!: number;
+  @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
+  @ApiPropertyOptional({ example: 'Use 2.0.0' }) readonly deprecation_notice?: string;
+}
+
+export class PlaybookVersionsView {
+  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
+  @ApiProperty({ type: [PlaybookVersionSummaryView], description: 'Newest first' })
+  readonly versions!: PlaybookVersionSummaryView[];
+  @ApiProperty({ example: 1 }) readonly total_versions!: number;
+}
+
+/** A playbook without its procedure, as lists show it. */
+export class PlaybookSummaryView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @ApiProperty({ example: 'Repair name resolution inside the cluster' }) readonly name!: string;
+  @ApiProperty({ example: 'Pods cannot resolve service names or outside hosts.' })
+  readonly description!: string;
+  @NullableText('platform-network') readonly owner!: string | null;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    example: { environment: '*', priority: ['P0', 'P1'] },
+  })
+  readonly labels!: PlaybookLabels;
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @NullableNumber(0.83, 'Of its outcomes; null: none was recorded')
+  readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
+  @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
+  @ApiProperty({ type: String, example: time }) readonly updated_at!: Date;
+}
+
+export class ListedPlaybookView extends PlaybookSummaryView {
+  @ApiProperty({ example: 3, description: 'Versions of any status' }) readonly total_versions!: number;
+}
+
+export class PlaybookPageView extends PageOf(ListedPlaybookView, {
+  description: 'Latest versions, by playbook_id',
+}) {}
+
+/** A change of a version's status: by whom, when and why. */
+export class StatusChangeView {
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
+  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
+  @ApiProperty({ type: String, example: time }) readonly changed_at!: Date;
+  @ApiProperty({ example: 'dora@example.com' }) readonly changed_by!: string;
+  @NullableText('Made the outage of 12 March worse') readonly reason!: string | null;
+}
+
+/** One version with everything its author wrote, as it is stored and shown. */
+@SentBackBy(DisablePlaybookBody)
+@SentBackBy(EnablePlaybookBody)
+@SentBackBy(DeprecatePlaybookBody)
+@SentBackBy(ArchivePlaybookBody)
+export class PlaybookView extends PlaybookSummaryView {
+  @NullableText(null) readonly maintainer!: string | null;
+  @ApiProperty({
+    oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }],
+    example: { kind: 'RemediationPlaybook', steps: [] },
+  })
+  readonly content!: unknown;
+  @ApiProperty({
+    description: 'SHA-256 of everything the author wrote',
+    example: 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
+  })
+  readonly content_hash!: string;
+  @ApiProperty({ type: [String], example: ['no such host', 'SERVFAIL'] })
+  readonly signals!: readonly string[];
+  @ApiProperty({ type: [String], example: ['slow DNS lookups'] }) readonly aliases!: readonly string[];
+  @NullableText('nslookup from a pod fails.') readonly when_to_use!: string | null;
+  @NullableText('Connections by IP address fail as well.') readonly when_not_to_use!: string | null;
+  @NullableText(null) readonly disabled_at!: Date | null;
+  @NullableText(null) readonly disabled_by!: string | null;
+  @NullableText(null) readonly disabled_reason!: string | null;
+  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @NullableText('1.2.0') readonly previous_version!: string | null;
+  @NullableText(null) readonly deprecation_notice!: string | null;
+  @NullableNumber(0.89) readonly expected_success_rate!: number | null;
+  @NullableNumber(300) readonly expected_duration_seconds!: number | null;
+  @ApiProperty({ example: 0 }) readonly successful_executions!: number;
+  @NullableText(null) readonly version_notes!: string | null;
+  @NullableText(null) readonly change_summary!: string | null;
+  @NullableText('import') readonly created_by!: string | null;
+  @NullableText('import') readonly updated_by!: string | null;
+  @ApiProperty({ type: [StatusChangeView], description: 'Oldest first' })
+  readonly status_history!: StatusChangeView[];
+  @ApiPropertyOptional({ type: ShownToInvestigationView, description: 'With investigationId' })
+  readonly shown_to_investigation?: ShownToInvestigationView;
+}
+
+const who = 'dora@example.com';
+
+export class PlaybookCreatedView extends PlaybookVersionKeyView {
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
+}
+
+export class PlaybookImportView {
+  @ApiProperty({ type: [PlaybookCreatedView] }) readonly imported!: PlaybookCreatedView[];
+  @ApiProperty({ type: [PlaybookVersionKeyView], description: 'Stored already with the same content' })
+  readonly unchanged!: PlaybookVersionKeyView[];
+}
+
+export class PlaybookStatusView extends PlaybookVersionKeyView {
+  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
+  @NullableText(time) readonly disabled_at!: Date | null;
+  @NullableText(who) readonly disabled_by!: string | null;
+  @NullableText('Made the outage of 12 March worse') readonly disabled_reason!: string | null;
+}
+
+export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
+  @ApiProperty({ enum: playbookStatuses, example: 'deprecated' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
+  @ApiProperty({ example: who }) readonly deprecated_by!: string;
+  @ApiProperty({ example: 'Use cluster-dns-cache instead' }) readonly deprecation_notice!: string;
+}
+
+export class PlaybookArchivedView extends PlaybookVersionKeyView {
+  @ApiProperty({ enum: playbookStatuses, example: 'archived' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;
+  @ApiProperty({ example: who }) readonly archived_by!: string;
+  @ApiProperty({ example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
+}
+
+export class PlaybookOutcomeView extends PlaybookVersionKeyView {
+  @ApiProperty({ example: 12 }) readonly total_executions!: number;
+  @ApiProperty({ example: 10 }) readonly successful_executions!: number;
+  @NullableNumber(0.833, 'Three decimals') readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: true, description: 'False: this execution had been reported before' })
+  readonly counted!: boolean;
+}
+
+const anyJson = {
+  oneOf: [
+    { type: 'string', nullable: true },
+    { type: 'number' },
+    { type: 'boolean' },
+    { type: 'array', items: {} },
+    { type: 'object', additionalProperties: true },
+  ],
+};
+
+export class JsonChangeView {
+  @ApiProperty({ example: '/content/steps/1/action', description: 'JSON pointer into a version' })
+  readonly pointer!: string;
+  @ApiProperty({ enum: ['added', 'removed', 'changed'], example: 'changed' }) readonly change!:
+    'added' | 'removed' | 'changed';
+  @ApiPropertyOptional({ ...anyJson, description: 'Absent where it was added', example: 'RestartPod' })
+  readonly from?: unknown;
+  @ApiPropertyOptional({
+    ...anyJson,
+    description: 'Absent where it was removed',
+    example: 'RestartDeployment',
+  })
+  readonly to?: unknown;
+}
+
+export class PlaybookDiffView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.2.0' }) readonly from!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly to!: string;
+  @ApiProperty({ type: [JsonChangeView], description: 'Empty: the same but for the version' })
+  readonly changes!: JsonChangeView[];
+}
+
+/** A stored version. */
+export type PlaybookRow = Omit<PlaybookView, 'status_history' | 'shown_to_investigation'>;

@@ -1,0 +1,73 @@
+import { isObject } from 'class-validator';
+import { compare, valid } from 'semver';
+import { isDeeperThan } from '../../base/common/json-depth.js';
+import { Ruled } from '../../web/rest/dto.js';
+
+/** Characters of a version. */
+const maxVersionLength = 64;
+
+/** @returns whether the text is `v?MAJOR[.MINOR[.PATCH]][-pre]` */
+export const isVersion = (text: string): boolean => wholeOf(text) !== null;
+
+/**
+ * Semantic order; `v1.2` and `1.2.0` are equal.
+ * @returns negative, 0 or positive
+ */
+export function compareVersions(left: string, right: string): number {
+  return compare(wholeOf(left) ?? left, wholeOf(right) ?? right);
+}
+
+/** The version with all three numbers; null: it is none. Build metadata are not wanted: they order nothing. */
+function wholeOf(text: string): string | null {
+  const [, major, minor = '0', patch = '0', pre = ''] =
+    /^v?(\d+)(?:\.(\d+)(?:\.(\d+))?)?(-[^+]+)?$/.exec(text) ?? [];
+  if (major === undefined || text.length > maxVersionLength) return null;
+  return valid(`${major}.${minor}.${patch}${pre}`);
+}
+
+const maxContentDepth = 32;
+const maxLabels = 32;
+const maxValues = 20;
+const labelKey = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
+const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+export const isPlaybookId = (value: unknown): value is string =>
+  typeof value === 'string' && idPattern.test(value);
+
+const isPhrase = (value: unknown): boolean =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= 200;
+
+/** A list of phrases such as signals and aliases. */
+export const Phrases = Ruled(
+  'must be a list of at most 100 phrases of 1 to 200 characters',
+  (value) => Array.isArray(value) && value.length <= 100 && value.every(isPhrase),
+);
+
+export const PlaybookId = Ruled('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
+
+export const Version = Ruled(
+  'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
+  (value) => typeof value === 'string' && isVersion(value),
+);
+
+/** Keys to one value or several; no two keys may differ in case only. */
+export const Labels = Ruled(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
+
+function areLabels(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  const isValue = (each: unknown): boolean =>
+    typeof each === 'string' && each.trim() !== '' && each.length <= 128;
+  const areValues = (each: unknown): boolean =>
+    Array.isArray(each) && each.length > 0 && each.length <= maxValues && each.every(isValue);
+  return (
+    entries.length <= maxLabels &&
+    entries.every(([key, each]) => labelKey.test(key) && (isValue(each) || areValues(each))) &&
+    new Set(entries.map(([key]) => key.toLowerCase())).size === entries.length
+  );
+}
+
+/** The procedure: an object, or text in the executor's format. */
+export const Content = Ruled(`must be an object (at most ${maxContentDepth} levels deep) or text`, (value) =>
+  typeof value === 'string' ? value.trim() !== '' : isObject(value) && !isDeeperThan(value, maxContentDepth),
+);

@@ -1,0 +1,139 @@
+import { Body, Get, HttpCode, Post, Query, Req } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  type ApiBodyOptions,
+} from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
+import { CurrentPrincipal, holderIn } from '../../web/auth/principal.decorator.js';
+import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import type { Principal } from '../../web/contract/principal.js';
+import { PlaybookImportService, yamlTypes } from './import/playbook-import.service.js';
+import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import {
+  PlaybookCreatedView,
+  PlaybookImportView,
+  PlaybookPageView,
+  ShownPlaybooksView,
+} from './playbook-views.dto.js';
+import { ShownPlaybooks } from './shown/shown-playbooks.js';
+import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-bodies.dto.js';
+
+type Schema = Extract<ApiBodyOptions, { schema: unknown }>['schema'];
+type Examples = NonNullable<Extract<ApiBodyOptions, { schema: unknown }>['examples']>;
+
+const playbook: Schema = { $ref: '#/components/schemas/CreatePlaybookBody' };
+
+const importBodySchema: Schema = {
+  oneOf: [
+    playbook,
+    { type: 'array', items: playbook },
+    {
+      type: 'object',
+      required: ['playbooks'],
+      properties: { playbooks: { type: 'array', items: playbook } },
+    },
+  ],
+};
+
+const retries = {
+  playbook_id: 'retry-storm-calm',
+  version: '1.0.0',
+  name: 'Calm a storm of retries',
+  description: 'Clients repeat what fails and keep a service down that has recovered. Caps their retries.',
+  labels: { environment: '*' },
+  signals: ['retry budget exhausted'],
+  content: { kind: 'RemediationPlaybook', steps: [{ name: 'cap', action: 'ReconfigureResource' }] },
+};
+const cache = {
+  playbook_id: 'cache-stampede-damp',
+  version: '1.0.0',
+  name: 'Damp a cache stampede',
+  description: 'A hot key expires and every request asks the database. Refreshes it early, by one of them.',
+  labels: { environment: ['staging', 'production'] },
+  aliases: ['thundering herd'],
+  content: 'steps:\n  - name: refresh early\n',
+};
+
+const importExamples: Examples = {
+  list: { summary: 'A list', value: [retries, cache] },
+  one: { summary: 'One playbook, which is stored already', value: retries },
+  wrapped: { summary: 'As this server lists them', value: { playbooks: [cache] } },
+};
+
+/** Routes of the whole catalogue, with the field names of kubernaut's. */
+@ApiRoutes('api/v1/playbooks', 'playbooks', 'playbooks:write')
+export class PlaybooksController {
+  constructor(
+    private readonly catalogue: PlaybookCatalogueService,
+    private readonly importer: PlaybookImportService,
+    private readonly shown: ShownPlaybooks,
+  ) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'Store a new version of a playbook; it becomes the latest',
+    description:
+      'A stored version never changes: a correction is a new version, which must be greater than every stored one ' +
+      '(semantic order; `v1.2` and `1.2.0` are the same). Search shows the latest version only.',
+  })
+  @ApiCreatedResponse({ type: PlaybookCreatedView })
+  @ApiProblems('conflict', 'payload_too_large')
+  createPlaybook(
+    @Body() body: CreatePlaybookBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<object> {
+    return this.catalogue.create(body, userId);
+  }
+
+  @Post('import')
+  @HttpCode(200)
+  @ApiConsumes('application/json', ...yamlTypes)
+  @ApiOperation({
+    summary: 'Store several versions, all of them or none',
+    description:
+      'One playbook, a list, or `{"playbooks": [...]}`, at most 1000; as JSON, or as YAML (at most 1 MiB), where ' +
+      'documents may also follow each other. What is stored already with the same content is left alone, so that ' +
+      'an import can be repeated. If anything is wrong nothing is stored, and `errors` names each wrong field of ' +
+      'each playbook by its JSON pointer, such as `/3/version`.',
+  })
+  @ApiBody({ schema: importBodySchema, examples: importExamples })
+  @ApiOkResponse({ type: PlaybookImportView })
+  @ApiProblems('conflict', 'payload_too_large', 'rate_limited')
+  importPlaybooks(
+    @Body() body: unknown,
+    @CurrentPrincipal() { userId }: Principal,
+    @Req() request: FastifyRequest,
+  ): Promise<object> {
+    return this.importer.import(body, userId, holderIn(request));
+  }
+
+  @Get('shown')
+  @Scopes('tools:call')
+  @ApiOperation({
+    summary: 'List what an investigation was shown',
+    description:
+      'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
+      '24 hours after its first call. A selection that is not among them was not made from what was shown.',
+  })
+  @ApiOkResponse({ type: ShownPlaybooksView })
+  async listShownPlaybooks(@Query() { investigationId }: ShownQuery): Promise<ShownPlaybooksView> {
+    const playbooks = await this.shown.of(investigationId);
+    return { investigation_id: investigationId, playbooks, total: playbooks.length };
+  }
+
+  @Get()
+  @Scopes('tools:call')
+  @ApiOperation({
+    summary: 'List the latest version of each playbook',
+    description: 'Whatever its status, by `playbook_id`, without its procedure.',
+  })
+  @ApiOkResponse({ type: PlaybookPageView })
+  listPlaybooks(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
+    return this.catalogue.list(limit, cursor);
+  }
+}

@@ -1,0 +1,76 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { ExecutionRecorder } from '../../../records/executions/execution-recorder.js';
+import { ToolMetricsRepository } from '../../../records/executions/tool-metrics.repository.js';
+import { ToolRegistry } from '../../../call/door/tool-registry.js';
+import type { ReportedFailure } from '../../../records/spans/ingest/failures.js';
+import type { AnalysedSpan, Analysis } from './analysis-answer.js';
+
+const maxReasonLength = 500;
+/** Failures that wait to be looked at: more than these are not kept. */
+const maxWaiting = 10_000;
+
+/**
+ * Marks executions as semantic failures by what spans tell of them: of tools that say `mark` alone, and only where the span
+ * came with the key that had made the call.
+ */
+@Injectable()
+export class SemanticMarks {
+  private readonly logger = new Logger(SemanticMarks.name);
+  private readonly waiting = new Map<string, ReportedFailure>();
+  private isMarking = false;
+
+  constructor(
+    private readonly metrics: ToolMetricsRepository,
+    private readonly registry: ToolRegistry,
+    private readonly recorder: ExecutionRecorder,
+  ) {}
+
+  /** Marks failures reported by spans in the background, one execution at a time. */
+  add(failures: readonly ReportedFailure[]): void {
+    for (const failure of failures) {
+      if (this.waiting.size >= maxWaiting) break;
+      this.waiting.set(`${failure.executionId} ${failure.keyId}`, failure);
+    }
+    if (failures.length > 0 && !this.isMarking) void this.markWaiting();
+  }
+
+  /** Marks what a model found: a severe issue counts whose quotation stands in the span. */
+  async judge({ span_analyses: analyses }: Analysis, spans: readonly AnalysedSpan[]): Promise<void> {
+    await this.recorder.catchUp();
+    for (const { span_id: id, issues } of analyses) {
+      const severe = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
+      const span = spans.find((span) => span.span_id === id && span.execution_id !== null);
+      if (!severe || !span?.execution_id || !span.key_id) continue;
+      const reason = `${severe.explanation}: ${severe.data_snippet}`;
+      await this.mark({ executionId: span.execution_id, keyId: span.key_id, reason });
+    }
+  }
+
+  /** Stores the waiting marks; those that fail are retried with the next ones. */
+  private async markWaiting(): Promise<void> {
+    this.isMarking = true;
+    try {
+      while (this.waiting.size > 0) {
+        const round = [...this.waiting];
+        // A call that was made just now may not be in the database yet.
+        await this.recorder.catchUp();
+        for (const [key, failure] of round) {
+          await this.mark(failure);
+          this.waiting.delete(key);
+        }
+      }
+    } catch (error) {
+      this.logger.warn({ event: 'marks_failed', error: String(error) }, 'executions could not be marked yet');
+    } finally {
+      this.isMarking = false;
+    }
+  }
+
+  private async mark({ executionId: id, keyId, reason }: ReportedFailure): Promise<void> {
+    const execution = await this.metrics.getExecution(id);
+    if (!execution || execution.semanticFailure !== null || execution.status !== 'success') return;
+    const { semanticErrors } = this.registry.find(execution.toolName)?.definition ?? {};
+    if (semanticErrors !== 'mark' || execution.metadata.keyId !== keyId) return;
+    await this.metrics.markSemanticFailure(id, reason.slice(0, maxReasonLength));
+  }
+}

@@ -1,0 +1,128 @@
+import { placeOf } from '../../base/semantic-errors/find-semantic-error.js';
+import { isOptimizable, spanTextsOf } from '../../records/spans/ingest/span-texts.js';
+import { spansOf } from '../../records/spans/reads/trace-filters.js';
+import type { ListSpansQuery } from '../../records/spans/reads/trace-queries.dto.js';
+import type { TraceReads } from '../../records/spans/reads/trace-reads.js';
+import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
+import type { Tool } from '../../web/contract/tool.js';
+import { excerptOf, excerptsOf, fitted, withinBytes } from './small-answers.js';
+import { ids, misuse, maxBytes, someSpans, traceTool } from './trace-tool.js';
+
+const nextStep =
+  'Use get_span_content with the span_ids above for details, or analyze_with_llm to have them judged.';
+
+/** @param waiting spans that were taken and cannot be read yet */
+export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Tool =>
+  traceTool<Pick<ListSpansQuery, 'thread_ids' | 'run_ids' | 'labels'>>({
+    name: 'fetch_spans_summary',
+    description:
+      'Summarise all spans of threads, runs or labels, however many: counts, cost, tokens, latency, errors, errors that hide in texts, the slowest and the most expensive spans. Start an analysis here.',
+    properties: {
+      threadIds: ids('Threads, such as conversations'),
+      runIds: ids('Runs'),
+      labels: ids('Labels of spans'),
+    },
+    answer: async (query, project) => {
+      if (!query.thread_ids && !query.run_ids && !query.labels)
+        throw misuse('threadIds, runIds, or labels is required');
+      const summary = await reads.summary(spansOf(project, query));
+      const behind = waiting();
+      const note = behind > 0 ? `${nextStep} ${behind} spans were taken and are not counted yet.` : nextStep;
+      return withinBytes({ ...summary, _note: note }, maxBytes - 64);
+    },
+  });
+
+const maxSpans = 5;
+/** Maximum spans shown for an id that occurs in several traces. */
+const maxFound = 25;
+const maxBytesInFull = 262_144;
+
+export const getSpanContent = (reads: TraceReads): Tool =>
+  traceTool<{ readonly span_ids: readonly string[]; readonly full?: boolean }>({
+    name: 'get_span_content',
+    description: `Get what spans took in and gave out, at most ${maxSpans} at once. Long texts show their beginning and their end.`,
+    properties: {
+      spanIds: ids(`At most ${maxSpans} spans`),
+      full: { type: 'boolean', default: false, description: 'With everything that the spans carried' },
+    },
+    required: ['spanIds'],
+    answer: async ({ span_ids: ids, full = false }, project) => {
+      const wanted = someSpans(ids, maxSpans, 'retrieved');
+      const { data: spans } = await reads.spans({ project, spanIds: wanted }, { limit: maxFound, offset: 0 });
+      const inOrder = wanted.flatMap((id) => spans.filter((span) => span.span_id === id));
+      const rest = { not_found: wanted.filter((id) => !spans.some((span) => span.span_id === id)) };
+      const form = full ? inFull : inExcerpts;
+      return fitted(
+        full ? [1_000, 30, 5, 1] : [1, 0.5, 0.25, 0.1],
+        (share) => ({ data: inOrder.map((span) => form(span, share)), ...rest }),
+        (full ? maxBytesInFull : maxBytes) - 64,
+      );
+    },
+  });
+
+function inExcerpts(span: SpanView, share: number): object {
+  const { input, output } = spanTextsOf(span);
+  const inOutput = placeOf(span.semantic_pattern, output, 'first');
+  return {
+    span_id: span.span_id,
+    trace_id: span.trace_id,
+    operation_name: span.operation_name,
+    kind: span.kind,
+    duration_ms: span.duration_ms,
+    status: span.status,
+    input_excerpt: excerptOf(input, share, inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1),
+    output_excerpt: excerptOf(output, share, inOutput),
+    error: span.error_message,
+    model: span.model,
+    ...(span.tool_name !== null && { tool_name: span.tool_name }),
+    ...(span.execution_id !== null && { execution_id: span.execution_id }),
+    ...(span.semantic_pattern !== null && { detected_pattern: span.semantic_pattern }),
+  };
+}
+
+const inFull = (span: SpanView, share: number): object => ({
+  ...inExcerpts(span, 1),
+  thread_id: span.thread_id,
+  run_id: span.run_id,
+  parent_span_id: span.parent_span_id,
+  start_time_us: span.start_time_us,
+  finish_time_us: span.finish_time_us,
+  attribute: excerptsOf(span.attribute ?? {}, share),
+});
+
+const keptMs = 300_000;
+/** A span that is not there may be on its way. */
+const notFoundKeptMs = 10_000;
+
+const optimizable = 'This span is an actual model call and can be optimized';
+const notOptimizable =
+  'This span is not available for optimization. Only actual model call spans (where operation_name is the model name) can be optimized.';
+
+/** Whether an experiment can be made from a span. Answers are cached, and marked so, because agents ask repeatedly. */
+export const isValidForOptimize = (reads: TraceReads): Tool =>
+  traceTool<{ readonly span_id: string }>({
+    name: 'is_valid_for_optimize',
+    description:
+      'Check whether a span can be optimized, which means that its request can be tried again with changes. Ask once for a span: the answer is kept for five minutes.',
+    properties: { spanId: { type: 'string', maxLength: 512, description: 'The span' } },
+    required: ['spanId'],
+    cacheTtlMs: keptMs,
+    asReused: (result) => ({
+      ...(result as object),
+      _cached: true,
+      _note: 'Result retrieved from cache. No duplicate API call made.',
+    }),
+    answer: async ({ span_id: spanId }, project, { notes }) => {
+      const filter = { project, spanIds: [spanId] };
+      // An id that occurs in several traces is each of those spans.
+      const { data } = await reads.spans(filter, { limit: 100, offset: 0 }, false);
+      // The words `null` and `!null` ask for something else than an id.
+      const spans = data.filter(({ span_id: id }) => id === spanId);
+      if (spans.length === 0) {
+        notes.ttlMs = notFoundKeptMs;
+        return { valid: false, spanId, reason: `Span ${spanId} not found` };
+      }
+      const valid = spans.some(isOptimizable);
+      return { valid, spanId, reason: valid ? optimizable : notOptimizable };
+    },
+  });

@@ -1,0 +1,112 @@
+import { foreignProject } from '../../web/auth/principal.decorator.js';
+import { errorTable } from '../../base/common/errors.js';
+import { type BuiltinRun, defineTool } from '../../web/contract/define-tool.js';
+import type { Tool } from '../../web/contract/tool.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { ToolFailure } from '../../web/contract/tool-outcome.js';
+
+/** The most bytes of a data tool's answer, as JSON. */
+export const maxBytes = 32_768;
+
+interface TraceToolSpec<Query> {
+  readonly name: string;
+  readonly description: string;
+  /** The properties of its input, as published; `projectId` comes to them. */
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+  /** Required properties, whose absence is reported in the answer. */
+  readonly required?: readonly string[];
+  readonly timeoutMs?: number;
+  readonly cacheTtlMs?: number;
+  readonly asReused?: Tool['asReused'];
+  /** It asks others than the store of spans, which `upstream` names. */
+  readonly openWorld?: boolean;
+  readonly upstream?: string;
+  /**
+   * @param query the input by the names that REST has for it (`thread_ids` for `threadIds`), without empty lists
+   * @returns the members of its answer beside `success`
+   */
+  readonly answer: (query: Query, project: string, run: BuiltinRun) => Promise<object>;
+}
+
+const projectId = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 256,
+  description: "One of the caller's projects",
+};
+
+/** A list of ids, as published. */
+export const ids = (description: string): JsonSchema => ({
+  type: 'array',
+  items: { type: 'string' },
+  description,
+});
+
+/** A tool that reads spans of one project and answers `{success: true, …}`, or `{success: false, error}`. */
+export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
+  const { answer, required = [], openWorld = false, ...rest } = spec;
+  const properties = { ...spec.properties, projectId };
+  return defineTool<Readonly<Record<string, unknown>> & { readonly projectId?: string }>({
+    upstream: 'The store of spans',
+    ...rest,
+    published: { type: 'object', properties, required },
+    // Missing and unknown fields are reported in the answer, where the agent sees them.
+    input: { type: 'object', properties: loosened(properties), additionalProperties: false },
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld },
+    tags: ['traces'],
+    // Their results describe errors of other tools.
+    semanticErrors: 'off',
+    fallback: (reason) => ({ success: false, error: reason }),
+    refuses: ({ projectId: project }, caller) =>
+      !caller.scopes.has('traces:read')
+        ? 'Reading spans needs the scope traces:read'
+        : project && foreignProject(caller, project),
+    run: async ({ projectId, ...input }, run) => {
+      const given = Object.entries(input).map(([name, value]) => {
+        const isList = spec.properties[name]?.['type'] === 'array';
+        return [name, isList ? listOf(value as Ids) : value] as const;
+      });
+      const present = given.filter(([, value]) => typeof value !== 'string' || value.trim() !== '');
+      const missing = required.find(
+        (name) => !present.some(([each, value]) => each === name && value !== undefined),
+      );
+      if (missing !== undefined) throw misuse(`${missing} is required`);
+      const query = given.map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]);
+      const project = projectId ?? run.context.projectId;
+      return { success: true, ...(await answer(Object.fromEntries(query) as Query, project, run)) };
+    },
+  });
+}
+
+/** Agents write one id as text, and several with commas. */
+function loosened(properties: Readonly<Record<string, JsonSchema>>): Record<string, JsonSchema> {
+  const text = { type: 'string', maxLength: 100_000 };
+  const list = { type: 'array', maxItems: 1_000, items: { type: 'string', maxLength: 512 } };
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [
+      name,
+      property['type'] === 'array' ? { anyOf: [list, text] } : property,
+    ]),
+  );
+}
+
+/** One id or several: as a list, or as text with commas between them. */
+type Ids = string | readonly string[];
+
+/** @returns undefined if none is given */
+function listOf(given: Ids): readonly string[] | undefined {
+  const list = typeof given === 'string' ? given.split(',') : given;
+  const named = list.map((id) => id.trim()).filter((id) => id !== '');
+  return named.length > 0 ? named : undefined;
+}
+
+/** The spans that are asked for, each once. @throws ToolFailure for more than `most` */
+export function someSpans(ids: readonly string[], most: number, done: string): string[] {
+  const wanted = [...new Set(ids)];
+  if (wanted.length <= most) return wanted;
+  throw misuse(`Maximum ${most} spans can be ${done} at once. Please reduce the number of span_ids.`);
+}
+
+/** The caller asked for what cannot be: no fault of the tool. */
+export const misuse = (message: string): ToolFailure =>
+  new ToolFailure('tool_error', message, { code: errorTable.invalid_input.jsonRpc });

@@ -1,0 +1,240 @@
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { abortable } from '../../base/common/abortable.js';
+import { Problem, Refusal } from '../../base/common/errors.js';
+import { KeyedMutex } from '../../base/common/keyed-mutex.js';
+import { TableFollower } from '../../base/database/table-follower.js';
+import { EventRing, type Placed } from '../../base/streams/event-ring.js';
+import { StreamTopics } from '../../base/streams/stream-topics.js';
+import type { BuiltinRun } from '../../web/contract/define-tool.js';
+import { callerIdOf, type Principal } from '../../web/contract/principal.js';
+import type { ToolRun } from '../../web/contract/tool.js';
+import { ToolFailure } from '../../web/contract/tool-outcome.js';
+import type { UiAnswerBody } from './ui-sessions.dto.js';
+import {
+  type UiCallRow,
+  type UiGrant,
+  type UiSession,
+  UiSessionsRepository,
+} from './ui-sessions.repository.js';
+
+/** An event of a tab's stream. */
+interface UiEvent {
+  readonly type: 'ui.call' | 'ui.cancel' | 'ui.grants';
+  readonly [member: string]: unknown;
+}
+
+/** A tab whose stream is open here. */
+interface HeldTab {
+  readonly session: string;
+  readonly stream: string;
+  readonly ring: EventRing<UiEvent>;
+  /** Calls that the page was given and has not answered. */
+  readonly given: Set<string>;
+  readonly heldAt: number;
+  /** The grants that the page was told last, as JSON. */
+  grants: string;
+}
+
+const ringLimits = { maxEntries: 1_000, maxBytes: 8_388_608 };
+const seenEveryMs = 10_000;
+/** A tab that loads anew, or whose connection broke, is back within this time. */
+const graceMs = 2_000;
+const graceStepMs = 200;
+
+const gone: UiAnswerBody = {
+  ok: false,
+  error: { type: 'interrupted', message: 'The page was closed before it answered' },
+};
+
+/**
+ * Brings calls to the tabs of the console and their answers back. A call is a row: the replica that holds the tab's
+ * stream sends it to the page, and the one that waits reads the answer, whichever replica took that.
+ */
+@Injectable()
+export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly tabs = new Map<string, HeldTab>();
+  /** Calls that wait here for their answer. */
+  private readonly waiting = new Map<string, (answer: UiAnswerBody) => void>();
+  private seenAt = 0;
+  /** Streams of one tab are opened in turn: the last one is the tab's here as in the table. */
+  private readonly oneAtATime = new KeyedMutex();
+
+  constructor(
+    private readonly repository: UiSessionsRepository,
+    private readonly follower: TableFollower,
+    topics: StreamTopics,
+  ) {
+    topics.add('ui', {
+      scope: 'tools:call',
+      ofPage: true,
+      // A new stream begins with all calls that are open; the page knows which of them it has begun.
+      earlier: Infinity,
+      eventName: ({ type }: Placed<UiEvent>) => type,
+      ring: (session = '', caller) => this.oneAtATime.run(session, () => this.hold(session, caller)),
+      left: (ring) => void this.leave((tab) => tab.ring === ring).catch(() => undefined),
+    });
+  }
+
+  /** @param leadsThere what to do if the page does not offer the tool @throws Refusal `ui_…` */
+  async admit(
+    tool: string,
+    leadsThere: string,
+    { context: { uiSession }, principal }: Pick<ToolRun, 'context' | 'principal'>,
+  ): Promise<void> {
+    if (uiSession === undefined) throw notConnected('The call names no page: it lacks context.uiSession');
+    const caller = callerIdOf(principal);
+    const session = await this.settled(uiSession, caller);
+    if (!session) throw notConnected('The page is closed');
+    if (session.caller !== caller && session.grant !== 'granted') {
+      await this.repository.ask(uiSession, caller, nameOf(principal));
+      throw new Refusal(
+        'ui_not_granted',
+        session.grant === 'refused'
+          ? 'The user does not let this key act on the page'
+          : 'The page asks its user to let this key act on it: call again once they have agreed',
+      );
+    }
+    if (!session.connected) throw notConnected('The page has lost its connection');
+    if (!session.page.offers.includes(tool))
+      throw new Refusal(
+        'ui_not_available',
+        `The page ${session.page.route} does not answer ${tool}: ${leadsThere}`,
+      );
+  }
+
+  /** Waits for the page's answer. @throws ToolFailure what the page reports, or `interrupted` if it is closed */
+  async call(tool: string, input: unknown, run: BuiltinRun): Promise<unknown> {
+    const { executionId: id, principal, context, deadline, signal } = run;
+    const answered = Promise.withResolvers<UiAnswerBody>();
+    const row = {
+      ...{ id, session: context.uiSession ?? '', tool, input, remainingMs: deadline.remainingMs() },
+      ...{ caller: callerIdOf(principal), callerName: nameOf(principal) },
+    };
+    this.waiting.set(id, answered.resolve);
+    try {
+      if (!(await this.repository.addCall(row))) answered.resolve(gone);
+      return resultOf(await abortable(answered.promise, signal));
+    } finally {
+      this.waiting.delete(id);
+      if (signal.aborted) void this.repository.endCall(id).catch(() => undefined);
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    const followed = { table: 'ui_bridge', what: 'the calls of pages', everyMs: 1_000 };
+    this.follower.follow(followed, () => this.look());
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.leave(() => true).catch(() => undefined);
+  }
+
+  /** A session that has just lost its stream is given time to open it again. */
+  private async settled(session: string, asking: string): Promise<UiSession | undefined> {
+    for (;;) {
+      const found = await this.repository.find(session, asking);
+      if (!found || found.connected || found.idleMs > graceMs) return found;
+      await new Promise((resolve) => setTimeout(resolve, graceStepMs));
+    }
+  }
+
+  /** The newest stream of a tab is the tab's: an older one ends. @throws Problem `not_found` */
+  private async hold(session: string, caller: string): Promise<EventRing<UiEvent>> {
+    const stream = randomBytes(16).toString('hex');
+    if (!(await this.repository.opened(session, caller, stream)))
+      throw new Problem('not_found', `There is no UI session ${session}`);
+    this.tabs.get(session)?.ring.close();
+    const ring = new EventRing<UiEvent>(ringLimits, stream);
+    this.tabs.set(session, {
+      session,
+      stream,
+      ring,
+      given: new Set(),
+      heldAt: performance.now(),
+      grants: '{}',
+    });
+    return ring;
+  }
+
+  private async leave(which: (tab: HeldTab) => boolean): Promise<void> {
+    const left = [...this.tabs.values()].filter(which);
+    for (const { session } of left) this.tabs.delete(session);
+    await Promise.all(left.map(({ stream }) => this.repository.left(stream)));
+  }
+
+  /** Reads what concerns the tabs and the calls of this replica; nothing if it has none. */
+  private async look(): Promise<void> {
+    await Promise.all([this.deliver(), this.settle()]);
+  }
+
+  private async settle(): Promise<void> {
+    if (this.waiting.size === 0) return;
+    for (const { id, answer } of await this.repository.answers([...this.waiting.keys()]))
+      this.waiting.get(id)?.(answer ?? gone);
+  }
+
+  private async deliver(): Promise<void> {
+    if (this.tabs.size === 0) return;
+    await this.reportSeen();
+    const held = [...this.tabs.values()];
+    const given = held.flatMap((tab) => [...tab.given]);
+    const news = await this.repository.news([...this.tabs.keys()], given);
+    const rows = new Map(news.sessions.map((row) => [row.id, row]));
+    for (const tab of held) {
+      const row = rows.get(tab.session);
+      // Another stream holds the tab now, here or at another replica.
+      if (row?.stream_id !== tab.stream) this.drop(tab);
+      else tellGrants(tab, row.grants);
+    }
+    for (const call of news.calls) this.tell(call);
+  }
+
+  private async reportSeen(): Promise<void> {
+    if (performance.now() - this.seenAt < seenEveryMs) return;
+    this.seenAt = performance.now();
+    // A stream that was refused for another of its topics never began.
+    await this.leave(({ ring, heldAt }) => !ring.news.hasListeners && this.seenAt - heldAt > seenEveryMs);
+    await this.repository.seen([...this.tabs.values()].map(({ stream }) => stream));
+  }
+
+  private tell(call: UiCallRow): void {
+    const tab = this.tabs.get(call.session_id);
+    const { id: callId, tool, input, deadline, caller, caller_name: name } = call;
+    if (call.state === 'open') {
+      if (!tab || tab.given.has(callId)) return;
+      tab.given.add(callId);
+      const by = name === null ? null : { id: caller, name };
+      tab.ring.append({ type: 'ui.call', callId, tool, input, deadline, by });
+    } else if (tab?.given.delete(callId) && call.state === 'ended') {
+      tab.ring.append({ type: 'ui.cancel', callId });
+    }
+  }
+
+  private drop(tab: HeldTab): void {
+    if (this.tabs.get(tab.session) === tab) this.tabs.delete(tab.session);
+    tab.ring.close();
+  }
+}
+
+function tellGrants(tab: HeldTab, grants: Readonly<Record<string, UiGrant>>): void {
+  const now = JSON.stringify(grants);
+  if (now === tab.grants) return;
+  tab.grants = now;
+  tab.ring.append({
+    type: 'ui.grants',
+    grants: Object.entries(grants).map(([id, grant]) => ({ id, ...grant })),
+  });
+}
+
+function resultOf(answer: UiAnswerBody): unknown {
+  if (answer.ok) return answer.result ?? null;
+  const { type, message } = answer.error ?? { type: 'tool_error' as const, message: 'The page failed' };
+  throw new ToolFailure(type, message);
+}
+
+const nameOf = ({ userId, keyId }: Principal): string =>
+  keyId === undefined ? 'a caller without a key' : userId;
+
+const notConnected = (why: string): Refusal =>
+  new Refusal('ui_not_connected', `${why}. Give the user a link to /console/ and ask them to open it.`);

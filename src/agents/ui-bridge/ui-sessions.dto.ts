@@ -1,0 +1,67 @@
+import { ApiProperty } from '@nestjs/swagger';
+import {
+  AnyObject,
+  AnyText,
+  Flag,
+  FreeJson,
+  OneOf,
+  OptionalNested,
+  Text,
+  TextList,
+} from '../../web/rest/dto.js';
+
+const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
+
+export class UiSessionView {
+  @ApiProperty({ example: 'uis_m3k0Zb0mQyWq1TtJ6l3x9A' }) readonly id!: string;
+}
+
+export class UiSessionParams {
+  @Text(64, { example: 'uis_m3k0Zb0mQyWq1TtJ6l3x9A' }) readonly id!: string;
+}
+
+export class UiAnswerParams extends UiSessionParams {
+  @Text(36, {
+    pattern: uuid,
+    example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+    description: "The execution's id",
+  })
+  readonly callId!: string;
+}
+
+export class UiGrantParams extends UiSessionParams {
+  @Text(128, { example: 'q1w2e3r4t5', description: "The key's id, or `anonymous`" })
+  readonly caller!: string;
+}
+
+export class UiPageBody {
+  @Text(2_048, { example: '/traces/4bf92f3577b34da6a3ce929d0e0e4736', description: 'What the tab shows' })
+  readonly route!: string;
+  @TextList({
+    maxItems: 64,
+    maxLength: 64,
+    example: ['navigate_to', 'highlight_spans'],
+    description: 'Names of the tools that the page answers now',
+  })
+  readonly offers!: string[];
+  @AnyObject({
+    example: { title: 'Trace', params: { traceId: '4bf92f3577b34da6a3ce929d0e0e4736' } },
+    description: 'What the page tells agents about itself, up to 16 KiB',
+  })
+  readonly context!: Record<string, unknown>;
+}
+
+export const pageErrorTypes = ['tool_error', 'interrupted'] as const;
+
+class UiErrorBody {
+  @OneOf(pageErrorTypes, { description: '`interrupted`: the page was loaded anew after it had begun' })
+  readonly type!: (typeof pageErrorTypes)[number];
+  @AnyText({ maxLength: 4_096, example: 'The experiment is running' }) readonly message!: string;
+}
+
+export class UiAnswerBody {
+  @Flag({ example: true }) readonly ok!: boolean;
+  @FreeJson({ required: false, example: { success: true }, description: 'Of a call that succeeded' })
+  readonly result?: unknown;
+  @OptionalNested(UiErrorBody, { description: 'Of a call that failed' }) readonly error?: UiErrorBody;
+}

@@ -1,0 +1,226 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { storableJson } from '../../base/common/pg-text.js';
+import type { UiAnswerBody, UiPageBody } from './ui-sessions.dto.js';
+
+/** Another caller's leave to act on a page. `refused` and `asked` lapse, too: then the user is asked anew. */
+export interface UiGrant {
+  readonly name: string;
+  readonly status: 'asked' | 'granted' | 'refused';
+  /** ISO 8601. */
+  readonly until: string;
+}
+
+export interface UiSession {
+  readonly caller: string;
+  readonly page: UiPageBody;
+  readonly connected: boolean;
+  /** Milliseconds since its stream was seen. */
+  readonly idleMs: number;
+  /** The status of the asking caller's grant, if that has not lapsed. */
+  readonly grant: UiGrant['status'] | null;
+}
+
+export interface NewUiCall {
+  readonly id: string;
+  readonly session: string;
+  readonly caller: string;
+  /** Kept if the caller is not the tab's own. */
+  readonly callerName: string;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly remainingMs: number;
+}
+
+/** A call as the replica that holds its tab reads it. */
+export interface UiCallRow {
+  readonly id: string;
+  readonly session_id: string;
+  readonly caller: string;
+  readonly caller_name: string | null;
+  readonly tool: string;
+  readonly input: unknown;
+  /** ISO 8601. */
+  readonly deadline: string;
+  readonly state: 'open' | 'answered' | 'ended';
+}
+
+export interface UiNews {
+  readonly sessions: readonly {
+    readonly id: string;
+    readonly stream_id: string | null;
+    readonly grants: Readonly<Record<string, UiGrant>>;
+  }[];
+  readonly calls: readonly UiCallRow[];
+}
+
+/** A stream that was not seen for so long has died with its replica. */
+const isConnected = `(s.stream_id IS NOT NULL AND s.seen_at > now() - interval '30 seconds')`;
+const lapsed = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
+const maxSessions = 100;
+const maxGrants = 20;
+
+/** Rows of `ui_sessions` and `ui_calls`. Each statement that a page causes names the page's own caller. */
+@Injectable()
+export class UiSessionsRepository {
+  constructor(@InjectDataSource() private readonly db: DataSource) {}
+
+  /** Removes what is over first. @returns false if the caller has as many as it may */
+  async create(id: string, caller: string): Promise<boolean> {
+    await this.db.query(
+      `DELETE FROM ui_sessions s WHERE NOT ${isConnected} AND seen_at < now() - interval '1 minute'`,
+    );
+    await this.db.query(`DELETE FROM ui_calls WHERE deadline < now() - interval '1 hour'`);
+    const page = { route: '/', offers: [], context: {} };
+    const rows = await this.db.query<object[]>(
+      `INSERT INTO ui_sessions (id, caller, page) SELECT $1, $2, $3
+       WHERE (SELECT count(*) FROM ui_sessions WHERE caller = $2) < ${maxSessions} RETURNING 1`,
+      [id, caller, JSON.stringify(page)],
+    );
+    return rows.length > 0;
+  }
+
+  report(id: string, caller: string, page: UiPageBody): Promise<boolean> {
+    return this.changed(`page = $3 WHERE id = $1 AND caller = $2`, [id, caller, storableJson(page)]);
+  }
+
+  /** @param asking the caller whose grant is looked for */
+  async find(id: string, asking: string): Promise<UiSession | undefined> {
+    const [row] = await this.db.query<UiSession[]>(
+      `SELECT caller, page, ${isConnected} AS connected,
+              (extract(epoch FROM now() - seen_at) * 1000)::float8 AS "idleMs",
+              CASE WHEN NOT ${lapsed('grants->$2::text')} THEN grants->$2::text->>'status' END AS grant
+       FROM ui_sessions s WHERE id = $1`,
+      [id, asking],
+    );
+    return row;
+  }
+
+  /** The tab's stream is open here now, whichever held it before. */
+  opened(id: string, caller: string, stream: string): Promise<boolean> {
+    return this.changed(`stream_id = $3, seen_at = now() WHERE id = $1 AND caller = $2`, [
+      id,
+      caller,
+      stream,
+    ]);
+  }
+
+  async left(stream: string): Promise<void> {
+    await this.changed(`stream_id = NULL, seen_at = now() WHERE stream_id = $1`, [stream]);
+  }
+
+  async seen(streams: readonly string[]): Promise<void> {
+    await this.changed(`seen_at = now() WHERE stream_id = ANY($1)`, [streams]);
+  }
+
+  /** Records that a caller would like to act on the page, once until that lapses. */
+  async ask(id: string, caller: string, name: string): Promise<void> {
+    await this.changed(
+      `grants = grants || jsonb_build_object($2::text, jsonb_build_object(
+         'name', $3::text, 'status', 'asked', 'until', now() + interval '30 minutes'))
+       WHERE id = $1 AND coalesce(${lapsed('grants->$2::text')}, true)
+         AND (SELECT count(*) FROM jsonb_object_keys(grants)) < ${maxGrants}`,
+      [id, caller, name],
+    );
+  }
+
+  /** @returns false if that caller did not ask */
+  decide(id: string, caller: string, asking: string, status: UiGrant['status']): Promise<boolean> {
+    return this.changed(
+      `grants = jsonb_set(grants, ARRAY[$3::text], grants->$3::text || jsonb_build_object(
+         'status', $4::text, 'until', now() + interval '30 minutes'))
+       WHERE id = $1 AND caller = $2 AND jsonb_exists(grants, $3::text)`,
+      [id, caller, asking, status],
+    );
+  }
+
+  /** Ends the calls under way of a caller that may no longer act on the page. */
+  async revoke(id: string, caller: string, answer: UiAnswerBody): Promise<void> {
+    await this.db.query(
+      `UPDATE ui_calls SET answer = $3, ended_at = now()
+       WHERE session_id = $1 AND caller = $2 AND answer IS NULL AND ended_at IS NULL`,
+      [id, caller, storableJson(answer)],
+    );
+  }
+
+  /** @returns false if the session is gone */
+  async addCall(call: NewUiCall): Promise<boolean> {
+    const { id, session, caller, callerName, tool, input, remainingMs } = call;
+    const rows = await this.db.query<object[]>(
+      `INSERT INTO ui_calls (id, session_id, caller, caller_name, tool, input, deadline)
+       SELECT $1, id, $3, CASE WHEN caller <> $3 THEN $4 END, $5, $6, now() + $7 * interval '1 millisecond'
+       FROM ui_sessions WHERE id = $2
+       RETURNING 1`,
+      [id, session, caller, callerName, tool, storableJson(input), remainingMs],
+    );
+    return rows.length > 0;
+  }
+
+  /** Nobody waits for the answer any more. */
+  async endCall(id: string): Promise<void> {
+    await this.db.query(
+      'UPDATE ui_calls SET ended_at = now() WHERE id = $1 AND answer IS NULL AND ended_at IS NULL',
+      [id],
+    );
+  }
+
+  /** The first answer is kept. @returns what became of this one; undefined: the page has no such call */
+  async answer(
+    id: string,
+    session: string,
+    caller: string,
+    answer: UiAnswerBody,
+  ): Promise<'kept' | 'differs' | 'over' | undefined> {
+    const text = storableJson(answer);
+    const own = `c.session_id = s.id AND c.id = $1 AND s.id = $2 AND s.caller = $3`;
+    const [[kept]] = await this.db.query<[object[], number]>(
+      `UPDATE ui_calls c SET answer = $4 FROM ui_sessions s
+       WHERE ${own} AND answer IS NULL AND ended_at IS NULL AND deadline > now() RETURNING 1`,
+      [id, session, caller, text],
+    );
+    if (kept) return 'kept';
+    const [row] = await this.db.query<{ answer: string | null; isOver: boolean }[]>(
+      `SELECT answer::text, ended_at IS NOT NULL OR answer IS NULL AS "isOver"
+       FROM ui_calls c, ui_sessions s WHERE ${own}`,
+      [id, session, caller],
+    );
+    if (!row) return undefined;
+    if (row.isOver) return 'over';
+    return row.answer === text ? 'kept' : 'differs';
+  }
+
+  /** @param known calls that their pages were given @returns the sessions, their open calls and those known */
+  async news(sessions: readonly string[], known: readonly string[]): Promise<UiNews> {
+    const [row] = await this.db.query<[UiNews]>(
+      `SELECT
+         (SELECT coalesce(json_agg(json_build_object('id', id, 'stream_id', stream_id, 'grants', grants)), '[]')
+          FROM ui_sessions WHERE id = ANY($1)) AS sessions,
+         (SELECT coalesce(json_agg(json_build_object(
+            'id', id, 'session_id', session_id, 'caller', caller, 'caller_name', caller_name, 'tool', tool,
+            'input', input, 'deadline', deadline, 'state',
+            CASE WHEN ended_at IS NOT NULL THEN 'ended' WHEN answer IS NOT NULL THEN 'answered' ELSE 'open' END
+          ) ORDER BY id), '[]')
+          FROM ui_calls
+          WHERE session_id = ANY($1) AND (answer IS NULL AND ended_at IS NULL AND deadline > now() OR id = ANY($2))
+         ) AS calls`,
+      [sessions, known],
+    );
+    return row;
+  }
+
+  /** The answers that came to these calls; `null` for a call whose tab has been away for 5 s. */
+  async answers(calls: readonly string[]): Promise<{ id: string; answer: UiAnswerBody | null }[]> {
+    return this.db.query(
+      `SELECT c.id, c.answer FROM ui_calls c JOIN ui_sessions s ON s.id = c.session_id
+       WHERE c.id = ANY($1)
+         AND (c.answer IS NOT NULL OR NOT ${isConnected} AND s.seen_at < now() - interval '5 seconds')`,
+      [calls],
+    );
+  }
+
+  private async changed(rest: string, values: unknown[]): Promise<boolean> {
+    const [, count] = await this.db.query<[unknown, number]>(`UPDATE ui_sessions SET ${rest}`, values);
+    return count > 0;
+  }
+}

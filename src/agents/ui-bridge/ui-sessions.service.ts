@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { Problem } from '../../base/common/errors.js';
+import { callerIdOf, type Principal } from '../../web/contract/principal.js';
+import { wrong } from '../../web/rest/wrong-field.js';
+import type {
+  UiAnswerBody,
+  UiAnswerParams,
+  UiGrantParams,
+  UiPageBody,
+  UiSessionParams,
+  UiSessionView,
+} from './ui-sessions.dto.js';
+import { UiSessionsRepository } from './ui-sessions.repository.js';
+
+const maxContextBytes = 16_384;
+
+/** The tabs of the console: what they show, what they answer, and who else may act on them. */
+@Injectable()
+export class UiSessionsService {
+  constructor(private readonly repository: UiSessionsRepository) {}
+
+  /** @throws Problem `rate_limited` if the caller has too many */
+  async create(principal: Principal): Promise<UiSessionView> {
+    const id = `uis_${randomBytes(16).toString('base64url')}`;
+    if (await this.repository.create(id, callerIdOf(principal))) return { id };
+    const detail = 'This caller has 100 pages open already: close some';
+    throw new Problem('rate_limited', detail, { retryAfterMs: 60_000 });
+  }
+
+  /** @throws Problem `not_found`, `invalid_request` */
+  async report({ id }: UiSessionParams, page: UiPageBody, principal: Principal): Promise<void> {
+    if (Buffer.byteLength(JSON.stringify(page.context)) > maxContextBytes)
+      throw wrong('/context', `must be at most ${maxContextBytes} bytes of JSON`);
+    if (!(await this.repository.report(id, callerIdOf(principal), page))) throw noSession(id);
+  }
+
+  /** @throws Problem `not_found` (status 410 if nobody waits any more), `conflict` after another answer */
+  async answer({ id, callId }: UiAnswerParams, answer: UiAnswerBody, principal: Principal): Promise<void> {
+    const outcome = await this.repository.answer(callId, id, callerIdOf(principal), answer);
+    if (outcome === 'kept') return;
+    if (outcome === 'differs') throw new Problem('conflict', `The call ${callId} was answered otherwise`);
+    if (outcome === 'over')
+      throw new Problem('not_found', `The call ${callId} is over: nobody waits for it`, { status: 410 });
+    throw new Problem('not_found', `There is no call ${callId} for this page`);
+  }
+
+  /** @throws Problem `not_found` */
+  grant({ id, caller }: UiGrantParams, principal: Principal): Promise<void> {
+    return this.decide(id, caller, principal, 'granted');
+  }
+
+  /** Also ends the calls of that caller that are under way. @throws Problem `not_found` */
+  async revoke({ id, caller }: UiGrantParams, principal: Principal): Promise<void> {
+    await this.decide(id, caller, principal, 'refused');
+    const message = 'The user does not let this key act on the page any more';
+    await this.repository.revoke(id, caller, { ok: false, error: { type: 'interrupted', message } });
+  }
+
+  private async decide(
+    id: string,
+    asking: string,
+    principal: Principal,
+    status: 'granted' | 'refused',
+  ): Promise<void> {
+    if (await this.repository.decide(id, callerIdOf(principal), asking, status)) return;
+    throw new Problem('not_found', `No caller ${asking} asked for the page ${id}`);
+  }
+}
+
+const noSession = (id: string): Problem => new Problem('not_found', `There is no UI session ${id}`);

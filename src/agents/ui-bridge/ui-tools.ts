@@ -1,0 +1,176 @@
+import { isDatabaseUnavailable } from '../../base/common/errors.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { defineTool } from '../../web/contract/define-tool.js';
+import type { Tool, ToolAnnotations } from '../../web/contract/tool.js';
+import { ToolFailure } from '../../web/contract/tool-outcome.js';
+import type { UiBridge } from './ui-bridge.js';
+
+interface UiToolSpec {
+  readonly name: string;
+  readonly description: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly annotations: Partial<ToolAnnotations>;
+  readonly timeoutMs?: number;
+  /** What an agent should do where the page does not answer the tool. */
+  readonly leadsThere: string;
+}
+
+const defaultTimeoutMs = 5_000;
+const runTimeoutMs = 60_000;
+
+const reads: Partial<ToolAnnotations> = {
+  readOnly: true,
+  idempotent: true,
+  destructive: false,
+  openWorld: false,
+};
+const changes: Partial<ToolAnnotations> = { ...reads, readOnly: false };
+
+const fromAnywhere = 'reload the page';
+const fromTrace = 'open a trace first, with navigate_to and the url /traces/{trace id}';
+const fromTraces = 'open the list of traces first, with navigate_to and the url /traces';
+const fromExperiment = 'open an experiment first, with navigate_to_experiment';
+
+const text = (description: string): JsonSchema => ({
+  type: 'string',
+  minLength: 1,
+  maxLength: 2_048,
+  description,
+});
+const texts = (description: string): JsonSchema => ({
+  anyOf: [
+    { type: 'array', items: { type: 'string', maxLength: 512 }, maxItems: 1_000 },
+    { type: 'string', maxLength: 512 },
+  ],
+  description,
+});
+
+const specs: readonly UiToolSpec[] = [
+  {
+    name: 'get_current_page',
+    description: 'Get what the page of the user shows: its route, title, parameters and filters',
+    annotations: reads,
+    leadsThere: fromAnywhere,
+  },
+  {
+    name: 'navigate_to',
+    description:
+      'Open a screen of the console, such as /traces/{trace id}, /executions?tool={name}, /tools/{name}, /playbooks. Returns the route that was opened, or the nearest ones if there is none.',
+    properties: { url: text('Path and query of the screen; it begins with a single /') },
+    required: ['url'],
+    annotations: reads,
+    leadsThere: fromAnywhere,
+  },
+  {
+    name: 'navigate_to_experiment',
+    description:
+      'Open the experiment screen for a span, to change and repeat its model call. Only spans for which is_valid_for_optimize says valid.',
+    properties: {
+      spanId: text('The span whose model call is tried again'),
+      traceId: text('Its trace; required if the span id occurs in several traces'),
+    },
+    required: ['spanId'],
+    annotations: reads,
+    leadsThere: fromAnywhere,
+  },
+  {
+    name: 'get_collapsed_spans',
+    description: 'Get the ids of the spans that are collapsed in the trace view',
+    annotations: reads,
+    leadsThere: fromTrace,
+  },
+  {
+    name: 'highlight_spans',
+    description: 'Highlight spans in the trace view and scroll to the first, with a note for the user',
+    properties: { spanIds: texts('Span ids'), note: text('One sentence on why they matter') },
+    required: ['spanIds'],
+    annotations: reads,
+    leadsThere: fromTrace,
+  },
+  {
+    name: 'apply_label_filter',
+    description: 'Filter the list of traces by labels',
+    properties: {
+      labels: texts('Labels'),
+      action: {
+        type: 'string',
+        enum: ['set', 'add', 'clear'],
+        default: 'set',
+        description: 'set replaces the labels of the filter, add keeps them, clear removes all',
+      },
+      view: { type: 'string', enum: ['threads', 'traces'], description: 'The list; default: the one shown' },
+    },
+    annotations: reads,
+    leadsThere: fromTraces,
+  },
+  {
+    name: 'get_experiment_data',
+    description: 'Get the state of the experiment: its request, the original request, and the last result',
+    annotations: reads,
+    leadsThere: fromExperiment,
+  },
+  {
+    name: 'apply_experiment_data',
+    description:
+      'Change the request of the experiment. Given members replace those of the request, others stay; messages are replaced whole.',
+    properties: {
+      data: {
+        type: 'object',
+        additionalProperties: true,
+        minProperties: 1,
+        description: 'Members to change, such as {"model": "gpt-4.1-mini", "temperature": 0}',
+      },
+    },
+    required: ['data'],
+    annotations: changes,
+    leadsThere: fromExperiment,
+  },
+  {
+    name: 'run_experiment',
+    description: 'Run the experiment: asks the model with the changed request and waits up to 60 s',
+    annotations: { ...changes, idempotent: false, openWorld: true },
+    timeoutMs: runTimeoutMs,
+    leadsThere: fromExperiment,
+  },
+  {
+    name: 'evaluate_experiment_results',
+    description: 'Compare the result of the experiment with the original: cost, tokens and duration',
+    annotations: reads,
+    leadsThere: fromExperiment,
+  },
+];
+
+/** The tools that a page answers. Their failures are no fault of the tool: a person may close the lid at any time. */
+export const uiTools = (bridge: UiBridge): Tool[] => specs.map((spec) => uiTool(bridge, spec));
+
+function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
+  const { name, properties = {}, required = [], leadsThere, timeoutMs = defaultTimeoutMs, ...rest } = spec;
+  const tool = defineTool({
+    ...rest,
+    name,
+    kind: 'ui',
+    tags: ['page'],
+    timeoutMs,
+    // What a page shows are texts of others.
+    semanticErrors: 'off',
+    input: { type: 'object', additionalProperties: false, properties, required },
+    run: (input, run) => bridge.call(name, input, run),
+  });
+  return {
+    ...tool,
+    admit: (call) => bridge.admit(name, leadsThere, call),
+    run: (input, run) => tool.run(input, run).catch(notTheToolsFault),
+  };
+}
+
+function notTheToolsFault(error: unknown): never {
+  if (isDatabaseUnavailable(error))
+    throw new ToolFailure(
+      'upstream_unavailable',
+      'The database, over which pages are reached, does not answer',
+    );
+  if (!(error instanceof ToolFailure)) throw error;
+  const { type, message, code, data } = error;
+  throw new ToolFailure(type, message, { code, data, toolFault: false });
+}

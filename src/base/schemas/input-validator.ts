@@ -1,0 +1,208 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { CallerSlots } from '../common/caller-slots.js';
+import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
+import { isDeeperThan } from '../common/json-depth.js';
+import { messageOf } from '../common/message-of.js';
+import { WorkerEnded } from '../common/worker-calls.js';
+import type { JsonSchema } from './json-schema.js';
+import { type CompiledSchema, compileSchema } from './schema-compiler.js';
+import { heapMb, limitMs, SchemaThread, ThreadBusy } from './schema-thread.js';
+
+type FieldProblems = readonly FieldProblem[];
+
+/**
+ * Checks an input against a schema.
+ * @param bytes of the input's JSON, or somewhat more
+ * @param holder whose input waits, in the limits of callers
+ * @throws Refusal if it would take too long
+ */
+export type InputValidator = (
+  input: unknown,
+  bytes: number,
+  holder?: string,
+) => FieldProblems | Promise<FieldProblems>;
+
+/** An input, and what is known of its size. */
+interface SizedInput {
+  readonly input: unknown;
+  readonly bytesAtMost?: number;
+}
+
+/** Bytes of an input × cost of its schema that are checked on the event loop. */
+const maxOnLoop = 4_000_000;
+const [maxOfCaller, maxPassesWaiting] = [4, 8];
+/** The largest input whose problems are all reported, up to twenty. */
+const maxBytesForAll = 65_536;
+const maxSchemaBytes = 65_536;
+const maxSchemaDepth = 32;
+
+export interface InputLimits {
+  readonly maxBytes: number;
+  readonly maxDepth: number;
+}
+
+/**
+ * Caps on an input's bytes and depth, held before its schema is asked.
+ * @returns its bytes, or somewhat more
+ * @throws Refusal `payload_too_large` or `invalid_input`, naming the variable that raises the limit
+ */
+export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: InputLimits): number {
+  const { maxBytes, maxDepth } = limits;
+  let bytes = bytesAtMost ?? Infinity;
+  // Only an input that may be over the cap is measured. Written anew it may have grown: 1e20 becomes 21 digits.
+  if (bytes * 6 > maxBytes) {
+    bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
+    if (bytes > maxBytes) {
+      const detail = `input is ${bytes} bytes, the cap is ${maxBytes} (TOOL_INPUT_MAX_BYTES)`;
+      throw new Refusal('payload_too_large', detail, { errors: [{ pointer: '/input', detail }] });
+    }
+  }
+  // Each level takes two bytes: what is short is not looked through.
+  if (bytes > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
+    const detail = `input is nested deeper than ${maxDepth} levels`;
+    throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
+  }
+  return bytes;
+}
+
+/**
+ * Makes validators of schemas that strangers wrote. Inputs of simple schemas are checked on the event loop if they are
+ * small enough; all others in a thread, which ends if that takes too long.
+ */
+@Injectable()
+export class InputSchemas implements OnApplicationShutdown {
+  private readonly trials = new SchemaThread('schema trial', new CallerSlots(Infinity));
+  private readonly passes = new SchemaThread(
+    'input validation',
+    new CallerSlots(maxOfCaller, maxPassesWaiting),
+  );
+
+  /**
+   * Compiles a tool's input schema, once a thread has tried it.
+   * @throws Problem `invalid_request` that points at the schema if it is not valid, or costs too much;
+   *   `tool_unavailable` if the thread does not start
+   */
+  async compile(schema: unknown): Promise<InputValidator> {
+    const { own, text, cost } = await this.tried(schema, 'inputSchema');
+    const compiled = cost < Infinity ? compileSchema(own) : undefined;
+    return (input, bytes, holder) => {
+      const isSmall = bytes <= maxBytesForAll;
+      if (!compiled || bytes * cost > maxOnLoop) return this.passAway(text, input, isSmall, holder);
+      const first = validated(compiled, input);
+      // The first problem is reported even if the thread that looks for the others fails.
+      return first.length > 0 && isSmall
+        ? this.passAway(text, input, true, holder).catch(() => first)
+        : first;
+    };
+  }
+
+  /**
+   * Checks an output schema, which clients compile.
+   * @returns the schema without its `$id`: of two that have the same, clients know the first alone
+   * @throws as `compile`
+   */
+  async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
+    if (schema['type'] !== 'object') throw wrong('outputSchema', 'is no schema of an object');
+    const { text } = await this.tried(schema, 'outputSchema');
+    if (/"\$id":"/.test(text))
+      throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');
+    return { schema };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.trials.stop(), this.passes.stop()]);
+  }
+
+  private async tried(schema: unknown, member: SchemaMember): Promise<TriedSchema> {
+    const { own, text } = checkedSchema(schema, member);
+    const isOutput = member === 'outputSchema';
+    const cost = await this.trials.ask({ schema: text, isOutput }).catch((error: unknown) => {
+      if (error instanceof ThreadBusy) throw notTried(error, member);
+      const costs = whyTooCostly(error);
+      if (costs) throw wrong(member, `takes ${costs} to compile and to try out: make it smaller`);
+      if (error instanceof WorkerEnded) throw error;
+      throw wrong(member, `is not a valid JSON Schema: ${messageOf(error)}`);
+    });
+    return { own, text, cost };
+  }
+
+  /**
+   * @throws Refusal `invalid_input` if it takes too much time or memory, `queue_full` if too many wait or the thread
+   *   does not start
+   */
+  private async passAway(
+    schema: string,
+    input: unknown,
+    allErrors: boolean,
+    holder: string | undefined,
+  ): Promise<readonly FieldProblem[]> {
+    try {
+      return await this.passes.ask({ schema, input: JSON.stringify(input), allErrors }, holder);
+    } catch (error) {
+      if (error instanceof ThreadBusy)
+        throw new Refusal('queue_full', messageOf(error), { retryAfterMs: limitMs });
+      if (!(error instanceof WorkerEnded)) throw notValidated(error);
+      if (error.reason === 'stopped')
+        throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: limitMs });
+      const costs = whyTooCostly(error);
+      if (!costs) throw error;
+      // The first problem takes less than all.
+      if (allErrors) return this.passAway(schema, input, false, holder);
+      throw invalid(`takes ${costs} to validate: make it smaller`);
+    }
+  }
+}
+
+type SchemaMember = 'inputSchema' | 'outputSchema';
+
+interface TriedSchema {
+  readonly own: JsonSchema;
+  readonly text: string;
+  readonly cost: number;
+}
+
+function checkedSchema(schema: unknown, member: SchemaMember): Omit<TriedSchema, 'cost'> {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    throw wrong(member, 'must be a JSON Schema object');
+  if (isDeeperThan(schema, maxSchemaDepth))
+    throw wrong(member, `is nested deeper than ${maxSchemaDepth} levels`);
+  const text = JSON.stringify(schema);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxSchemaBytes) throw wrong(member, `is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
+  return { own: schema as JsonSchema, text };
+}
+
+function validated({ problemsOf }: CompiledSchema, input: unknown): readonly FieldProblem[] {
+  try {
+    return problemsOf(input);
+  } catch (error) {
+    throw notValidated(error);
+  }
+}
+
+/** A schema that makes its validator throw is the tool's fault, and no failure of the gateway. */
+function notValidated(error: unknown): Refusal {
+  return invalid(`cannot be validated with the tool's schema: ${messageOf(error)}`);
+}
+
+/** The exceeded limit (time or memory) for which a thread was ended. */
+function whyTooCostly(error: unknown): string | undefined {
+  if (!(error instanceof WorkerEnded)) return undefined;
+  if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
+  return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;
+}
+
+/** The machine is busy; the schema may be fine. */
+const notTried = (error: ThreadBusy, member: SchemaMember): Problem =>
+  new Problem('tool_unavailable', `${member} could not be tried out: ${error.message}`, {
+    retryAfterMs: 10_000,
+  });
+
+function invalid(detail: string): Refusal {
+  return new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });
+}
+
+function wrong(member: SchemaMember, detail: string): Problem {
+  const errors = [{ pointer: `/${member}`, detail }];
+  return new Problem('invalid_request', `${member} ${detail}`, { errors });
+}

@@ -1,4 +1,0 @@
-import { answerCalls } from '../../common/worker-calls.js';
-import { readDocument } from './document-text.js';
-
-answerCalls(readDocument);

@@ -1,0 +1,50 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { Refusal } from '../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { Counters, type Taken } from '../../base/counters/counters.js';
+import type { BudgetState } from '../../web/contract/call-ticket.js';
+import type { ToolCall } from '../../web/contract/tool-call.js';
+import { budgetProject, rateLimitHeaders, subjectOf } from './budgets.js';
+
+/** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
+@Injectable()
+export class InvestigationBudgetGuard implements CanActivate {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'investigations'>,
+    private readonly counters: Counters,
+  ) {}
+
+  /** @throws Refusal `investigation_budget_spent` */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const call = context.getArgByIndex<ToolCall>(0);
+    call.ticket.budgeted = true;
+    const { investigationId } = call.context;
+    return call.test || !investigationId || this.spend(call, investigationId);
+  }
+
+  private spend(call: ToolCall, investigationId: string): boolean | Promise<boolean> {
+    const { name, callsPerInvestigation } = call.ticket.tool.definition;
+    const project = budgetProject(call.principal, call.context.projectId);
+    const taken = this.counters.take({
+      ...subjectOf(project, investigationId),
+      name,
+      limit: callsPerInvestigation,
+      ttlMs: this.config.investigations.ttlMs,
+    });
+    return taken instanceof Promise ? taken.then((late) => admit(call, late)) : admit(call, taken);
+  }
+}
+
+function admit({ ticket }: ToolCall, { granted, limit, used, resetsAt, release }: Taken): true {
+  const budget = { limit, remaining: Math.max(0, limit - used), resetsAt };
+  if (!granted) throw spent(ticket.tool.definition.name, budget);
+  ticket.returnIfRefused(release);
+  ticket.budget = limit > 0 ? budget : undefined;
+  return true;
+}
+
+/** A model reads this: it names no route by which the limit could be raised. */
+function spent(tool: string, budget: BudgetState): Refusal {
+  const detail = `Max ${budget.limit} ${tool} calls per investigation exceeded. An operator can raise the limit.`;
+  return new Refusal('investigation_budget_spent', detail, { headers: rateLimitHeaders(budget) });
+}

@@ -1,0 +1,38 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Refusal } from '../../base/common/errors.js';
+import type { ToolCall } from '../../web/contract/tool-call.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+
+/** Refuses calls of a tool that is failing. Holds no state: the circuits do. */
+@Injectable()
+export class CircuitBreakerGuard implements CanActivate {
+  constructor(private readonly circuits: CircuitBreakers) {}
+
+  /** @throws Refusal `circuit_open` */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const call = context.getArgByIndex<ToolCall>(0);
+    call.ticket.circuitPassed = true;
+    // A cached answer asks nothing of the tool; a trial by an operator is for finding out whether it works again.
+    return call.test || call.ticket.kept !== undefined || this.pass(call);
+  }
+
+  private pass(call: ToolCall, isDecided = false): boolean | Promise<boolean> {
+    const { ticket } = call;
+    const { name } = ticket.tool.definition;
+    const admission = this.circuits.admit(name, ticket.executionId);
+    switch (admission.kind) {
+      case 'pass':
+        return true;
+      case 'probe':
+        ticket.probe = true;
+        ticket.returnAtEnd(admission.release);
+        return true;
+      case 'refuse': {
+        const { reason, retryAfterMs } = admission;
+        const decision = isDecided ? undefined : this.circuits.decideProber(name);
+        if (decision) return decision.then(() => this.pass(call, true));
+        throw new Refusal('circuit_open', `${name} is cut off: ${reason}`, { retryAfterMs });
+      }
+    }
+  }
+}

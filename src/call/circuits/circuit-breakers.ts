@@ -1,0 +1,300 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
+import type {
+  CircuitDecision,
+  CircuitChange,
+  CircuitOverride,
+  CircuitPast,
+  CircuitSettings,
+} from '../../base/outbound/breaker/circuit-state.js';
+import type { WindowCounts } from '../../base/outbound/breaker/sample-ring.js';
+import { CLOCK, type Clock, minuteMs } from '../../base/common/clock.js';
+import { Problem } from '../../base/common/errors.js';
+import { idOf, newId } from '../../base/common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
+import { FleetCircuits } from './fleet-circuits.js';
+import { KnownTools } from './known-tools.js';
+import type { TrackedCircuit } from './tracked-circuit.js';
+
+const maxHistory = 50;
+/** Maximum number of circuits, up to which those of removed tools are kept. */
+const maxTracked = 10_000;
+
+/** The circuits of all tools: kept in memory, updated by the recorder's events and restored from the database. */
+@Injectable()
+export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(CircuitBreakers.name);
+  private readonly circuits = new Map<string, TrackedCircuit>();
+  private readonly settings: CircuitSettings;
+  private readonly subscriptions: (() => void)[] = [];
+  /** The pasts of circuits from before the start, until the tool has one; undefined until they are read. */
+  private pasts: Map<string, CircuitPast> | undefined;
+  /** Milliseconds since the epoch. */
+  private startedAt = 0;
+  /** Undefined: there is one replica. */
+  private readonly fleet: FleetCircuits | undefined;
+  /** Whether a breaker is opened now for the faults of all replicas. */
+  private opensForAll = false;
+
+  constructor(
+    @Inject(APP_CONFIG) config: AppConfig,
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly calls: CallEvents,
+    private readonly events: CircuitEvents,
+    private readonly knownTools: KnownTools,
+    private readonly before: CircuitPasts,
+    fleet: FleetCircuits,
+  ) {
+    this.settings = config.circuit;
+    this.fleet = fleet.isOn ? fleet : undefined;
+  }
+
+  onModuleInit(): void {
+    this.subscriptions.push(
+      this.calls.subscribe((event) => this.take(event)),
+      this.knownTools.changes.subscribe(() => this.followTools()),
+    );
+  }
+
+  /** A history that cannot be read leaves the circuits closed and does not stop the start. */
+  async onApplicationBootstrap(): Promise<void> {
+    this.startedAt = this.clock.now();
+    try {
+      this.pasts = await this.before.read(new Date(this.startedAt - 2 * this.settings.windowMs));
+    } catch (error) {
+      this.logger.error(error, 'circuits start without their past: it could not be read');
+      this.pasts = new Map();
+    }
+    this.followTools();
+    this.fleet?.follow((transition, probingMs) => this.adopt(transition, probingMs));
+  }
+
+  onApplicationShutdown(): void {
+    for (const end of this.subscriptions) end();
+  }
+
+  /** Asked by the guard for each call; on the hot path. */
+  admit(tool: string, executionId: string): CircuitDecision {
+    return this.track(tool).breaker.admit(executionId);
+  }
+
+  /** Resolves when it is decided who probes a circuit whose opening is over; undefined: nothing is to be decided. */
+  decideProber(tool: string): Promise<void> | undefined {
+    const { breaker, local } = this.track(tool);
+    return this.fleet && !local && breaker.isDue() ? this.fleet.takeLease(tool) : undefined;
+  }
+
+  /**
+   * Opens, closes or resets a circuit by hand, at all replicas.
+   * @throws Problem `not_found`, or the database's error; nothing has changed then
+   */
+  async override(
+    tool: string,
+    change: 'openByHand' | 'closeByHand' | 'reset',
+    { by, reason }: CircuitOverride,
+  ): Promise<void> {
+    const tracked = this.find(tool);
+    await tracked.judging;
+    const { kind: from, openings } = tracked.breaker.current();
+    const at = this.clock.now();
+    const made: CircuitTransition = {
+      ...{ id: newId(at), tool, at, from, reason, by, local: false, replica: this.fleet?.replica ?? null },
+      to: change === 'openByHand' ? 'open' : 'closed',
+      openings: change === 'reset' ? 0 : openings,
+    };
+    await this.fleet?.write(made);
+    this.put(tracked, made);
+    this.say(tracked, made);
+  }
+
+  /** Takes over a change that another replica made. */
+  private adopt(transition: CircuitTransition, probingMs: number): void {
+    const tracked = this.track(transition.tool);
+    const { id, to, by } = transition;
+    tracked.lastShared = id;
+    // What is this replica's own trouble is over only when the tool works here.
+    if (tracked.local && to !== 'open' && by === null) return;
+    this.put(tracked, transition, probingMs);
+    this.remember(tracked, transition);
+  }
+
+  /**
+   * @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open
+   * by hand
+   */
+  find(tool: string): TrackedCircuit {
+    // A disabled tool's circuit that was held open by hand before the start can still be closed.
+    if (this.circuits.has(tool) || this.knownTools.has(tool) || this.pasts?.get(tool)?.held)
+      return this.track(tool);
+    throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
+  }
+
+  /** The tools whose circuits are not closed, by name. */
+  notClosed(): string[] {
+    const held = [...(this.pasts ?? [])].filter(([, past]) => past.held).map(([tool]) => tool);
+    const others = [...this.circuits].filter(([, { breaker }]) => breaker.current().kind !== 'closed');
+    return [...held, ...others.map(([tool]) => tool)].sort();
+  }
+
+  /** Checks all circuits, so that transitions caused by time alone are emitted. */
+  look(): void {
+    for (const { breaker } of this.circuits.values()) breaker.current();
+  }
+
+  private take(event: CallEvent): void {
+    if (event.kind !== 'executed' || event.test || isNobodysResult(event)) return;
+    const { breaker } = this.track(event.tool);
+    breaker.record({ executionId: event.executionId, fault: event.fault });
+    if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openWithFleet(event.tool);
+  }
+
+  private async openWithFleet(tool: string): Promise<void> {
+    const { breaker } = this.track(tool);
+    const counts = await this.fleetsFaults(tool, false);
+    if (!counts || breaker.current().kind !== 'closed') return;
+    this.opensForAll = true;
+    breaker.openFor(
+      `${counts.faults} of ${counts.calls} calls at all replicas in the last ${breaker.rules().windowMs / 1_000} s were tool faults`,
+    );
+    this.opensForAll = false;
+  }
+
+  /** Calls and faults of all replicas since the circuit was closed, if they open it. */
+  private async fleetsFaults(tool: string, urgent: boolean): Promise<WindowCounts | undefined> {
+    const { breaker, history } = this.track(tool);
+    const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
+    const since = Math.max(closedAt, this.clock.now() - breaker.rules().windowMs);
+    const counts = await this.fleet?.countFaults(tool, since, urgent);
+    return counts && breaker.opensAt(counts) ? counts : undefined;
+  }
+
+  /** Every registered tool has a circuit, by its own thresholds. */
+  private followTools(): void {
+    // A tool's past is judged by the thresholds with which it is registered, once that past is read.
+    if (!this.pasts) return;
+    for (const tool of this.knownTools.names()) this.track(tool);
+    for (const [tool, { breaker }] of this.circuits) {
+      const [before, now] = [breaker.rules(), this.settingsOf(tool)];
+      if (before.failures !== now.failures || before.windowMs !== now.windowMs) breaker.adjust(now);
+    }
+  }
+
+  private track(tool: string): TrackedCircuit {
+    const known = this.circuits.get(tool);
+    if (known) return known;
+    if (this.circuits.size >= maxTracked) this.forgetGoneTools();
+    const breaker = new CircuitBreaker(
+      this.settingsOf(tool),
+      this.clock,
+      Math.random,
+      (change) => this.tell(tool, change),
+      () => !this.fleet || tracked.local || this.fleet.mayProbe(tool),
+    );
+    const tracked: TrackedCircuit = {
+      ...{ breaker, local: false, history: [] },
+      lastShared: this.pasts?.get(tool)?.lastId,
+      transitions: { closed: 0, open: 0, half_open: 0 },
+    };
+    this.circuits.set(tool, tracked);
+    void this.restore(tool, breaker);
+    return tracked;
+  }
+
+  /** At once, except for a tool whose own window is longer than what was read of all tools. */
+  private async restore(tool: string, breaker: CircuitBreaker): Promise<void> {
+    const past = this.pasts?.get(tool);
+    this.pasts?.delete(tool);
+    const { windowMs } = breaker.rules();
+    if (windowMs <= this.settings.windowMs || past?.held) {
+      if (past) breaker.restore(past);
+      return;
+    }
+    let samples = past?.samples ?? [];
+    try {
+      // Calls since the start have been counted as they came.
+      samples = await this.before.samplesOf(tool, this.startedAt - 2 * windowMs, this.startedAt);
+    } catch (error) {
+      this.logger.error({ tool, error }, 'a circuit starts with a shorter past: it could not be read');
+    }
+    breaker.restore({ ...past, samples });
+  }
+
+  /** A tool's own error threshold and window stand in for the configured ones. */
+  private settingsOf(tool: string): CircuitSettings {
+    const { errorThreshold, windowMinutes } = this.knownTools.ownThresholdsOf(tool);
+    const { failures, windowMs } = this.settings;
+    return {
+      ...this.settings,
+      failures: errorThreshold ?? failures,
+      windowMs: windowMinutes === undefined ? windowMs : windowMinutes * minuteMs,
+    };
+  }
+
+  private forgetGoneTools(): void {
+    for (const [tool, { breaker }] of this.circuits) {
+      if (!this.knownTools.has(tool) && !breaker.isHeld()) this.circuits.delete(tool);
+    }
+  }
+
+  private put(tracked: TrackedCircuit, transition: CircuitTransition, probingMs?: number): void {
+    tracked.local = false;
+    tracked.breaker.adopt(transition, probingMs);
+  }
+
+  private remember({ history }: TrackedCircuit, transition: CircuitTransition): void {
+    history.push(transition);
+    if (history.length > maxHistory) history.shift();
+  }
+
+  private tell(tool: string, change: CircuitChange): void {
+    const tracked = this.circuits.get(tool);
+    const opens = this.fleet && change.from === 'closed' && change.to === 'open';
+    // Replicas that open a circuit at the same time make one change of it: the first one stored is kept.
+    const opening = `${tool} opened after ${tracked?.lastShared}`;
+    const say = (): void => {
+      const local = tracked?.local ?? false;
+      const id = opens && !local ? idOf(opening) : newId(change.at);
+      this.say(tracked, { id, tool, ...change, replica: this.fleet?.replica ?? null, local });
+    };
+    if (tracked && opens && !this.opensForAll) {
+      // Open at once; the others follow if the tool fails at all replicas, and not here alone.
+      tracked.local = true;
+      tracked.judging = this.fleetsFaults(tool, true).then((counts) => {
+        tracked.local &&= counts === undefined;
+        tracked.judging = undefined;
+        say();
+      });
+    } else if (tracked?.judging) void tracked.judging.then(say);
+    else say();
+    if (tracked && change.to === 'closed') tracked.local = false;
+  }
+
+  private say(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {
+    const { tool, from, to, reason, by, local = false } = transition;
+    if (tracked) {
+      tracked.transitions[to] += 1;
+      if (!local) tracked.lastShared = transition.id;
+      this.remember(tracked, transition);
+    }
+    const more = { ...(by !== null && { by }), ...(local && { local }) };
+    const entry = { event: `circuit_${to}`, tool, from, reason, ...more };
+    if (to === 'open') this.logger.warn(entry, 'circuit opened');
+    else this.logger.log(entry, 'circuit changed');
+    this.events.emit(transition);
+  }
+}
+
+/** Neither success nor fault of the tool: the caller left, the gateway died, or what the tool depends on is down. */
+function isNobodysResult({ errorType, fault }: ExecutedCall): boolean {
+  // A tool that answers -32602 is alive: its circuit counts that failure without fault as a success.
+  return !fault && errorType !== undefined && errorType !== 'tool_error';
+}

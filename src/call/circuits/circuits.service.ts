@@ -1,0 +1,95 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+import type { TrackedCircuit } from './tracked-circuit.js';
+import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
+import type {
+  CircuitListView,
+  CircuitStateView,
+  CircuitTransitionView,
+  CircuitView,
+  OverrideCircuitBody,
+} from './circuit.dto.js';
+
+const shownByDefault = 50;
+const defaultReasons = {
+  openByHand: 'Opened by hand',
+  closeByHand: 'Closed by hand',
+  reset: 'Reset by hand',
+};
+
+/** Circuits as operators see and override them. */
+@Injectable()
+export class CircuitsService {
+  private readonly logger = new Logger(CircuitsService.name);
+
+  constructor(
+    private readonly circuits: CircuitBreakers,
+    private readonly history: CircuitTransitionsRepository,
+  ) {}
+
+  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
+  async circuitOf(tool: string, limit = shownByDefault): Promise<CircuitView> {
+    const tracked = this.circuits.find(tool);
+    await this.circuits.decideProber(tool);
+    // First: looking at the state may add the transition that time has brought about.
+    tracked.breaker.current();
+    const shown = await this.shown(tool, tracked, limit);
+    return { ...stateOf(tool, tracked.breaker), ...shown };
+  }
+
+  notClosed(): CircuitListView {
+    const data = this.circuits.notClosed().map((tool) => stateOf(tool, this.circuits.find(tool).breaker));
+    return { data };
+  }
+
+  /** Opens, closes or resets a tool's circuit by hand. @throws Problem `not_found`, or the database's error */
+  async override(
+    tool: string,
+    change: keyof typeof defaultReasons,
+    body: OverrideCircuitBody,
+    caller: string,
+  ): Promise<CircuitView> {
+    const { by = caller, reason = defaultReasons[change] } = body;
+    await this.circuits.override(tool, change, { by, reason });
+    return this.circuitOf(tool);
+  }
+
+  /** A circuit is shown, and obeys, also while the database is away. */
+  private async shown(
+    tool: string,
+    { history }: TrackedCircuit,
+    limit: number,
+  ): Promise<Pick<CircuitView, 'history' | 'historyComplete'>> {
+    try {
+      return { history: viewsOf(await this.history.newest(tool, limit)), historyComplete: true };
+    } catch (error) {
+      this.logger.warn(error, 'the history of a circuit could not be read');
+      return { history: viewsOf(history.slice(-limit)), historyComplete: false };
+    }
+  }
+}
+
+const viewsOf = (transitions: readonly CircuitTransition[]): CircuitTransitionView[] =>
+  transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by }));
+
+function stateOf(tool: string, breaker: CircuitBreaker): CircuitStateView {
+  const state = breaker.current();
+  const { faults, calls } = breaker.counts();
+  const { failures, minFailureRate, windowMs } = breaker.rules();
+  const until = state.kind === 'open' ? state.until : null;
+  return {
+    tool,
+    state: state.kind,
+    reason: state.reason,
+    by: state.by,
+    since: iso(state.since),
+    nextProbeAt: until === null ? null : iso(until),
+    heldByHand: breaker.isHeld(),
+    faultsInWindow: faults,
+    callsInWindow: calls,
+    opensAt: { faults: failures, minFailureRate, windowMs },
+  };
+}
+
+const iso = (at: number): string => new Date(at).toISOString();

@@ -1,0 +1,299 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import { unauthorized } from '../../web/auth/access-policy.js';
+import { holderOf } from '../../web/auth/call-rates.js';
+import { KnownKeys } from '../../web/auth/known-keys.js';
+import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
+import { backOff } from '../../base/common/back-off.js';
+import type { Cancellation } from '../../base/common/cancellation.js';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { invalidRequest, Problem, type ProblemCode } from '../../base/common/errors.js';
+import { idOf, isUuid, newId } from '../../base/common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { Jobs } from '../../base/jobs/jobs.js';
+import type { StoredJob } from '../../base/jobs/queue.js';
+import { WebhookQueue } from '../../base/jobs/webhook-queue.js';
+import { problemBody } from '../../web/rest/problem.filter.js';
+import { EventRing } from '../../base/streams/event-ring.js';
+import { OpenStreams } from '../../base/streams/open-streams.js';
+import { acceptsEvents, type ServerSentEvent, sseHeaders } from '../../base/streams/sse.js';
+import type { Principal, Scope } from '../../web/contract/principal.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { finishWith } from './call-stream.js';
+import { Door } from './door.js';
+import type { AsyncExecutionView, WaitQuery } from './async-executions.dto.js';
+import { incomingCall } from './incoming-call.js';
+
+/** The part of a call that its job keeps. */
+type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
+  /** A caller without a key; one with a key is looked up when the call is run. */
+  readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
+};
+
+/** Text where jsonb would not keep a value as it is. */
+interface JobData {
+  readonly tool: string;
+  readonly caller: string;
+  readonly inputHash: string;
+  readonly webhookUrl?: string;
+  readonly call: string;
+}
+
+/** `outcome` or `problem`, as JSON. */
+interface JobOutput {
+  readonly outcome?: string;
+  readonly problem?: string;
+}
+
+const queue = 'executions';
+/** Lost replicas and handovers after which a job is given up. */
+const retryLimit = 5;
+const daySeconds = 86_400;
+/** Refusals that a queued call waits out. */
+const passing: ReadonlySet<ProblemCode> = new Set(['queue_full', 'recorder_full', 'conflict']);
+/** Refusals that another replica need not repeat. */
+const ofThisReplica: ReadonlySet<ProblemCode> = new Set(['shutting_down', 'database_unavailable']);
+const defaultPauseMs = 1_000;
+/** Between two looks at an execution for a client that waits for its end. */
+const lookPause = { firstMs: 25, maxMs: 500 };
+
+/** Calls that are run later, by any replica: queued, polled, followed, cancelled. */
+@Injectable()
+export class AsyncExecutions {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'builtinTools' | 'server'>,
+    private readonly door: Door,
+    private readonly jobs: Jobs,
+    private readonly webhooks: WebhookQueue,
+    private readonly keys: KnownKeys,
+    private readonly streams: OpenStreams,
+  ) {
+    jobs.add({
+      name: queue,
+      options: {
+        retryLimit,
+        ...{ retryDelay: 1, heartbeatSeconds: 10, expireInSeconds: daySeconds - 1 },
+        ...{ retentionSeconds: daySeconds, deleteAfterSeconds: daySeconds },
+      },
+      concurrency: Math.max(1, Math.floor(config.customTools.maxProcesses / 2)),
+      run: (job, cancellation) => this.run(job, cancellation),
+    });
+  }
+
+  /**
+   * Queues a call. With the same Idempotency-Key it is queued once.
+   * @throws Refusal for a call that would be refused now; Problem `queue_full`, `idempotency_key_reused`,
+   *   `database_unavailable`
+   */
+  async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
+    const call = incomingCall(request, true);
+    const webhookUrl = this.webhookUrlIn(request.body);
+    await this.door.accept(call);
+    const { tool, input, context, timeoutMs, address, principal, idempotencyKey } = call;
+    const caller = callerOf(principal);
+    const { userId, projectId } = context;
+    const id = idempotencyKey
+      ? idOf(JSON.stringify([caller, userId, projectId, tool, idempotencyKey]))
+      : newId();
+    const kept: KeptCall = { tool, input, context, timeoutMs, address, ...withoutKey(principal) };
+    const inputHash = sha256(canonicalJson(input));
+    const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(kept) };
+    await this.jobs.submit(queue, id, data, holderOf(call));
+    const job = await this.find(id, caller);
+    if (dataOf(job).inputHash !== inputHash)
+      throw new Problem(
+        'idempotency_key_reused',
+        `This Idempotency-Key came before in a call of ${tool}, with another input`,
+      );
+    const location = `${this.config.server.publicPath}/api/v1/executions/${id}`;
+    void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
+    return viewOf(job);
+  }
+
+  /** @throws Problem `not_found` for an execution of another caller, or that is kept no longer */
+  async view(
+    id: string,
+    { waitMs = 0 }: WaitQuery,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<AsyncExecutionView | Readable> {
+    const caller = callerOf(principalOf(request));
+    const view = viewOf(await this.find(id, caller));
+    if (request.method === 'GET' && acceptsEvents(request.headers))
+      return this.follow(view, caller, request, reply);
+    if (waitMs === 0 || view.endedAt !== null) return view;
+    const release = this.streams.take('long waits', holderIn(request));
+    const { signal } = request.cancellation ?? new AbortController();
+    const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+    return lastOf(view, this.changes(view, caller, end)).finally(release);
+  }
+
+  /** @throws Problem `not_found`; `conflict` if it has ended */
+  async cancel(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
+    const caller = callerOf(principalOf(request));
+    const before = await this.find(id, caller);
+    await this.jobs.cancel(queue, id);
+    const job = await this.find(id, caller);
+    if (job.state !== 'cancelled' || before.state === 'cancelled')
+      throw new Problem('conflict', `The execution has ended: its status is ${viewOf(job).status}`);
+    await this.report(job, viewOf(job));
+    return viewOf(job);
+  }
+
+  private async find(id: string, caller: string): Promise<StoredJob> {
+    const job = isUuid(id) ? await this.jobs.find(queue, id) : undefined;
+    if (job && dataOf(job).caller === caller) return job;
+    throw new Problem('not_found', `There is no asynchronous execution ${JSON.stringify(id)} of this caller`);
+  }
+
+  /** The execution whenever its status has changed, until its end or that of the wait. */
+  private async *changes(
+    view: AsyncExecutionView,
+    caller: string,
+    wait: AbortSignal,
+  ): AsyncGenerator<AsyncExecutionView> {
+    for (let looks = 1; view.endedAt === null && !wait.aborted; looks++) {
+      await delay(backOff(looks, lookPause), undefined, { signal: wait }).catch(() => undefined);
+      const { status } = view;
+      view = viewOf(await this.find(view.id, caller));
+      if (view.status !== status) yield view;
+    }
+  }
+
+  private follow(
+    view: AsyncExecutionView,
+    caller: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Readable {
+    const ring = new EventRing<AsyncExecutionView>({ maxEntries: 100, maxBytes: 1_000_000 });
+    const eventOf = (data: AsyncExecutionView): ServerSentEvent => ({ event: 'status', data });
+    const stream = this.streams.follow('streams of executions', holderIn(request), {
+      ring,
+      place: 0,
+      eventOf,
+    });
+    const left = new AbortController();
+    stream.once('close', () => left.abort());
+    void reply.headers(sseHeaders);
+    const last = async (): Promise<ServerSentEvent> => {
+      let data = view;
+      if (data.endedAt === null) ring.append(data);
+      for await (data of this.changes(view, caller, left.signal))
+        if (data.endedAt === null) ring.append(data);
+      return { event: 'outcome', data };
+    };
+    finishWith(stream, last(), request.id);
+    return stream;
+  }
+
+  private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+    const output = await this.outputOf(job, cancellation);
+    // The replica that cancels a job sends its webhook. Otherwise it is sent before the end is stored: if this replica is
+    // lost in between, the next one sends it again, with the same id.
+    if (!cancellation.isCancelled)
+      await this.report(job, viewOf({ ...job, state: 'completed', output, completedOn: new Date() }));
+    return output;
+  }
+
+  /** @throws if another replica is to run it */
+  private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
+    const { caller, call: kept } = dataOf(job);
+    const { principal: keyless, ...call } = JSON.parse(kept) as KeptCall;
+    for (;;) {
+      try {
+        const principal = keyless
+          ? { ...keyless, scopes: new Set(keyless.scopes) }
+          : this.keys.withId(caller);
+        if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
+        const queued = { idempotencyKey: job.id, cancellation, queued: true };
+        const { outcome, mayRunAgain } = await this.door.call({ ...call, ...queued, principal });
+        // This replica stops, or does not reach the database.
+        if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
+        return { outcome: JSON.stringify(outcome) };
+      } catch (error) {
+        if (!(error instanceof Problem) || ofThisReplica.has(error.code)) throw error;
+        if (!passing.has(error.code) || cancellation.isCancelled)
+          return { problem: JSON.stringify(problemBody(error, call.context.requestId)) };
+        const pauseMs = error.details.retryAfterMs ?? defaultPauseMs;
+        await delay(pauseMs, undefined, { signal: cancellation.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Tells the webhook that the call named. @throws the database's error */
+  private async report(job: StoredJob, view: AsyncExecutionView): Promise<void> {
+    const { webhookUrl } = dataOf(job);
+    if (webhookUrl === undefined) return;
+    const body = JSON.stringify({ type: 'execution.ended', timestamp: view.endedAt, data: view });
+    const { id, groupId: caller } = job;
+    await this.webhooks.send({ id: `execution-${id}`, url: webhookUrl, body, by: 'caller', caller });
+  }
+
+  /** @throws Problem `invalid_request` for a URL to which nothing is sent */
+  private webhookUrlIn(body: unknown): string | undefined {
+    const { webhookUrl } = (body ?? {}) as { readonly webhookUrl?: string };
+    if (webhookUrl === undefined) return undefined;
+    const wrong = (detail: string): Problem => invalidRequest({ pointer: '/webhookUrl', detail });
+    const url = URL.parse(webhookUrl);
+    if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '')
+      throw wrong('must be an http or https URL without a password');
+    if (this.config.builtinTools.webhookSecret === undefined)
+      throw wrong(
+        'cannot be used: webhooks to callers are signed with SEND_WEBHOOK_SECRET, which is not set',
+      );
+    const obstacle = this.config.builtinTools.outbound.literalObstacle(url);
+    if (obstacle !== undefined)
+      throw wrong(`cannot be reached (${obstacle}); OUTBOUND_ALLOW allows more, except metadata services`);
+    return webhookUrl;
+  }
+}
+
+/** Whether the caller wants to be answered before the tool has run (RFC 7240). */
+export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
+  /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
+
+const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
+
+const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>
+  principal.keyId === undefined ? { principal: { ...principal, scopes: [...principal.scopes] } } : {};
+
+const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
+
+const statuses = {
+  created: 'queued',
+  retry: 'queued',
+  active: 'running',
+  completed: 'ended',
+  cancelled: 'cancelled',
+  failed: 'ended',
+} as const;
+
+function viewOf(job: StoredJob): AsyncExecutionView {
+  const { id, state, createdOn, completedOn } = job;
+  const startedOn = job.startedOn as Date | null;
+  const { tool } = dataOf(job);
+  const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
+  return {
+    ...{ id, tool, status: problem === undefined ? statuses[state] : 'refused' },
+    submittedAt: createdOn.toISOString(),
+    startedAt: startedOn?.toISOString() ?? null,
+    endedAt: completedOn?.toISOString() ?? null,
+    ...(outcome !== undefined && { outcome: JSON.parse(outcome) as ToolOutcome }),
+    ...(state === 'failed' && { outcome: lostOutcome(id, tool) }),
+    ...(problem !== undefined && { problem: JSON.parse(problem) as object }),
+  };
+}
+
+async function lastOf<T>(latest: T, changes: AsyncIterable<T>): Promise<T> {
+  for await (latest of changes);
+  return latest;
+}
+
+function lostOutcome(executionId: string, tool: string): ToolOutcome {
+  const message = `${retryLimit + 1} replicas that ran the call were lost. The result is unknown: the tool may have done its work`;
+  return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
+}

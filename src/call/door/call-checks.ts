@@ -1,0 +1,76 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { keyNeededFor } from '../../web/auth/access-policy.js';
+import { CallRates, holderOf } from '../../web/auth/call-rates.js';
+import { foreignProject } from '../../web/auth/principal.decorator.js';
+import { type FieldProblem, Refusal } from '../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import type { Tool } from '../../web/contract/tool.js';
+import { mayName, needsKey } from '../../web/contract/principal.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import { refuseOversized } from '../../base/schemas/input-validator.js';
+
+/** Between two passes over a larger input other calls get a turn of the event loop. */
+const oneTurnBytes = 65_536;
+
+/** Checks that run before budget or slots are reserved; a failure here costs nothing. Both return a promise only if they wait. */
+@Injectable()
+export class CallChecks {
+  constructor(
+    private readonly rates: CallRates,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolInput'>,
+  ) {}
+
+  /** @throws Refusal `forbidden` for what the caller may not do, whether there is such a tool or not; `rate_limited` */
+  caller(request: CallRequest): Promise<void> | undefined {
+    const { principal, tool: name, context } = request;
+    if (!principal.scopes.has('tools:call'))
+      throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
+    if (!mayName(principal, name))
+      throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
+    const foreign = foreignProject(principal, context.projectId);
+    if (foreign !== undefined) throw new Refusal('forbidden', foreign);
+    return request.queued ? undefined : this.rates.count(request);
+  }
+
+  /**
+   * @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, `forbidden` by the tool's own rule,
+   * `unauthorized` without a key, or what the tool needs besides
+   */
+  input(tool: Tool, request: CallRequest): Promise<void> | undefined {
+    if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
+    if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
+    const found = tool.validate(
+      request.input,
+      refuseOversized(request, this.config.toolInput),
+      holderOf(request),
+    );
+    if (found instanceof Promise) return found.then((problems) => admitted(tool, request, problems));
+    return admitted(tool, request, found);
+  }
+
+  private async largeInput(tool: Tool, request: CallRequest): Promise<void> {
+    await nextTurn();
+    const bytes = refuseOversized(request, this.config.toolInput);
+    await nextTurn();
+    await admitted(tool, request, await tool.validate(request.input, bytes, holderOf(request)));
+    await nextTurn();
+  }
+}
+
+function admitted(
+  tool: Tool,
+  request: CallRequest,
+  problems: readonly FieldProblem[],
+): Promise<void> | undefined {
+  if (problems.length > 0) throw invalidInput(problems);
+  const reason = tool.refuses?.(request.input, request.principal);
+  if (reason !== undefined) throw new Refusal('forbidden', reason);
+  return tool.admit?.(request);
+}
+
+function invalidInput(problems: readonly FieldProblem[]): Refusal {
+  const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
+  const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
+  return new Refusal('invalid_input', detail, { errors });
+}

@@ -1,0 +1,213 @@
+import { Injectable } from '@nestjs/common';
+import {
+  InjectMetric,
+  makeCounterProvider,
+  makeGaugeProvider,
+  makeHistogramProvider,
+} from '@willsoto/nestjs-prometheus';
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Refusal } from '../../base/common/errors.js';
+import { forgetTool } from '../../base/observability/contributors.js';
+import { ToolLog } from '../../base/observability/tool-log.js';
+import { type SpanAttributes, Tracer } from '../../base/observability/tracing/tracer.js';
+import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import type { CachedAnswer } from '../../web/contract/call-ticket.js';
+import type { Tool } from '../../web/contract/tool.js';
+import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
+import type { OutcomeStatus, ToolOutcome } from '../../web/contract/tool-outcome.js';
+
+const calls = 'toolkeeper_calls_total';
+const durations = 'toolkeeper_call_duration_seconds';
+const inFlight = 'toolkeeper_calls_in_flight';
+const refusals = 'toolkeeper_refusals_total';
+const replays = 'toolkeeper_idempotent_replays_total';
+const cachedAnswers = 'toolkeeper_cached_answers_total';
+
+type Child = ReturnType<Counter['labels']>;
+
+/** The series of one tool that each of its executions changes. */
+interface ToolSeries {
+  readonly inFlight: ReturnType<Gauge['labels']>;
+  readonly calls: Readonly<Record<OutcomeStatus, Child>>;
+  readonly durations: ReturnType<Histogram['labels']>;
+}
+
+export const callMetrics = [
+  makeCounterProvider({ name: calls, help: 'Executions by outcome', labelNames: ['tool', 'status'] }),
+  makeHistogramProvider({
+    name: durations,
+    help: 'Duration of executions, queue wait and process start included',
+    labelNames: ['tool'],
+    // Seconds, from a warm process's answer to the longest usual timeout.
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  }),
+  makeGaugeProvider({
+    name: inFlight,
+    help: 'Executions that run or wait for a process',
+    labelNames: ['tool'],
+  }),
+  makeCounterProvider({
+    name: refusals,
+    help: 'Calls that were not run, by reason',
+    labelNames: ['tool', 'reason'],
+  }),
+  makeCounterProvider({
+    name: replays,
+    help: 'Calls that were answered with the outcome of an earlier one with the same idempotency key',
+    labelNames: ['tool'],
+  }),
+  makeCounterProvider({
+    name: cachedAnswers,
+    help: 'Calls that were answered with a cached result (kept) or with that of an equal call under way (shared)',
+    labelNames: ['tool', 'kind'],
+  }),
+];
+
+/**
+ * Reports of calls: spans, counters and log lines. The values of the label `tool` are bounded by the registered tools
+ * and `unknown`: callers must not invent label values.
+ */
+@Injectable()
+export class CallReports {
+  private readonly byTool = new Map<string, ToolSeries>();
+
+  constructor(
+    @InjectMetric(calls) private readonly calls: Counter,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(inFlight) private readonly inFlight: Gauge,
+    @InjectMetric(refusals) private readonly refusals: Counter,
+    @InjectMetric(replays) private readonly replays: Counter,
+    @InjectMetric(cachedAnswers) private readonly cachedAnswers: Counter,
+    private readonly log: ToolLog,
+    private readonly tracer: Tracer,
+    private readonly events: CallEvents,
+  ) {
+    events.subscribe((event) => this.ended(event));
+  }
+
+  /** False where traces are off: then no work needs to be wrapped in a span. */
+  get traced(): boolean {
+    return this.tracer.on;
+  }
+
+  /** One span from a call's arrival to its answer, named as OpenTelemetry's conventions for generative AI have it. */
+  spanOfCall(request: CallRequest, work: () => Promise<CallAnswer>): Promise<CallAnswer> {
+    const { tool, context } = request;
+    return this.tracer.span(
+      `execute_tool ${tool}`,
+      attributesOf(request),
+      async (span) => {
+        const answer = await work();
+        const { outcome, replayed } = answer;
+        span.set({
+          'toolkeeper.execution_id': outcome.executionId,
+          'toolkeeper.status': outcome.status,
+          'toolkeeper.cached': outcome.cached,
+          ...(replayed && { 'toolkeeper.replayed': true }),
+        });
+        if (outcome.status !== 'success') span.fail(outcome.error.type);
+        return answer;
+      },
+      { kind: 'server', traceparent: context.traceparent },
+    );
+  }
+
+  /** Around the tool's own work. */
+  spanOfExecution(work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    return this.tracer.span('execution', {}, async (span) => {
+      const outcome = await work();
+      span.set({ 'toolkeeper.attempts': outcome.attempts });
+      if (outcome.status !== 'success') span.fail(outcome.error.type);
+      return outcome;
+    });
+  }
+
+  /** An execution begins. MUST be followed by `executionEnded`. */
+  executionStarted({ ticket, context: { requestId } }: ToolCall): void {
+    const tool = ticket.tool.definition.name;
+    this.seriesOf(tool).inFlight.inc();
+    if (this.log.isVerbose()) this.log.write({ tool, event: 'execute', requestId });
+  }
+
+  executionEnded({ ticket, context: { requestId } }: ToolCall): void {
+    const tool = ticket.tool.definition.name;
+    this.seriesOf(tool).inFlight.dec();
+    if (this.log.isVerbose())
+      this.log.write({ tool, event: 'response', requestId, durationMs: ticket.elapsedMs() });
+  }
+
+  /** The outcome of an earlier call with the same idempotency key was given back. */
+  replayed(tool: string): void {
+    this.replays.inc({ tool });
+  }
+
+  /** @param tool undefined: no tool has the name that was called, or the caller may know nothing about it */
+  refused(tool: Tool | undefined, { input, context }: CallRequest, refusal: Refusal): void {
+    if (!tool) return this.refusals.inc({ tool: 'unknown', reason: refusal.code });
+    this.events.emit({ kind: 'refused', tool: tool.definition.name, input, context, refusal });
+  }
+
+  /** The call was answered without an execution. */
+  cached({ ticket, input, context }: ToolCall, kept: CachedAnswer): void {
+    this.events.emit({ kind: 'cached', tool: ticket.tool.definition.name, input, context, ...kept });
+  }
+
+  /** Removes the series of a deleted tool. */
+  forget(tool: string): Promise<void> {
+    const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
+    this.byTool.delete(tool);
+    return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers]);
+  }
+
+  private ended(event: CallEvent): void {
+    switch (event.kind) {
+      case 'executed':
+        return this.executed(event);
+      case 'cached':
+        return this.cachedAnswers.inc({ tool: event.tool, kind: event.how });
+      case 'refused':
+        return this.refusals.inc({ tool: event.tool, reason: event.refusal.code });
+    }
+  }
+
+  private executed({
+    tool,
+    status,
+    executionTimeMs,
+    fault,
+    errorType,
+    errorCode,
+    context,
+  }: ExecutedCall): void {
+    const { calls, durations } = this.seriesOf(tool);
+    calls[status].inc();
+    durations.observe(executionTimeMs / 1_000);
+    // The message is the tool's own text and may repeat its input: it is recorded, not logged.
+    const error = `${errorType} (${errorCode})`;
+    if (fault) this.log.write({ tool, event: 'error', requestId: context.requestId, error });
+  }
+
+  private seriesOf(tool: string): ToolSeries {
+    const known = this.byTool.get(tool);
+    if (known) return known;
+    const calls = (status: OutcomeStatus): Child => this.calls.labels({ tool, status });
+    const series = {
+      inFlight: this.inFlight.labels({ tool }),
+      calls: { success: calls('success'), error: calls('error'), timeout: calls('timeout') },
+      durations: this.durations.labels({ tool }),
+    };
+    this.byTool.set(tool, series);
+    return series;
+  }
+}
+
+function attributesOf({ tool, context }: CallRequest): SpanAttributes {
+  const { requestId, investigationId, runId } = context;
+  return {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    'toolkeeper.request_id': requestId,
+    ...(investigationId !== undefined && { 'toolkeeper.investigation_id': investigationId }),
+    ...(runId !== undefined && { 'toolkeeper.run_id': runId }),
+  };
+}

@@ -1,0 +1,77 @@
+import type { FastifyReply } from 'fastify';
+import type { Readable } from 'node:stream';
+import type { CallAnswer, CallRequest, CallStart } from '../../web/contract/tool-call.js';
+import { rateLimitHeaders } from '../budgets/budgets.js';
+import { EventRing, type Placed } from '../../base/streams/event-ring.js';
+import { problemBody, loggedProblem } from '../../web/rest/problem.filter.js';
+import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../../base/streams/sse.js';
+import type { ToolNotice } from '../../base/common/tool-notice.js';
+
+const replayed = { 'Idempotent-Replayed': 'true' };
+
+/** The headers that an answer carries beside its outcome; undefined: none. */
+export function headersOf({
+  budget,
+  replayed: isReplay,
+}: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
+  if (isReplay) return replayed;
+  return budget && rateLimitHeaders(budget);
+}
+
+/** Notices that wait for a client that reads slowly: then the oldest make room. */
+const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
+
+/**
+ * Runs a call and gives its notices, then its outcome, as server-sent events. The stream begins when the call can no
+ * longer be refused, so that a refusal answers as it does without a stream.
+ * @param heartbeatMs how often a quiet stream says that it lives
+ * @throws Refusal for a call that was not run
+ */
+export async function streamCall(
+  run: (request: CallRequest) => Promise<CallAnswer>,
+  request: CallRequest,
+  reply: FastifyReply,
+  heartbeatMs: number,
+): Promise<Readable> {
+  const notices = new EventRing<ToolNotice>(waiting);
+  const started = Promise.withResolvers<CallStart>();
+  const ended = run({
+    ...request,
+    onStart: started.resolve,
+    onProgress: (notice) => void notices.append(notice),
+  });
+  // A cached answer never starts.
+  const begun = await Promise.race([started.promise, ended]);
+  const headers = headersOf(begun);
+  void reply.headers({ ...headers, ...sseHeaders });
+  const greeting = 'outcome' in begun ? undefined : sseComment(`execution ${begun.executionId}`);
+  const stream = new SseStream({ ring: notices, place: 0, eventOf, missedEvent }, { greeting }, heartbeatMs);
+  const last = ended.then(({ outcome }) => ({ event: 'outcome', data: outcome }));
+  finishWith(stream, last, request.context.requestId);
+  return stream;
+}
+
+/** Ends a stream with the last event of some work, or with the `problem` that it ended in. */
+export function finishWith(
+  stream: Pick<SseStream<object>, 'finish'>,
+  work: Promise<ServerSentEvent>,
+  requestId: string,
+): void {
+  work
+    .catch((error: unknown) => ({ event: 'problem', data: problemOf(error, requestId) }))
+    .then((last) => stream.finish(last))
+    .catch(() => undefined);
+}
+
+function eventOf({ id: _place, type, ...data }: Placed<ToolNotice>): ServerSentEvent {
+  return { event: type, data };
+}
+
+function missedEvent(notices: number): ServerSentEvent {
+  const message = `${notices} notices were left out: the client reads too slowly`;
+  return { event: 'log', data: { level: 'warn', message } };
+}
+
+/** A failure after the answer has started, with the content of the problem that would have been sent. */
+const problemOf = (error: unknown, requestId: string): object =>
+  problemBody(loggedProblem(error, requestId), requestId);

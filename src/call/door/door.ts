@@ -1,0 +1,253 @@
+import { Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
+import { Cancellation } from '../../base/common/cancellation.js';
+import { Deadline } from '../../base/common/deadline.js';
+import { Refusal } from '../../base/common/errors.js';
+import { newId } from '../../base/common/ids.js';
+import { InvestigationBudgetGuard } from '../budgets/investigation-budget.guard.js';
+import { IdempotentCalls } from '../repetition/idempotent-calls.js';
+import { ResultCache } from '../repetition/result-cache.js';
+import { type CachedAnswer, CallTicket } from '../../web/contract/call-ticket.js';
+import { defineTool } from '../../web/contract/define-tool.js';
+import { fallbackOf, keptOutcomeOf, type Tool } from '../../web/contract/tool.js';
+import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
+import { failedOutcome, ToolFailure, type ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { CircuitBreakerGuard } from '../circuits/circuit-breaker.guard.js';
+import { ExecutionRecorderInterceptor } from '../../records/executions/execution-recorder.interceptor.js';
+import { CallChecks } from './call-checks.js';
+import { CallReports } from './call-reports.js';
+import { ToolCapacityGuard } from './tool-capacity.guard.js';
+import { ToolRegistry } from './tool-registry.js';
+
+/** Default time that a call waits for an earlier one with the same idempotency key. */
+const defaultLimitMs = 30_000;
+
+/** A tool that was given less than this share of its own limit, after a wait, is not to blame for running out of it. */
+const fullShare = 0.9;
+
+/** The one way to call a tool, from top to bottom: calls of agents and trials by an operator all come through here. */
+@Injectable()
+export class Door implements OnApplicationBootstrap {
+  /** `execute`, the last method but for the wiring, behind its guards and its interceptor as Nest runs them. */
+  private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
+
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly checks: CallChecks,
+    private readonly keys: IdempotentCalls,
+    private readonly results: ResultCache,
+    private readonly reports: CallReports,
+    private readonly contexts: ExternalContextCreator,
+  ) {}
+
+  /** @throws Refusal for a call that was not run */
+  call(request: CallRequest): Promise<CallAnswer> {
+    const tool = this.registry.find(request.tool);
+    return tool
+      ? this.callTool(tool, request)
+      : this.registry.lookUp(request.tool).then((found) => this.callTool(found, request));
+  }
+
+  private callTool(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+    const { name } = tool?.definition ?? { name: request.tool };
+    // A platform's alias stands for the tool from here on.
+    return this.answer(tool, name === request.tool ? request : { ...request, tool: name });
+  }
+
+  /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
+  test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+    return this.answer(tool, { ...request, test: true });
+  }
+
+  private answer(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+    if (!this.reports.traced) return this.decide(tool, request);
+    return this.reports.spanOfCall(request, () => this.decide(tool, request));
+  }
+
+  /** Checks a call that is queued. @throws Refusal for one that would be refused before its guards */
+  async accept(request: CallRequest): Promise<void> {
+    const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
+    try {
+      await this.checks.caller(request);
+      const loaded = tool?.load ? await this.registry.loaded(tool, tool.definition.timeoutMs) : tool;
+      await this.checks.input(known(loaded, request), request);
+    } catch (error) {
+      throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+    }
+  }
+
+  /** One deadline bounds each wait of the call: for an earlier call with its key, an equal call, a process, the tool. */
+  private async decide(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+    const limitMs = tool?.definition.timeoutMs ?? defaultLimitMs;
+    const deadline = Deadline.ofSmallest([request.timeoutMs, limitMs]);
+    const { idempotencyKey } = request;
+    try {
+      const counted = this.checks.caller(request);
+      if (counted) await counted;
+      const loaded = tool?.load ? await this.registry.loaded(tool, deadline.remainingMs()) : tool;
+      return await (idempotencyKey === undefined
+        ? this.admit(loaded, request, deadline, request.executionId ?? newId())
+        : this.once(loaded, { ...request, idempotencyKey, deadline }));
+    } catch (error) {
+      throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+    }
+  }
+
+  /** Every refusal carries the tool's fallback for an LLM, unless the caller may know nothing about the tool. */
+  private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
+    const known = refusal.code === 'forbidden' ? undefined : tool;
+    this.reports.refused(known, request, refusal);
+    const fallback = known && fallbackOf(known, refusal.detail);
+    if (fallback === undefined) return refusal;
+    return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
+  }
+
+  /**
+   * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
+   * An outcome that was kept needs no tool any more, so the key is looked at before the tool.
+   */
+  private async once(
+    tool: Tool | undefined,
+    request: CallRequest & { readonly idempotencyKey: string; readonly deadline: Deadline },
+  ): Promise<CallAnswer> {
+    const idempotent = tool?.definition.annotations.idempotent ?? false;
+    const cancellation = request.queued ? request.cancellation : undefined;
+    const keep = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
+    const answer = await this.keys.once({ ...request, idempotent, keep }, (executionId, begin) =>
+      this.admit(tool, { ...request, cancellation, begin }, request.deadline, executionId),
+    );
+    if (answer.replayed) this.reports.replayed(answer.outcome.tool);
+    return answer;
+  }
+
+  /** A call that is refused before the guards costs nothing and harms no health. */
+  private async admit(
+    found: Tool | undefined,
+    request: CallRequest,
+    deadline: Deadline,
+    executionId: string,
+  ): Promise<CallAnswer> {
+    const tool = known(found, request);
+    const checked = this.checks.input(tool, request);
+    if (checked) await checked;
+    const ticket = new CallTicket(executionId, tool, deadline);
+    const call: ToolCall = { ...request, ticket };
+    let isRefused = false;
+    try {
+      const { cacheTtlMs = 0, annotations } = tool.definition;
+      const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test;
+      const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
+      return { outcome, budget: ticket.budget };
+    } catch (error) {
+      isRefused = error instanceof Refusal;
+      throw error;
+    } finally {
+      ticket.end(isRefused);
+    }
+  }
+
+  /**
+   * Runs the tool. Budget, circuit and capacity have let the call pass, and its start is recorded: called directly it
+   * throws, for the ticket lacks their flags.
+   */
+  @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
+  @UseInterceptors(ExecutionRecorderInterceptor)
+  execute(call: ToolCall): Promise<ToolOutcome> {
+    const { ticket } = call;
+    ticket.assertAdmitted();
+    if (ticket.kept) return Promise.resolve(this.cached(call, ticket.kept));
+    call.onStart?.({ executionId: ticket.executionId, budget: ticket.budget });
+    this.reports.executionStarted(call);
+    return this.reports.traced ? this.reports.spanOfExecution(() => this.run(call)) : this.run(call);
+  }
+
+  private async run(call: ToolCall): Promise<ToolOutcome> {
+    const { ticket, context, principal, begin, onProgress, cancellation = new Cancellation() } = call;
+    const { executionId, tool, deadline, probe, notes } = ticket;
+    const mayBlameTool = hasToolsOwnTime(call);
+    const run = { executionId, context, principal, deadline, probe, notes, begin, onProgress, cancellation };
+    try {
+      if (begin && !tool.waitsForProcess) await begin();
+      const result = await tool.run(call.input, run);
+      return { ...baseOf(ticket), status: 'success', result };
+    } catch (error) {
+      if (!(error instanceof ToolFailure)) throw error;
+      ticket.toolFault = error.isToolFault && (error.type !== 'timeout' || mayBlameTool);
+      return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
+    } finally {
+      this.reports.executionEnded(call);
+    }
+  }
+
+  /** @returns the answer as this call's caller reads it */
+  private cached(call: ToolCall, kept: CachedAnswer): ToolOutcome {
+    const { tool } = call.ticket;
+    const { outcome } = kept;
+    tool.onReuse?.(outcome.result, call.context);
+    this.reports.cached(call, kept);
+    const result = tool.asReused ? tool.asReused(outcome.result) : outcome.result;
+    return { ...outcome, result, cached: true };
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const options = { guards: true, interceptors: true, filters: false };
+    // The method itself, not a bound copy: Nest reads guards and interceptor from it.
+    const execute = Reflect.get(Door.prototype, 'execute') as (...args: unknown[]) => unknown;
+    const unset = [undefined, undefined, undefined, undefined] as const;
+    this.enter = this.contexts.create(this, execute, 'execute', ...unset, options, 'tool');
+    await this.selfTest();
+  }
+
+  /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
+  private async selfTest(): Promise<void> {
+    let hasRun = false;
+    const refused = new Refusal('queue_full', 'self-test');
+    const { definition } = defineTool({
+      name: 'self_test',
+      description: '',
+      input: {},
+      run: async () => null,
+    });
+    const tool: Tool = {
+      definition,
+      validate: () => [],
+      takeSlot: () => {
+        throw refused;
+      },
+      run: async () => (hasRun = true),
+    };
+    const ticket = new CallTicket(newId(), tool, Deadline.ofSmallest([definition.timeoutMs]));
+    const context = { userId: 'self-test', requestId: 'self-test', projectId: 'default' };
+    const principal = { userId: 'self-test', scopes: new Set<never>() };
+    const call = { tool: definition.name, input: {}, context, principal, ticket };
+    const refusal = await this.enter(call).catch((error: unknown) => error);
+    ticket.end(true);
+    if (hasRun || refusal !== refused)
+      throw new Error('The door runs calls that its guards refuse', { cause: refusal });
+  }
+}
+
+/** @throws Refusal `tool_not_found` */
+function known(tool: Tool | undefined, request: CallRequest): Tool {
+  if (tool) return tool;
+  const name = JSON.stringify(request.tool);
+  throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
+}
+
+const baseOf = (ticket: CallTicket) => ({
+  executionId: ticket.executionId,
+  tool: ticket.tool.definition.name,
+  executionTimeMs: ticket.elapsedMs(),
+  attempts: ticket.notes.attempts,
+  cached: false,
+});
+
+/** A timeout below the tool's own, or one used up by waiting, is not the tool's fault. */
+function hasToolsOwnTime({ timeoutMs = Infinity, ticket: { tool, deadline } }: ToolCall): boolean {
+  const ownMs = tool.definition.timeoutMs;
+  return timeoutMs >= ownMs && deadline.remainingMs() >= ownMs * fullShare;
+}
+
+function notYet(): never {
+  throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });
+}

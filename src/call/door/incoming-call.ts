@@ -1,0 +1,162 @@
+import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import { principalOf } from '../../web/auth/principal.decorator.js';
+import { type FieldProblem, invalidRequest, Problem } from '../../base/common/errors.js';
+import type { CallContext } from '../../web/contract/tool.js';
+import type { Principal } from '../../web/contract/principal.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import { compileSchema } from '../../base/schemas/schema-compiler.js';
+
+/** The members of `context` in a body; each may come as a header instead. */
+type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent'>> & { readonly timeoutMs?: number };
+
+interface ExecuteBody {
+  readonly input: unknown;
+  /** Read by asynchronous executions. */
+  readonly webhookUrl?: string;
+  readonly context?: unknown;
+}
+
+/** The most characters of an id or a name, in the body as in a header. */
+const maxTextLength = 256;
+const text = { type: 'string', minLength: 1, maxLength: maxTextLength, pattern: '^[^\\x00-\\x1f]*$' };
+
+/** The envelope of a call; the input itself is the tool's schema's business. */
+export const executeBodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    input: { description: "The tool's input; absent means {}" },
+    webhookUrl: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 2_048,
+      description: 'With `Prefer: respond-async`: where the end is reported, signed with SEND_WEBHOOK_SECRET',
+    },
+    context: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        userId: text,
+        sessionId: text,
+        requestId: text,
+        investigationId: text,
+        runId: text,
+        threadId: text,
+        uiSession: text,
+        labels: {
+          type: 'object',
+          maxProperties: 64,
+          additionalProperties: { type: 'string', maxLength: 256 },
+        },
+        timeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
+      },
+    },
+  },
+};
+
+/** Compiled schemas: the class-based pipe would copy the whole input for every call. */
+const { problemsOf } = compileSchema(executeBodySchema);
+const context = compileSchema(executeBodySchema.properties.context);
+
+/** An opaque text of the caller's: a UUID, or the quoted string of the IETF's draft. */
+const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
+
+/** A call as a transport has read it. */
+export interface AskedCall {
+  readonly tool: string;
+  readonly input: unknown;
+  /** The `context` of a body; not checked yet. */
+  readonly context?: unknown;
+  /** Wins over the header. */
+  readonly idempotencyKey?: unknown;
+}
+
+/**
+ * The call that a `POST …/{name}/…` asks for. It is taken from the request as a whole: for every parameter of a handler
+ * Nest makes a context and awaits its pipes.
+ * @throws Problem `invalid_request` naming the fields
+ */
+export function incomingCall(request: FastifyRequest, takesWebhook = false): CallRequest {
+  const body = request.body ?? {};
+  refuse(problemsOf(body));
+  const { input = {}, context, webhookUrl } = body as Partial<ExecuteBody>;
+  if (webhookUrl !== undefined && !takesWebhook)
+    throw invalidRequest({
+      pointer: '/webhookUrl',
+      detail: 'is for calls with the header Prefer: respond-async',
+    });
+  const asked = { tool: (request.params as { name: string }).name, input, context };
+  return checkedCall(asked, request, ownIdOf(request));
+}
+
+/**
+ * A call with the context that its request's headers give it.
+ * @throws Problem `invalid_request` naming the fields
+ */
+export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
+  if (asked.context !== undefined) {
+    const errors = context.problemsOf(asked.context);
+    refuse(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
+  }
+  return checkedCall(asked, request);
+}
+
+function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: string): CallRequest {
+  const { headers } = request;
+  const principal = principalOf(request);
+  const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
+  const own = context as ContextBody;
+  return {
+    tool,
+    input,
+    context: contextOf(own, request, principal),
+    principal,
+    address: request.ip,
+    timeoutMs: own.timeoutMs,
+    cancellation: request.cancellation,
+    executionId,
+    idempotencyKey: wellFormed(idempotencyKey),
+    bytesAtMost: Number(headers['content-length']) || undefined,
+  };
+}
+
+/** The id that the server gave to the request names its one call as well; an id that the caller gave may come twice. */
+const ownIdOf = ({ id, headers }: FastifyRequest): string | undefined =>
+  headers['x-request-id'] === id ? undefined : id;
+
+function refuse(errors: readonly FieldProblem[]): void {
+  if (errors.length > 0) throw invalidRequest(...errors);
+}
+
+/** The body wins over the headers; the key's owner and its first project stand in for what neither names. */
+function contextOf(
+  body: ContextBody,
+  { id, headers }: FastifyRequest,
+  { userId, projects }: Principal,
+): CallContext {
+  return {
+    userId: body.userId ?? header(headers, 'x-user-id') ?? userId,
+    requestId: body.requestId ?? id,
+    projectId: header(headers, 'x-project-id') ?? projects?.[0] ?? 'default',
+    sessionId: body.sessionId ?? header(headers, 'x-session-id'),
+    investigationId: body.investigationId ?? header(headers, 'x-investigation-id'),
+    runId: body.runId ?? header(headers, 'x-run-id'),
+    threadId: body.threadId ?? header(headers, 'x-thread-id'),
+    uiSession: body.uiSession ?? header(headers, 'x-ui-session'),
+    labels: body.labels,
+    traceparent: header(headers, 'traceparent'),
+  };
+}
+
+/** @returns undefined for an empty header */
+function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
+}
+
+function wellFormed(key: unknown): string | undefined {
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && wellFormedKey.test(key)) return key;
+  throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');
+}

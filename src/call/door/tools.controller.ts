@@ -1,0 +1,157 @@
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+  UseInterceptors,
+} from '@nestjs/common';
+import {
+  ApiAcceptedResponse,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
+import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import {
+  ApiExecute,
+  ApiToolListResponse,
+  ApiToolResponse,
+  FormatQuery,
+  ListToolsQuery,
+  ReplayBody,
+  ReplayView,
+  runProblems,
+  ToolCallsBody,
+  ToolCallsView,
+} from './tools.dto.js';
+import { AsyncExecutions, prefersAsync } from './async-executions.js';
+import { AsyncExecutionView } from './async-executions.dto.js';
+import { ToolsService } from './tools.service.js';
+import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
+
+@ApiTags('tools')
+@Scopes('tools:call')
+@Controller('api/v1')
+export class ToolsController {
+  constructor(
+    private readonly service: ToolsService,
+    private readonly asynchronous: AsyncExecutions,
+  ) {}
+
+  @Get('tools')
+  @ApiOperation({
+    summary: 'List the tools that the caller can call now',
+    description:
+      "With `format` each tool is described as that platform's function list wants it. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
+  })
+  @ApiToolListResponse()
+  @ApiProblems('invalid_request', 'unauthorized')
+  listTools(@Query() query: ListToolsQuery, @CurrentPrincipal() caller: Principal): Promise<object> {
+    return this.service.list(query, caller);
+  }
+
+  @Get('tools/:name')
+  @ApiOperation({
+    summary: 'Describe one tool',
+    description: 'A disabled tool is not found, nor one that the key may not call.',
+  })
+  @ApiParam({ name: 'name', example: 'get_playbooks' })
+  @ApiToolResponse()
+  @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
+  getTool(
+    @Param('name') name: string,
+    @Query() query: FormatQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): object {
+    return this.service.get(name, query, caller);
+  }
+
+  @Post('tools/:name/execute')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Call a tool',
+    description:
+      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams what the tool says meanwhile, and ends with the outcome. With `Prefer: respond-async` the call is queued and answered 202 with a `Location` (`GET /api/v1/executions/{id}`); it runs once, also when its replica is lost, unless the tool is idempotent.',
+  })
+  @ApiParam({ name: 'name', example: 'get_playbooks' })
+  @ApiHeader({
+    name: 'idempotency-key',
+    required: false,
+    description:
+      'With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for 24 hours',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  })
+  @ApiHeader({ name: 'prefer', required: false, description: '`respond-async`: queue the call' })
+  @ApiAcceptedResponse({
+    type: AsyncExecutionView,
+    description: 'With `Prefer: respond-async`: it is queued',
+  })
+  @ApiExecute(
+    { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
+    'tool_not_found',
+    'invalid_request',
+    'circuit_open',
+    'rate_limited',
+    'investigation_budget_spent',
+    'conflict',
+    'idempotency_key_reused',
+    'database_unavailable',
+    'unauthorized',
+    'forbidden',
+  )
+  executeTool(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ToolOutcome | AsyncExecutionView | Readable> {
+    if (prefersAsync(request)) return this.asynchronous.submit(request, reply);
+    return this.service.execute(request, reply);
+  }
+
+  @Post('tool-calls')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: "Run a platform's own tool calls",
+    description:
+      "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
+  })
+  @ApiOkResponse({ type: ToolCallsView })
+  @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
+  runToolCalls(@Body() body: ToolCallsBody, @Req() request: FastifyRequest): Promise<ToolCallsView> {
+    return this.service.runToolCalls(body, request);
+  }
+}
+
+@ApiRoutes('api/v1/tool-metrics/executions', 'tool-metrics', 'tools:admin')
+@UseInterceptors(UpToDateInterceptor)
+export class ReplaysController {
+  constructor(private readonly service: ToolsService) {}
+
+  @Post(':id/replay')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Run an execution once more',
+    description:
+      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a trial (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
+  })
+  @ApiOkResponse({ type: ReplayView })
+  @ApiProblems('not_found', 'conflict', ...runProblems)
+  replayExecution(
+    @Param('id') id: string,
+    @Body() body: ReplayBody,
+    @Req() request: FastifyRequest,
+  ): Promise<ReplayView> {
+    return this.service.replay(id, body, request);
+  }
+}

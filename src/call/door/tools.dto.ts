@@ -1,0 +1,274 @@
+import {
+  ApiBody,
+  ApiExtraModels,
+  ApiHeaders,
+  ApiOkResponse,
+  ApiProperty,
+  ApiPropertyOptional,
+  getSchemaPath,
+  IntersectionType,
+} from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
+import { errorTable, type ProblemCode } from '../../base/common/errors.js';
+import {
+  AnyObject,
+  FreeJson,
+  ObjectList,
+  OptionalFlag,
+  OptionalInt,
+  OptionalOneOf,
+  OptionalText,
+  PageQuery,
+  type Schema,
+} from '../../web/rest/dto.js';
+import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
+import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
+import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { executeBodySchema } from './incoming-call.js';
+
+export class FormatQuery {
+  @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
+  readonly format?: ToolFormat;
+  @OptionalFlag({
+    description:
+      "With OpenAI's formats: schemas in its strict form, in which what is optional may be null; a schema that has none is given as it is",
+  })
+  readonly strict?: boolean;
+}
+
+export class ListToolsQuery extends IntersectionType(PageQuery, FormatQuery) {
+  @OptionalText(1_000, { description: 'What the tool should do', example: 'summarise log lines' })
+  readonly query?: string;
+}
+
+export class AnnotationsView {
+  @ApiProperty({ example: true }) readonly readOnly!: boolean;
+  @ApiProperty({ example: true }) readonly idempotent!: boolean;
+  @ApiProperty({ example: false }) readonly destructive!: boolean;
+  @ApiProperty({ example: false }) readonly openWorld!: boolean;
+}
+
+/** The names of a tool in each format. */
+class NamedView {
+  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
+  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+}
+
+export class ToolView extends NamedView {
+  @ApiProperty({ enum: ['builtin', 'custom', 'mcp', 'ui'], example: 'builtin' }) readonly kind!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+  })
+  readonly inputSchema!: object;
+  @AnyObject({
+    required: false,
+    example: { type: 'object' },
+    description: "Of the results' structured content",
+  })
+  readonly outputSchema?: object;
+  @ApiProperty() readonly annotations!: AnnotationsView;
+  @ApiProperty({ type: [String], example: ['incidents'] }) readonly tags!: string[];
+  @ApiProperty({ example: 30000, description: 'Limit of one call, milliseconds' })
+  readonly timeoutMs!: number;
+  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
+  readonly fallback?: unknown;
+}
+
+export class ToolErrorView {
+  @ApiProperty({ example: -32001 }) readonly code!: number;
+  @ApiProperty({
+    enum: Object.entries(errorTable).flatMap(([code, { http }]) => (http === 200 ? [code] : [])),
+    example: 'tool_error',
+  })
+  readonly type!: string;
+  @ApiProperty({ example: 'No such file' }) readonly message!: string;
+  @ApiPropertyOptional({ description: "The tool's own details" }) readonly data?: unknown;
+}
+
+export class OutcomeView {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly executionId!: string;
+  @ApiProperty({ example: 'get_playbooks' }) readonly tool!: string;
+  @ApiProperty({ enum: ['success', 'error', 'timeout'], example: 'success' }) readonly status!: string;
+  @ApiPropertyOptional({
+    description: "The tool's result, any JSON value; of a failed execution the tool's fallback",
+    example: { playbooks: [], total_results: 0 },
+  })
+  readonly result?: unknown;
+  @ApiPropertyOptional({ type: ToolErrorView }) readonly error?: ToolErrorView;
+  @ApiProperty({ example: 12, description: 'Queue wait and process start included' })
+  readonly executionTimeMs!: number;
+  @ApiProperty({ example: 1 }) readonly attempts!: number;
+  @ApiProperty({ example: false }) readonly cached!: boolean;
+}
+
+const openAiCall = {
+  id: 'call_1',
+  type: 'function',
+  function: { name: 'get_playbooks', arguments: '{"query":"pod OOMKilled"}' },
+};
+
+const Calls = (schema: Schema): PropertyDecorator =>
+  ObjectList({ required: false, minItems: 1, maxItems: 128, ...schema });
+
+export class ToolCallsBody {
+  @Calls({
+    example: [openAiCall],
+    description: 'Calls of OpenAI, Anthropic or Distri, as the model wrote them',
+  })
+  readonly toolCalls?: object[];
+  @Calls({ description: 'Another name for toolCalls' }) readonly tool_calls?: object[];
+  @OptionalOneOf(resultFormats, {
+    description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
+  })
+  readonly format?: ResultFormat;
+  @AnyObject({
+    required: false,
+    example: { investigationId: 'inv-42' },
+    description: 'As for the call of one tool',
+  })
+  readonly context?: object;
+}
+
+export class ToolCallsView {
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'object', additionalProperties: true },
+    example: [{ role: 'tool', tool_call_id: 'call_1', content: '{"playbooks":[],"total_results":0}' }],
+    description: "In the order of the calls, as the platform's next message needs them",
+  })
+  readonly results!: object[];
+}
+
+const schemaExample = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] };
+
+class OpenAiFunctionView extends NamedView {
+  @AnyObject({ example: schemaExample }) readonly parameters!: object;
+  @ApiPropertyOptional({ example: true }) readonly strict?: boolean;
+}
+
+class OpenAiResponsesToolView extends OpenAiFunctionView {
+  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
+}
+
+class OpenAiToolView {
+  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
+  @ApiProperty() readonly function!: OpenAiFunctionView;
+}
+
+class AnthropicToolView extends NamedView {
+  @AnyObject({ example: schemaExample }) readonly input_schema!: object;
+}
+
+class McpListedToolView extends NamedView {
+  @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
+  @AnyObject({ required: false, example: { type: 'object' } }) readonly outputSchema?: object;
+  @AnyObject({ example: { readOnlyHint: true } }) readonly annotations!: object;
+}
+
+class DistriToolView extends NamedView {
+  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
+  @AnyObject({ example: schemaExample }) readonly parameters!: object;
+}
+
+class HolmesToolView extends NamedView {
+  @AnyObject({ example: { query: { type: 'string', required: true } } }) readonly parameters!: object;
+}
+
+const models = [
+  ToolView,
+  OpenAiToolView,
+  OpenAiResponsesToolView,
+  AnthropicToolView,
+  McpListedToolView,
+  DistriToolView,
+  HolmesToolView,
+];
+const anyTool = { anyOf: models.map((model) => ({ $ref: getSchemaPath(model) })) };
+
+/** One tool: our own view, or the platform's when `format` is given. */
+export function ApiToolResponse(): MethodDecorator {
+  return applyDecorators(ApiExtraModels(...models), ApiOkResponse({ schema: anyTool }));
+}
+
+/** A page of tools. */
+export function ApiToolListResponse(): MethodDecorator {
+  const schema = {
+    type: 'object',
+    required: ['data', 'nextCursor'],
+    properties: {
+      data: { type: 'array', items: anyTool },
+      nextCursor: { type: 'string', nullable: true, example: null },
+    },
+  };
+  return applyDecorators(ApiExtraModels(...models), ApiOkResponse({ schema }));
+}
+
+export class ReplayBody {
+  @OptionalInt(1, 2_147_483_647, {
+    description:
+      "Of a custom tool: run on this revision's configuration, with the files of now. Absent: as it is now",
+  })
+  readonly revision?: number;
+  @FreeJson({ required: false, description: 'Any JSON value. Absent: the input that was captured' })
+  readonly input?: unknown;
+}
+
+/** Both sides of a comparison. */
+export class ReplayView {
+  @ApiProperty({ type: OutcomeView, description: 'Of the replay' }) readonly outcome!: object;
+  @ApiProperty({ type: ExecutionView, description: 'The record of the execution that was replayed' })
+  readonly original!: ExecutionView;
+  @ApiProperty({
+    type: PayloadView,
+    nullable: true,
+    description: 'What that one was given and answered; null where it was not captured',
+  })
+  readonly payload!: PayloadView | null;
+}
+
+const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 'thread', 'project'].map(
+  (name) => ({
+    name: `x-${name}-id`,
+    required: false,
+    description: `The call's ${name}; the body's context wins`,
+  }),
+);
+
+const events =
+  'Server-sent events: any number of `progress` {progress, total?, message?} and `log` {level, message, data?}, then ' +
+  'one `outcome` with what `application/json` answers, or one `problem` when the server failed meanwhile';
+const exampleEvents = [
+  ': execution 019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+  'event: progress\ndata: {"progress":1,"total":2,"message":"page 1"}',
+  'event: log\ndata: {"level":"warn","message":"page 2 is empty"}',
+  'event: outcome\ndata: {"executionId":"019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f","tool":"log_summary","status":"success","executionTimeMs":12,"attempts":1,"cached":false,"result":{}}',
+]
+  .map((event) => `${event}\n\n`)
+  .join('');
+
+/** Refusals of each run, be it a call or a trial. */
+export const runProblems = [
+  ...(['invalid_input', 'payload_too_large', 'queue_full', 'tool_unavailable'] as const),
+  ...(['recorder_full', 'shutting_down'] as const),
+];
+
+/** Documents a route that runs a tool. */
+export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodDecorator {
+  return applyDecorators(
+    ApiHeaders(contextHeaders),
+    ApiBody({ schema: executeBodySchema, examples: { call: { value: example } } }),
+    ApiExtraModels(OutcomeView),
+    ApiOkResponse({
+      description: 'The tool ran; `status` says how it ended',
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(OutcomeView) } },
+        'text/event-stream': { schema: { type: 'string', description: events }, example: exampleEvents },
+      },
+    }),
+    ApiProblems(...problems, ...runProblems),
+  );
+}

@@ -1,0 +1,52 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../../web/auth/auth.module.js';
+import { StartupWork } from '../../base/common/startup-work.js';
+import { InvestigationsModule } from '../budgets/investigations.module.js';
+import { Contributors } from '../../base/observability/contributors.js';
+import { RepetitionModule } from '../repetition/repetition.module.js';
+import { CircuitsModule } from '../circuits/circuits.module.js';
+import { ToolMetricsModule } from '../../records/executions/tool-metrics.module.js';
+import { AsyncExecutionsController } from './async-executions.controller.js';
+import { AsyncExecutions } from './async-executions.js';
+import { CallChecks } from './call-checks.js';
+import { callMetrics, CallReports } from './call-reports.js';
+import { Door } from './door.js';
+import { findTools, ToolSearch } from './tool-search.js';
+import { InputSchemas } from '../../base/schemas/input-validator.js';
+import { ToolRegistry } from './tool-registry.js';
+import { ReplaysController, ToolsController } from './tools.controller.js';
+import { ToolsService } from './tools.service.js';
+
+/** The registry, and the one way to call a tool. */
+@Module({
+  imports: [AuthModule, ToolMetricsModule, CircuitsModule, InvestigationsModule, RepetitionModule],
+  controllers: [ToolsController, ReplaysController, AsyncExecutionsController],
+  providers: [
+    ToolRegistry,
+    ToolSearch,
+    InputSchemas,
+    ...callMetrics,
+    CallReports,
+    CallChecks,
+    Door,
+    AsyncExecutions,
+    ToolsService,
+  ],
+  exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],
+})
+export class ToolsModule {
+  constructor(
+    registry: ToolRegistry,
+    search: ToolSearch,
+    startupWork: StartupWork,
+    contributors: Contributors,
+  ) {
+    registry.register(findTools(search));
+    // Up as soon as every tool that was to be loaded has been tried: one that failed does not hold the others back.
+    contributors.addHealth('tools', () => {
+      const registered = registry.size;
+      if (startupWork.isSettled()) return { status: 'up', registered };
+      return { status: 'down', registered, message: 'still loading' };
+    });
+  }
+}

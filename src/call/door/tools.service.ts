@@ -1,0 +1,249 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { invalidRequest, Problem } from '../../base/common/errors.js';
+import { pageOf } from '../../web/rest/page.js';
+import { acceptsEvents } from '../../base/streams/sse.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import type { Tool } from '../../web/contract/tool.js';
+import { mayCall, type Principal } from '../../web/contract/principal.js';
+import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { headersOf, streamCall } from './call-stream.js';
+import { callOf, incomingCall } from './incoming-call.js';
+import { Door } from './door.js';
+import { strictFormats, toolFormats } from '../platforms/tool-formats.js';
+import { ToolRegistry } from './tool-registry.js';
+import { type FoundTool, ToolSearch } from './tool-search.js';
+import type {
+  FormatQuery,
+  ListToolsQuery,
+  ReplayBody,
+  ReplayView,
+  ToolCallsBody,
+  ToolCallsView,
+} from './tools.dto.js';
+import type { PayloadView } from '../../records/executions/tool-metrics.dto.js';
+import { ToolMetricsService } from '../../records/executions/tool-metrics.service.js';
+import { loggedProblem } from '../../web/rest/problem.filter.js';
+import {
+  type NativeCall,
+  nativeCall,
+  type ReadableAnswer,
+  readableOutcome,
+  readableProblem,
+  textOf,
+} from '../platforms/native-calls.js';
+import { platformSchema } from '../platforms/platform-schema.js';
+import { withoutNulls } from '../platforms/strict-schemas.js';
+
+/** Has a tool for as long as some work with it lasts. */
+export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
+
+/** Limit of the total size of a request's results, in maximum-size results. */
+const largestResults = 4;
+
+/** The way from HTTP to the door. */
+@Injectable()
+export class ToolsService {
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly search: ToolSearch,
+    private readonly door: Door,
+    private readonly metrics: ToolMetricsService,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server' | 'customTools'>,
+  ) {}
+
+  /** Tools that the caller may call, sorted by name, or by relevance for a query. */
+  async list(
+    asked: ListToolsQuery,
+    caller: Principal,
+  ): Promise<{ data: object[]; nextCursor: string | null }> {
+    const { query, limit, cursor } = asked;
+    refuseLaxFormat(asked);
+    const all = query === undefined ? this.registry.all().map(unranked) : await this.search.find(query);
+    const shown = all.filter(({ tool }) => mayCall(caller, tool.definition));
+    const page = pageOf(shown, placeOf, limit, cursor);
+    return { data: page.data.map(({ tool }) => this.described(tool, asked)), nextCursor: page.nextCursor };
+  }
+
+  async get(name: string, asked: FormatQuery, caller: Principal): Promise<object> {
+    refuseLaxFormat(asked);
+    await this.registry.lookUp(name);
+    const tool = this.find(name, caller);
+    if (!tool)
+      throw new Problem(
+        'tool_not_found',
+        `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
+      );
+    return this.described(tool, asked);
+  }
+
+  /** A tool that the caller may call. */
+  find(name: string, caller: Principal): Tool | undefined {
+    const tool = this.registry.find(name);
+    return tool && mayCall(caller, tool.definition) ? tool : undefined;
+  }
+
+  /** @throws Refusal for a call that was not run */
+  call(request: CallRequest): Promise<CallAnswer> {
+    return this.door.call(request);
+  }
+
+  execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    return this.respond((call) => this.call(call), request, reply);
+  }
+
+  /**
+   * A trial run of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
+   * @throws Problem `invalid_request`
+   */
+  test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    refuseKey(request);
+    const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
+    return this.respond(run, request, reply);
+  }
+
+  /** A trial call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
+  async tryCall(
+    tool: Tool,
+    { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
+    request: FastifyRequest,
+  ): Promise<ToolOutcome> {
+    refuseKey(request);
+    const call = callOf({ tool: tool.definition.name, input }, request);
+    return (await this.door.test(tool, { ...call, ...mark })).outcome;
+  }
+
+  /**
+   * Runs an execution once more, as an operator's trial.
+   * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` if there is no
+   * input to run it with; Refusal for a call that was not run
+   */
+  async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
+    const original = await this.metrics.execution(id);
+    const payload = (await this.metrics.findPayload(original.metricId)) ?? null;
+    const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
+    const outcome = await this.registry.withTool(original.toolName, body.revision, (tool) =>
+      this.tryCall(tool, { input, replayOf: original.metricId }, request),
+    );
+    return { outcome, original, payload };
+  }
+
+  /**
+   * Runs calls as agent platforms write them.
+   * @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result
+   */
+  async runToolCalls(body: ToolCallsBody, request: FastifyRequest): Promise<ToolCallsView> {
+    const { format, context } = body;
+    const key = request.headers['idempotency-key'];
+    const member = body.tool_calls ? 'tool_calls' : 'toolCalls';
+    const toolCalls = body[member] ?? wrong('/toolCalls', 'is required');
+    if (body.toolCalls !== toolCalls && body.toolCalls)
+      wrong('/toolCalls', 'must be left out beside tool_calls');
+    const asked = toolCalls.map((wire, place) => {
+      const call = nativeCall(wire, format) ?? wrong(`/${member}/${place}`, unknownCall);
+      const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
+      const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
+      return { call, request: callOf(toRun, request) };
+    });
+    const fitting = this.capOnAll(asked.length);
+    const results = asked.map(async ({ call, request: toRun }) => {
+      const began = performance.now();
+      const answer = fitting(await this.answerTo(call, toRun));
+      return call.answer(answer, performance.now() - began);
+    });
+    return { results: await Promise.all(results) };
+  }
+
+  /** Our own full view, or a platform's format. */
+  private described(tool: Tool, { format, strict }: FormatQuery): object {
+    if (!format) return tool.definition;
+    return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
+  }
+
+  private respond(
+    run: (call: CallRequest) => Promise<CallAnswer>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<ToolOutcome | Readable> {
+    const call = incomingCall(request);
+    if (acceptsEvents(request.headers))
+      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
+    return run(call).then((given) => answer(given, reply));
+  }
+
+  /** A message of too many large results could not be serialised: results beyond the limit are reported as failed. */
+  private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
+    const most = largestResults * this.config.customTools.maxOutputBytes;
+    let left = most;
+    return (answer) => {
+      const size = calls > largestResults ? textOf(answer.value).length : 0;
+      if (size > left) return tooLarge(most);
+      left -= size;
+      return answer;
+    };
+  }
+
+  private inputOf({ tool, input, nullsForAbsent }: NativeCall): unknown {
+    const own = this.registry.find(tool)?.definition.inputSchema;
+    if (!own) return input;
+    const { schema, restored } = platformSchema(own);
+    return restored(nullsForAbsent ? withoutNulls(schema, input) : input);
+  }
+
+  private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {
+    try {
+      if (malformed !== undefined) throw new Problem('invalid_input', malformed);
+      return readableOutcome((await this.door.call(request)).outcome);
+    } catch (error) {
+      return readableProblem(loggedProblem(error, request.context.requestId));
+    }
+  }
+}
+
+function refuseKey({ headers }: FastifyRequest): void {
+  if (headers['idempotency-key'] !== undefined)
+    throw new Problem('invalid_request', 'A trial run takes no Idempotency-Key: it runs each time');
+}
+
+function refuseLaxFormat({ format, strict }: FormatQuery): void {
+  if (!strict || (format && strictFormats.includes(format))) return;
+  throw invalidRequest({ pointer: '/strict', detail: `is for the formats ${strictFormats.join(' and ')}` });
+}
+
+const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0 });
+
+/** Ascends as the confidence descends, and with the name among equals. */
+const placeOf = ({ tool, confidence }: FoundTool): string =>
+  `${(1 - confidence).toFixed(6)} ${tool.definition.name}`;
+
+function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
+  const headers = headersOf(given);
+  if (headers) void reply.headers(headers);
+  return given.outcome;
+}
+
+function inputOf(payload: PayloadView | null): unknown {
+  if (payload && 'input' in payload && !payload.redacted) return payload.input;
+  const why =
+    payload === null
+      ? 'that of this execution was not captured, or its time is over'
+      : payload.redacted
+        ? 'a secret was taken out of that of this execution'
+        : 'that of this execution was too large to be kept';
+  throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
+}
+
+const tooLarge = (most: number): ReadableAnswer => ({
+  failed: true,
+  value:
+    `output_too_large: the tool was called, and its result left out: the results of one request may have ${most} ` +
+    `characters together (${largestResults} × CUSTOM_TOOLS_MAX_OUTPUT_BYTES). Call fewer tools at a time`,
+});
+
+const unknownCall = 'is no tool call of OpenAI, Anthropic or Distri';
+
+function wrong(pointer: string, detail: string): never {
+  throw invalidRequest({ pointer, detail });
+}

@@ -1,0 +1,150 @@
+import type { Problem } from '../../base/common/errors.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { isDeeperThan, tooDeep, writableLevels } from '../../base/common/json-depth.js';
+import { alwaysFits, excessOfCaller, excessOfNames } from '../../base/common/json-size.js';
+import { isObject } from '../../base/common/json.js';
+
+/** The answer for a model: the result, the tool's fallback, or the error. */
+export interface ReadableAnswer {
+  readonly failed: boolean;
+  /** Any JSON value. */
+  readonly value: unknown;
+}
+
+export function readableOutcome(outcome: ToolOutcome): ReadableAnswer {
+  if (outcome.status === 'success') return { failed: false, value: outcome.result };
+  const { type, message } = outcome.error;
+  return { failed: true, value: outcome.result ?? `${type}: ${message}` };
+}
+
+export const readableProblem = ({ code, detail, details }: Problem): ReadableAnswer => ({
+  failed: true,
+  value: details.fallback ?? `${code}: ${detail}`,
+});
+
+export const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? null);
+
+/** A tool call parsed from a platform's own format. */
+export interface NativeCall {
+  readonly id: string;
+  readonly tool: string;
+  /** Absent if the model's arguments are not valid JSON. */
+  readonly input?: unknown;
+  readonly malformed?: string;
+  /** Whether null may stand for an absent member, as OpenAI's strict mode requires. */
+  readonly nullsForAbsent?: boolean;
+  /** Formats the answer for the platform. */
+  readonly answer: (answer: ReadableAnswer, elapsedMs: number) => object;
+}
+
+interface Wire {
+  readonly type?: string;
+  readonly id?: string;
+  readonly call_id?: string;
+  readonly tool_call_id?: string;
+  readonly name?: string;
+  readonly tool_name?: string;
+  readonly arguments?: unknown;
+  readonly input?: unknown;
+  readonly function?: { readonly name?: string; readonly arguments?: unknown };
+}
+
+export const resultFormats = ['openai', 'openai-responses', 'anthropic', 'distri', 'holmes'] as const;
+export type ResultFormat = (typeof resultFormats)[number];
+
+type ReadCall = Omit<NativeCall, 'answer'> & { readonly format: ResultFormat };
+
+/**
+ * Parses a call in the format of OpenAI (chat or responses), Anthropic or Distri.
+ * @param format format of the answer, by default that of the call
+ * @returns undefined for any other format
+ */
+export function nativeCall(wire: Wire, format?: ResultFormat): NativeCall | undefined {
+  const call = openAiCall(wire) ?? responsesCall(wire) ?? anthropicCall(wire) ?? distriCall(wire);
+  if (!call) return undefined;
+  const answerTo = answers[format ?? call.format];
+  return { ...call, answer: (answer, elapsedMs) => answerTo(call, answer, elapsedMs) };
+}
+
+function openAiCall({ id, function: called }: Wire): ReadCall | undefined {
+  if (!isText(id) || !isText(called?.name)) return undefined;
+  const { name, arguments: given } = called;
+  return { format: 'openai', id, tool: name, ...readArguments(given), nullsForAbsent: mayHoldNull(given) };
+}
+
+function responsesCall({ type, call_id: id, name, arguments: given }: Wire): ReadCall | undefined {
+  if (type !== 'function_call' || !isText(id) || !isText(name)) return undefined;
+  const nullsForAbsent = mayHoldNull(given);
+  return { format: 'openai-responses', id, tool: name, ...readArguments(given), nullsForAbsent };
+}
+
+function anthropicCall({ type, id, name, input }: Wire): ReadCall | undefined {
+  if (type !== 'tool_use' || !isText(id) || !isText(name)) return undefined;
+  return { format: 'anthropic', id, tool: name, input: input ?? {} };
+}
+
+function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCall | undefined {
+  if (!isText(id) || !isText(name)) return undefined;
+  return { format: 'distri', id, tool: name, ...readArguments(input) };
+}
+
+const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object> = {
+  openai: ({ id }, { value }) => ({ role: 'tool', tool_call_id: id, content: textOf(value) }),
+  'openai-responses': ({ id }, { value }) => ({
+    type: 'function_call_output',
+    call_id: id,
+    output: textOf(value),
+  }),
+  anthropic: ({ id }, { value, failed }) => ({
+    type: 'tool_result',
+    tool_use_id: id,
+    content: textOf(value),
+    ...(failed && { is_error: true }),
+  }),
+  distri: ({ id, tool }, { value, failed }) => {
+    const data = failed
+      ? { result: null, success: false, error: textOf(value) }
+      : { result: value, success: true };
+    return { tool_call_id: id, tool_name: tool, parts: [{ part_type: 'data', data }] };
+  },
+  holmes: ({ id, tool, input }, answer, elapsedMs) => ({
+    tool_call_id: id,
+    tool_name: tool,
+    result: holmesResult(answer, input, elapsedMs),
+  }),
+};
+
+/** HolmesGPT's StructuredToolResult; an empty result is `no_data`. */
+function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapsedMs: number): object {
+  const isEmpty = value === undefined || value === null || value === '';
+  return {
+    schema_version: 'robusta:v1.0.0',
+    status: failed ? 'error' : isEmpty ? 'no_data' : 'success',
+    error: failed ? textOf(value) : null,
+    return_code: failed ? 1 : 0,
+    data: failed || isEmpty ? null : value,
+    params: isObject(params) ? params : null,
+    elapsed_seconds: elapsedMs / 1_000,
+  };
+}
+
+/** Models send arguments as JSON text, or as empty text for none. */
+function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> {
+  if (typeof given !== 'string') return { input: given ?? {} };
+  if (given.trim() === '') return { input: {} };
+  try {
+    const isSmall = given.length < alwaysFits;
+    const excess = isSmall ? undefined : excessOfCaller(given);
+    const input = excess === undefined ? ((JSON.parse(given) as unknown) ?? {}) : {};
+    const why = isDeeperThan(input, writableLevels)
+      ? tooDeep
+      : (excess ?? (isSmall ? undefined : excessOfNames(input)));
+    return why === undefined ? { input } : { malformed: `The arguments' JSON ${why}` };
+  } catch (error) {
+    return { malformed: `The arguments are not valid JSON: ${(error as Error).message}` };
+  }
+}
+
+const mayHoldNull = (given: unknown): boolean => typeof given !== 'string' || given.includes('null');
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

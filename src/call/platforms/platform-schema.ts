@@ -1,0 +1,154 @@
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { isObject } from '../../base/common/json.js';
+import { knownReference, partAt } from '../../base/schemas/schema-references.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { PlatformNames, propertyNames } from './platform-names.js';
+
+/*
+ * The schemas that agent platforms get. A platform refuses the whole request for one schema that has a combinator at its
+ * root, an odd property name, or a keyword of an older draft. The platform's form may allow more than the tool's own
+ * schema: each call is checked against the latter.
+ */
+
+export interface ObjectSchema extends JsonSchema {
+  readonly type: 'object';
+  readonly properties: Readonly<Record<string, object>>;
+}
+
+export interface PlatformSchema {
+  readonly schema: ObjectSchema;
+  /** Gives an input the tool's own property names. */
+  readonly restored: (input: unknown) => unknown;
+}
+
+const values = new Set(['const', 'enum', 'default', 'example', 'examples']);
+const maps = new Set(['$defs', 'definitions', 'patternProperties']);
+const propertyMaps = new Set(['properties', 'dependentSchemas', 'dependentRequired', 'dependencies']);
+const notAtRoot = new Set([
+  ...['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const', 'if', 'then', 'else'],
+  ...['dependentSchemas', 'dependencies'],
+]);
+const known = new WeakMap<JsonSchema, PlatformSchema>();
+
+export function platformSchema(schema: JsonSchema): PlatformSchema {
+  const found = known.get(schema) ?? platformSchemaOf(schema);
+  known.set(schema, found);
+  return found;
+}
+
+/** Platforms read an object's schema with properties that are objects: `true` becomes `{}`. */
+export const objectSchema = (schema: JsonSchema): ObjectSchema => ({
+  ...schema,
+  type: 'object',
+  properties: Object.fromEntries(
+    Object.entries(schema['properties'] ?? {}).map(([name, each]) => [name, asObject(each)]),
+  ),
+});
+
+function platformSchemaOf(schema: JsonSchema): PlatformSchema {
+  const names = new PlatformNames(new Set(propertiesIn(schema)), [propertyNames]);
+  const restored = (input: unknown): unknown => {
+    if (Array.isArray(input)) return input.map(restored);
+    if (!isObject(input)) return input;
+    const own = (name: string): string => {
+      const owner = names.ownerOf(name) ?? name;
+      return Object.hasOwn(input, owner) ? name : owner;
+    };
+    return Object.fromEntries(Object.entries(input).map(([name, value]) => [own(name), restored(value)]));
+  };
+  return { schema: folded(rewritten(schema, names)), restored };
+}
+
+/** The schema in the words of draft 2020-12, with aliases of property names and with references into `$defs` only. */
+function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
+  const shared = new Map<string, unknown>();
+  const alias = (name: string): string => names.shown(name, propertyNames);
+  const reference = (pointer: string): string => {
+    if (!pointer.startsWith('#/') || knownReference.test(pointer)) return pointer;
+    const name = `part_${sha256(pointer).slice(0, 16)}`;
+    if (!shared.has(name)) shared.set(name, {}).set(name, of(partAt(root, pointer)));
+    return `#/$defs/${name}`;
+  };
+  const member = ([name, value]: [string, unknown]): [string, unknown] => {
+    if (values.has(name)) return [name, value];
+    if (name === '$ref' && typeof value === 'string') return [name, reference(value)];
+    if (!isObject(value) || !(maps.has(name) || propertyMaps.has(name))) return [name, of(value)];
+    const entries = Object.entries(value).map(([key, each]) => [maps.has(name) ? key : alias(key), of(each)]);
+    return [name, Object.fromEntries(entries)];
+  };
+  // The texts in lists are names of properties, or of types, which have no alias.
+  const of = (schema: unknown): unknown => {
+    if (Array.isArray(schema))
+      return schema.map((each) => (typeof each === 'string' ? alias(each) : of(each)));
+    return isObject(schema) ? Object.fromEntries(Object.entries(withItems(schema)).map(member)) : schema;
+  };
+  const { $schema: _dialect, ...schema } = of(root) as JsonSchema;
+  if (shared.size === 0) return schema;
+  return { ...schema, $defs: { ...(schema['$defs'] as object), ...Object.fromEntries(shared) } };
+}
+
+/** OpenAI refuses a list whose items are unspecified, Anthropic those of draft 7. */
+function withItems({ items, additionalItems, ...schema }: JsonSchema): JsonSchema {
+  if (Array.isArray(items)) return { ...schema, prefixItems: items, items: additionalItems ?? {} };
+  if (items !== undefined) return { ...schema, items };
+  return [schema['type']].flat().includes('array') ? { ...schema, items: {} } : schema;
+}
+
+interface Members {
+  readonly properties: readonly [name: string, schema: unknown][];
+  readonly required: readonly string[];
+}
+
+/** The schema with the properties of all parts at its root; required are those that each alternative requires. */
+function folded(schema: JsonSchema): ObjectSchema {
+  const seen = new Set<unknown>();
+  const membersOf = (part: unknown): Members => {
+    if (!isObject(part) || seen.has(part)) return { properties: [], required: [] };
+    seen.add(part);
+    const { $ref, properties, required = [] } = part;
+    const all = [partAt(schema, $ref), ...listOf(part['allOf'])].map(membersOf);
+    const choices = [part['anyOf'], part['oneOf']].map((each) => listOf(each).map(membersOf));
+    const conditions = Object.values({
+      ...(part['dependentSchemas'] as object),
+      ...(part['dependencies'] as object),
+    });
+    const optional = [part['then'], part['else'], ...conditions].map(membersOf);
+    const parts = [...all, ...choices.flat(), ...optional];
+    return {
+      properties: [...Object.entries(properties ?? {}), ...parts.flatMap((each) => each.properties)],
+      required: [required as string[], ...all.map((each) => each.required), ...choices.map(inEach)].flat(),
+    };
+  };
+  const { properties, required } = membersOf(schema);
+  const merged = [...Map.groupBy(properties, ([name]) => name)].map(([name, same]) => {
+    const [first, ...others] = new Map(
+      same.map(([, each]) => [canonicalJson(each), asObject(each)]),
+    ).values();
+    return [name, others.length === 0 ? first : { anyOf: [first, ...others] }];
+  });
+  const own = { ...(partAt(schema, schema['$ref']) as object), ...schema };
+  return {
+    ...Object.fromEntries(Object.entries(own).filter(([keyword]) => !notAtRoot.has(keyword))),
+    type: 'object',
+    properties: Object.fromEntries(merged) as ObjectSchema['properties'],
+    ...(required.length > 0 && { required: [...new Set(required)] }),
+  };
+}
+
+const inEach = ([first, ...others]: readonly Members[]): string[] =>
+  first?.required.filter((name) => others.every(({ required }) => required.includes(name))) ?? [];
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+const asObject = (schema: unknown): object =>
+  isObject(schema) ? schema : schema === false ? { not: {} } : {};
+
+/** Names of properties, in each part of a schema. */
+function propertiesIn(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { properties } = schema as JsonSchema;
+  return [
+    ...(isObject(properties) ? Object.keys(properties) : []),
+    ...Object.values(schema).flatMap(propertiesIn),
+  ];
+}

@@ -1,0 +1,185 @@
+import { isObject } from '../../base/common/json.js';
+import { knownReference, resolved } from '../../base/schemas/schema-references.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+
+/*
+ * OpenAI's strict mode takes a part of JSON Schema alone: every object is closed, and each of its members is required. A
+ * member that was optional becomes one that may be null, and the null is taken away again before the input is validated.
+ */
+
+/** Keywords that narrow a value, which strict mode takes; what else narrows one is left to the validation of the call. */
+const kept = [
+  ...['title', 'description', 'multipleOf', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  ...['minItems', 'maxItems'],
+];
+/** Keywords that strict mode does not support and that may restrict a value further. */
+const beyondStrict = [
+  ...['allOf', 'if', 'dependentSchemas', 'patternProperties', 'prefixItems', 'unevaluatedItems'],
+  ...['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'],
+];
+const definitions = ['$defs', 'definitions'] as const;
+const maxLevels = 10;
+const maxEnumMembers = 1_000;
+/** Each null of an input is held against them. */
+const maxAlternatives = 16;
+/** A null that stands deeper is not looked for: no input may be so deep. */
+const deepestNull = 200;
+
+/** The schema has no strict form. */
+class NotStrict extends Error {}
+
+/** @returns the schema of an object in OpenAI's strict form; undefined if it has none */
+export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
+  try {
+    const found = { root: schema, members: 0 };
+    const root = strictObject(schema, 1, found);
+    for (const place of definitions) {
+      if (!isObject(schema[place])) continue;
+      const own = Object.entries(schema[place]);
+      root[place] = Object.fromEntries(own.map(([name, each]) => [name, strict(each, 1, found)]));
+    }
+    return found.members > maxEnumMembers ? undefined : root;
+  } catch (error) {
+    if (error instanceof NotStrict) return undefined;
+    throw error;
+  }
+}
+
+interface Found {
+  readonly root: JsonSchema;
+  /** Members of all enums together. */
+  members: number;
+}
+
+function strict(schema: unknown, level: number, found: Found): Record<string, unknown> {
+  if (!isObject(schema) || level > maxLevels || beyondStrict.some((keyword) => keyword in schema))
+    throw new NotStrict();
+  const { $ref, anyOf = schema['oneOf'], type, enum: members } = schema;
+  if ($ref !== undefined) {
+    if (typeof $ref !== 'string' || !knownReference.test($ref)) throw new NotStrict();
+    return { $ref };
+  }
+  if (Array.isArray(anyOf)) {
+    const isUnclear = formed(anyOf).length > 1 && formed(anyOf).some(hasOptional);
+    const isNested = anyOf.some((each) => hasAlternatives(resolved(each, found.root)));
+    if ('properties' in schema || isUnclear || isNested || anyOf.length > maxAlternatives)
+      throw new NotStrict();
+    return { ...keptOf(schema), anyOf: anyOf.map((each) => strict(each, level, found)) };
+  }
+  const values = Array.isArray(members) ? members : 'const' in schema ? [schema['const']] : undefined;
+  if (values) {
+    found.members += values.length;
+    if (values.some((value) => typeof value === 'object' && value !== null)) throw new NotStrict();
+    return { ...keptOf(schema), type: type ?? typesOf(values), enum: values };
+  }
+  const types = [type].flat();
+  if (types.some((each) => typeof each !== 'string')) throw new NotStrict();
+  if (types.includes('object')) return { ...strictObject(schema, level, found), type };
+  if (!types.includes('array')) return { ...keptOf(schema), type };
+  return { ...keptOf(schema), type, items: strict(schema['items'], level + 1, found) };
+}
+
+/** An object that names no members is a map of any, which strict mode cannot say; so is one that allows others. */
+function strictObject(schema: JsonSchema, level: number, found: Found): Record<string, unknown> {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const members = Object.entries(properties as Record<string, unknown>);
+  const isOpen = members.length === 0 ? additionalProperties !== false : Boolean(additionalProperties);
+  const unsaid = [...beyondStrict, 'anyOf', 'oneOf', '$ref'];
+  const isUnknown = (name: unknown): boolean => !members.some(([member]) => member === name);
+  if (isOpen || level > maxLevels || unsaid.some((keyword) => keyword in schema)) throw new NotStrict();
+  if ((required as unknown[]).some(isUnknown)) throw new NotStrict();
+  const closed = members.map(([name, member]) => {
+    const own = strict(member, level + 1, found);
+    return [name, (required as string[]).includes(name) ? own : nullable(own)] as const;
+  });
+  return {
+    ...keptOf(schema),
+    type: 'object',
+    properties: Object.fromEntries(closed),
+    required: members.map(([name]) => name),
+    additionalProperties: false,
+  };
+}
+
+function nullable(schema: Record<string, unknown>): Record<string, unknown> {
+  const { type, enum: members, anyOf } = schema;
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...withNull(anyOf as object[], { type: 'null' })] };
+  if (type === undefined) return { anyOf: [schema, { type: 'null' }] };
+  return {
+    ...schema,
+    type: withNull([type].flat(), 'null'),
+    ...(Array.isArray(members) && { enum: withNull(members, null) }),
+  };
+}
+
+const withNull = <T>(values: readonly T[], none: T): T[] =>
+  values.some((value) => JSON.stringify(value) === JSON.stringify(none)) ? [...values] : [...values, none];
+
+const keptOf = (schema: JsonSchema): Record<string, unknown> =>
+  Object.fromEntries(kept.flatMap((keyword) => (keyword in schema ? [[keyword, schema[keyword]]] : [])));
+
+function typesOf(values: readonly unknown[]): string | string[] {
+  const [type = 'null', ...others] = new Set(values.map((value) => (value === null ? 'null' : typeof value)));
+  return others.length === 0 ? type : [type, ...others];
+}
+
+/**
+ * Takes the nulls away that strict mode made a model write for what it left out: those of members that are optional and
+ * may not be null.
+ */
+export function withoutNulls(schema: JsonSchema, input: unknown): unknown {
+  return strictSchema(schema) ? cleaned(schema, input, schema, deepestNull) : input;
+}
+
+function cleaned(schema: unknown, value: unknown, root: JsonSchema, levels: number): unknown {
+  const own = resolved(schema, root);
+  if (!own || levels === 0 || typeof value !== 'object' || value === null) return value;
+  const { anyOf = own['oneOf'] } = own;
+  if (Array.isArray(anyOf)) {
+    const [only, ...others] = formed(anyOf);
+    return others.length === 0 ? cleaned(only, value, root, levels - 1) : value;
+  }
+  if (Array.isArray(value)) return value.map((item) => cleaned(own['items'], item, root, levels - 1));
+  const { properties = {}, required = [] } = own;
+  const members = properties as Record<string, unknown>;
+  const isLeftOut = ([name, member]: [string, unknown]): boolean =>
+    member === null &&
+    Object.hasOwn(members, name) &&
+    !(required as string[]).includes(name) &&
+    !takesNull(members[name], root);
+  const given = Object.entries(value).filter((entry) => !isLeftOut(entry));
+  return Object.fromEntries(
+    given.map(([name, member]) => [
+      name,
+      Object.hasOwn(members, name) ? cleaned(members[name], member, root, levels - 1) : member,
+    ]),
+  );
+}
+
+function takesNull(schema: unknown, root: JsonSchema): boolean {
+  const own = resolved(schema, root);
+  if (!own) return true;
+  const { type, enum: members, anyOf = own['oneOf'] } = own;
+  if (Array.isArray(members)) return members.includes(null);
+  if ('const' in own) return own['const'] === null;
+  // A schema with a strict form has no nested alternatives.
+  if (Array.isArray(anyOf))
+    return anyOf.some((each) => !hasAlternatives(resolved(each, root)) && takesNull(each, root));
+  return type === undefined || [type].flat().includes('null');
+}
+
+/** The alternatives that have members: if there are several, it is not known which one a value means. */
+const formed = (alternatives: readonly unknown[]): unknown[] =>
+  alternatives.filter(
+    (each) => isObject(each) && ('properties' in each || 'items' in each || '$ref' in each),
+  );
+
+const hasAlternatives = (schema: JsonSchema | undefined): boolean =>
+  schema !== undefined && ('anyOf' in schema || 'oneOf' in schema);
+
+const hasOptional = (schema: unknown): boolean => {
+  if (!isObject(schema)) return false;
+  const { properties = {}, required = [], items, $ref } = schema;
+  const names = Object.keys(properties as object);
+  return $ref !== undefined || items !== undefined || names.length > (required as string[]).length;
+};

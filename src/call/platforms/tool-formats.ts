@@ -1,0 +1,160 @@
+import type { ToolDefinition } from '../../web/contract/tool.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { objectSchema, platformSchema } from './platform-schema.js';
+import { strictSchema } from './strict-schemas.js';
+import { isObject } from '../../base/common/json.js';
+import { partAt } from '../../base/schemas/schema-references.js';
+
+/** How agent platforms want tools described; see each platform's own documentation. */
+export const toolFormats = {
+  /** The format of chat completions. */
+  openai: ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
+    const { parameters, isStrict } = parametersOf(inputSchema, strict);
+    return {
+      type: 'function' as const,
+      function: { name, description, parameters, ...(isStrict && { strict: true }) },
+    };
+  },
+  /** The format of responses, which take a tool without `strict` for a strict one. */
+  'openai-responses': ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
+    const { parameters, isStrict } = parametersOf(inputSchema, strict);
+    return { type: 'function' as const, name, description, parameters, strict: isStrict };
+  },
+  anthropic: ({ name, description, inputSchema }: ToolDefinition) => ({
+    name,
+    description,
+    input_schema: platformSchema(inputSchema).schema,
+  }),
+  mcp: ({ name, description, inputSchema, outputSchema, annotations }: ToolDefinition) => ({
+    name,
+    description,
+    inputSchema: objectSchema(inputSchema),
+    ...(outputSchema && { outputSchema: objectSchema(outputSchema) }),
+    annotations: {
+      readOnlyHint: annotations.readOnly,
+      idempotentHint: annotations.idempotent,
+      destructiveHint: annotations.destructive,
+      openWorldHint: annotations.openWorld,
+    },
+  }),
+  /** Distri's function tools take `parameters`, not `input_schema`. */
+  distri: ({ name, description, inputSchema }: ToolDefinition) => ({
+    name,
+    description,
+    type: 'function',
+    parameters: platformSchema(inputSchema).schema,
+  }),
+  /** A tool of a HolmesGPT toolset: its parameters by name. */
+  holmes: ({ name, description, inputSchema }: ToolDefinition) => ({
+    name,
+    description,
+    parameters: holmesParameters(platformSchema(inputSchema).schema),
+  }),
+} as const;
+
+export type ToolFormat = keyof typeof toolFormats;
+export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
+
+/** Formats in which a platform can enforce the schema. */
+export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
+
+/** A schema without a strict form is given as it is. */
+function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {
+  const open = platformSchema(schema).schema;
+  const closed = strict ? strictSchema(open) : undefined;
+  return { parameters: closed ?? open, isStrict: closed !== undefined };
+}
+
+/**
+ * HolmesGPT's `ToolParameter`: a schema in which each property says itself whether it is required. It knows one type, and
+ * texts alone in an enum.
+ */
+export interface HolmesParameter {
+  readonly type: string;
+  readonly required: boolean;
+  readonly description?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, HolmesParameter>>;
+  readonly items?: HolmesParameter;
+  readonly any_of?: readonly HolmesParameter[];
+  readonly additional_properties?: unknown;
+  /** Limits and the default, for the model to read. */
+  readonly json_schema_extra?: Readonly<Record<string, unknown>>;
+}
+
+const extras = [
+  'minItems',
+  'maxItems',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'default',
+];
+/** References are written out where they stand, which may make more of a schema than a model reads. */
+const maxParameters = 1_000;
+
+/** The properties of an object's schema as the parameters of a HolmesGPT tool. */
+export function holmesParameters(root: JsonSchema): Record<string, HolmesParameter> {
+  let left = maxParameters;
+
+  /** @param within references that this one stands in: one that holds itself is written out once */
+  function parameter(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {
+    const { $ref, ...beside } = isObject(given) ? given : {};
+    const inside = $ref === undefined ? within : [...within, $ref];
+    const schema: JsonSchema = { ...(partAt(root, $ref) as object), ...beside };
+    const described = { ...typed(schema), required };
+    if (left-- <= 0 || within.includes($ref)) return described;
+    const branches = alternatives(schema);
+    // `anyOf [X, null]` is described as X.
+    if (branches.length === 1) {
+      const { type: _type, ...said } = described;
+      return { ...parameter(branches[0], required, inside), ...said };
+    }
+    if (branches.length > 1) {
+      const any_of = branches.map((branch) => parameter(branch, true, inside));
+      return { ...described, type: 'anyOf', any_of };
+    }
+    const { properties, items, additionalProperties, enum: members } = schema;
+    const extra = extras.filter((name) => name in schema).map((name) => [name, schema[name]]);
+    return {
+      ...described,
+      ...(isTexts(members) && { enum: members }),
+      ...(isObject(properties) && { properties: parameters(schema, inside) }),
+      ...(isObject(items) && { items: parameter(items, true, inside) }),
+      ...(additionalProperties !== undefined && { additional_properties: additionalProperties }),
+      ...(extra.length > 0 && { json_schema_extra: Object.fromEntries(extra) as JsonSchema }),
+    };
+  }
+
+  function parameters(
+    { properties, required }: JsonSchema,
+    within: readonly unknown[],
+  ): Record<string, HolmesParameter> {
+    const needed = new Set<unknown>(Array.isArray(required) ? required : []);
+    const entries = Object.entries(isObject(properties) ? properties : {});
+    return Object.fromEntries(
+      entries.map(([name, schema]) => [name, parameter(schema, needed.has(name), within)]),
+    );
+  }
+
+  return parameters(root, []);
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string');
+
+function typed(schema: JsonSchema): { readonly type: string; readonly description?: string } {
+  const { description, properties, items } = schema;
+  const implied = properties ? 'object' : items ? 'array' : 'string';
+  const said = [schema['type']].flat().find((each) => typeof each === 'string' && each !== 'null') as
+    string | undefined;
+  return { type: said ?? implied, ...(typeof description === 'string' && { description }) };
+}
+
+/** The branches of which one must hold, but for `null`. */
+const alternatives = ({ anyOf, oneOf }: JsonSchema): unknown[] =>
+  [anyOf ?? oneOf ?? []].flat().filter((branch) => !isObject(branch) || branch['type'] !== 'null');

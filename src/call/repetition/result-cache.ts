@@ -1,0 +1,151 @@
+import { LRUCache } from 'lru-cache';
+import type { Cancellation } from '../../base/common/cancellation.js';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { type Clock, systemClock } from '../../base/common/clock.js';
+import type { Deadline } from '../../base/common/deadline.js';
+import { newId } from '../../base/common/ids.js';
+import type { Tracer } from '../../base/observability/tracing/tracer.js';
+import type { CachedAnswer } from '../../web/contract/call-ticket.js';
+import { fallbackOf, type Tool } from '../../web/contract/tool.js';
+import type { ToolCall } from '../../web/contract/tool-call.js';
+import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
+
+type Enter = (call: ToolCall) => Promise<ToolOutcome>;
+
+/** One of the equal calls that run one after another. */
+interface Turn {
+  /** Resolves when the call is over: with its success, or with undefined, and then the next one runs. */
+  readonly over: Promise<ToolOutcome | undefined>;
+  /** The execution that it waits for, or is. */
+  executionId: string;
+}
+
+/** The memory of an entry beside its result. */
+const entryBytes = 512;
+
+/**
+ * Results of tools that only read, by tool and parameters. One that is fresh answers at once; equal calls that come
+ * while one runs wait for it, and the first success answers all of them. Failures answer nobody else: another call
+ * may have more time, or be let in. So equal calls take turns, and each is woken once.
+ */
+export class ResultCache {
+  private readonly results: LRUCache<string, ToolOutcome>;
+  /** The last turn of each key. */
+  private readonly turns = new Map<string, Turn>();
+  /** A tool that was changed is another object: nothing of the earlier one answers for it. */
+  private readonly generations = new WeakMap<Tool, string>();
+
+  constructor(
+    maxBytes: number,
+    private readonly tracer: Tracer,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.results = new LRUCache({
+      maxSize: maxBytes,
+      ttl: 1,
+      ttlResolution: 0,
+      perf: { now: () => clock.now() },
+    });
+  }
+
+  /** Bytes of the results that are kept, as JSON. */
+  get bytes(): number {
+    return this.results.calculatedSize;
+  }
+
+  /**
+   * Sends the call through its guards by `enter`, with an answer on its ticket where nothing needs to be run.
+   * @throws what `enter` throws
+   */
+  async answer(call: ToolCall, enter: Enter): Promise<ToolOutcome> {
+    const key = this.keyOf(call);
+    const lookup = this.tracer.open('cache.lookup', {});
+    const reuse = (outcome: ToolOutcome, how: CachedAnswer['how']): Promise<ToolOutcome> => {
+      lookup.set({ 'toolkeeper.cache.hit': true });
+      lookup.end();
+      call.ticket.kept = { outcome, how };
+      return enter(call);
+    };
+    const kept = this.results.get(key);
+    if (kept) return reuse(kept, 'kept');
+
+    const { cancellation, ticket } = call;
+    const before = this.turns.get(key);
+    const end = this.takeTurn(key, ticket.executionId, before);
+    let success: ToolOutcome | Turn['over'] | undefined;
+    try {
+      const earlier = before && (await patiently(before.over, ticket.deadline, cancellation));
+      if (earlier === 'late' || earlier === 'left') {
+        success = before?.over;
+        lookup.fail(earlier);
+        return gaveUp(call, end.turn.executionId, earlier);
+      }
+      if (earlier) return await reuse((success = earlier), 'shared');
+      end.turn.executionId = ticket.executionId;
+      lookup.set({ 'toolkeeper.cache.hit': false });
+      lookup.end();
+      const outcome = await enter(call);
+      if (outcome.status === 'success') this.keep(key, call, (success = outcome));
+      return outcome;
+    } finally {
+      lookup.end();
+      end.resolve(success);
+    }
+  }
+
+  private takeTurn(key: string, executionId: string, before: Turn | undefined) {
+    const { promise: over, resolve } = Promise.withResolvers<ToolOutcome | undefined>();
+    const turn: Turn = { over, executionId: before?.executionId ?? executionId };
+    this.turns.set(key, turn);
+    void over.then(() => this.turns.get(key) === turn && this.turns.delete(key));
+    return { turn, resolve };
+  }
+
+  private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): void {
+    const { outputBytes, ttlMs = Infinity } = ticket.notes;
+    const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, ttlMs);
+    // lru-cache treats ttl 0 as "no expiry".
+    if (ttl <= 0) return;
+    const size = outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
+    this.results.set(key, outcome, { ttl, size: size + entryBytes });
+  }
+
+  /** Labels and project choose what some tools find; who asks, and in which run, must not. */
+  private keyOf({ ticket: { tool }, input, context: { labels, projectId } }: ToolCall): string {
+    let generation = this.generations.get(tool);
+    if (generation === undefined) this.generations.set(tool, (generation = newId()));
+    const asked = tool.cacheKey ? tool.cacheKey(input) : input;
+    return `${generation} ${sha256(canonicalJson([asked, labels ?? {}, projectId]))}`;
+  }
+}
+
+/** Waits until the first call ends, or the caller's deadline passes, or the caller leaves. */
+function patiently<T>(
+  over: Promise<T>,
+  deadline: Deadline,
+  cancellation: Cancellation | undefined,
+): Promise<T | 'late' | 'left'> {
+  return new Promise((resolve) => {
+    const tell = (end: T | 'late' | 'left'): void => {
+      clearTimeout(timer);
+      cancellation?.unsubscribe(onLeft);
+      resolve(end);
+    };
+    const onLeft = (): void => tell('left');
+    const timer = setTimeout(tell, deadline.remainingMs(), 'late');
+    cancellation?.subscribe(onLeft);
+    void over.then(tell);
+    if (cancellation?.isCancelled) onLeft();
+  });
+}
+
+/** The outcome for a caller whose own time is up or who has left. The execution that it waited for continues. */
+function gaveUp({ ticket }: ToolCall, executionId: string, end: 'late' | 'left'): ToolOutcome {
+  const { tool } = ticket;
+  const waitedMs = ticket.deadline.totalMs;
+  const type = end === 'late' ? 'timeout' : 'cancelled';
+  const message =
+    end === 'late' ? `No answer within ${waitedMs} ms` : 'The caller left before the tool ended';
+  const base = { executionId, tool: tool.definition.name, executionTimeMs: end === 'late' ? waitedMs : 0 };
+  return failedOutcome(base, { type, message }, fallbackOf(tool, message));
+}

@@ -1,0 +1,139 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import type { ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { AccessPolicy, docsRoute } from '../../web/auth/access-policy.js';
+import { KnownKeys } from '../../web/auth/known-keys.js';
+import { accessOf } from '../../web/auth/scopes.decorator.js';
+import { Cancellation } from '../../base/common/cancellation.js';
+import { Problem } from '../../base/common/errors.js';
+import { refuseDeepBody } from '../../base/common/json-depth.js';
+import { Lifecycle } from '../../base/common/lifecycle.js';
+import { ProblemFilter, securityHeaders } from '../../web/rest/problem.filter.js';
+import { requestBegan, requestEnded } from './connections.js';
+import { RequestContext, RequestLog } from '../../base/observability/request-log.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Cancelled when the client leaves before its answer is written. (Fastify's own signal aborts on normal POSTs.) */
+    cancellation: Cancellation;
+  }
+}
+
+/**
+ * The work around every request, in the two hooks that Fastify runs before and after it reads the body.
+ * @param bodyDepth levels that a body may have
+ */
+export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: number): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  const lifecycle = app.get(Lifecycle);
+  const policy = app.get(AccessPolicy);
+  const context = app.get(RequestContext, { strict: false });
+  const log = app.get(RequestLog);
+  const problems = new ProblemFilter();
+  const underWay = new Map<ServerResponse, FastifyRequest>();
+
+  const routes = knownRoutes(fastify);
+
+  // Declared, so that all requests have one shape.
+  fastify.decorateRequest('principal', undefined);
+  fastify.decorateRequest('cancellation', null as unknown as Cancellation);
+
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const startedAt = performance.now();
+    const { raw } = reply;
+    const cancellation = (request.cancellation = new Cancellation());
+    void reply.headers(securityHeaders).header('x-request-id', request.id);
+    if (lifecycle.state === 'leaving' || lifecycle.isDraining()) void reply.header('connection', 'close');
+    lifecycle.requests.begin();
+    underWay.set(raw, request);
+    // `close` comes exactly once, whether the answer was written or the client left.
+    raw.on('close', () => {
+      requestEnded(request.raw.socket);
+      if (!raw.writableFinished) cancellation.cancel();
+      lifecycle.requests.end();
+      underWay.delete(raw);
+      log.completed(request, raw.statusCode, performance.now() - startedAt);
+    });
+    // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
+    // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.
+    try {
+      requestBegan(request.raw.socket);
+      request.principal = policy.admit(request, request.routeOptions.config);
+      if (request.is404) refuseMethod(request, routes);
+      done();
+    } catch (error) {
+      problems.send(error, request, reply);
+    }
+  });
+
+  // After the body was read: the reader's events would not carry the context of log lines on.
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    try {
+      // Each level takes two bytes: a short body is not looked through, nor is one that nobody has read yet.
+      const bytes = Number(request.headers['content-length'] ?? Infinity);
+      if (bytes > 2 * bodyDepth && !Buffer.isBuffer(request.body)) refuseDeepBody(request.body, bodyDepth);
+      context.run(request.id, done);
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+
+  endWhatIsUnderWay(underWay, lifecycle, app.get(KnownKeys));
+}
+
+function endWhatIsUnderWay(
+  underWay: ReadonlyMap<ServerResponse, FastifyRequest>,
+  lifecycle: Lifecycle,
+  keys: KnownKeys,
+): void {
+  // An answer that was under way when the drain began ends its connection, too.
+  lifecycle.draining.addEventListener('abort', () => {
+    for (const raw of underWay.keys()) if (!raw.headersSent) raw.setHeader('connection', 'close');
+  });
+  // A stream is open for as long as its caller likes: it ends with the key that opened it.
+  keys.ended.subscribe((keyId) => {
+    for (const [raw, { principal }] of underWay)
+      if (principal?.keyId === keyId && isEventStream(raw)) raw.destroy();
+  });
+}
+
+const isEventStream = (raw: ServerResponse): boolean =>
+  String(raw.getHeader('content-type')).startsWith('text/event-stream');
+
+/** A route that needs no key reads no more of a stranger's body than a key needs. */
+const publicBodyBytes = 16_384;
+
+interface KnownRoute {
+  readonly path: RegExp;
+  readonly methods: readonly string[];
+}
+
+/** The routes as they are added: Fastify finds a route by its method and path together. */
+function knownRoutes(fastify: FastifyInstance): readonly KnownRoute[] {
+  const routes: KnownRoute[] = [];
+  fastify.addHook('onRoute', (route) => {
+    const { url, method, config = {} } = route;
+    refuseUndeclared(route);
+    if (config.public) route.bodyLimit = publicBodyBytes;
+    const path = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
+    if (url !== '*' && url !== '/*') routes.push({ path, methods: [method].flat() });
+  });
+  return routes;
+}
+
+/** Fails the start if a route declares no access, because it would be open to every key. */
+function refuseUndeclared({ url, method, config = {} }: RouteOptions): void {
+  if (accessOf(config) || docsRoute.test(url) || url === '*' || url === '/*') return;
+  throw new Error(`The route ${[method].flat().join(', ')} ${url} declares neither @Scopes() nor @Public()`);
+}
+
+/** @throws Problem `invalid_request` with status 405 where the path is known, and only the method is not */
+function refuseMethod({ method, url }: FastifyRequest, routes: readonly KnownRoute[]): void {
+  const path = (url.split('?')[0] ?? '').replace(/(.)\/$/, '$1');
+  const methods = new Set(routes.flatMap((route) => (route.path.test(path) ? route.methods : [])));
+  if (methods.size === 0) return;
+  const allow = [...methods].sort().join(', ');
+  const detail = `${method} is not what ${path} takes: it takes ${allow}`;
+  throw new Problem('invalid_request', detail, { status: 405, headers: { allow } });
+}

@@ -1,0 +1,144 @@
+import type * as McpSdk from '@modelcontextprotocol/server';
+import type {
+  InboundClassificationOutcome,
+  InboundLadderRejection,
+  JSONRPCRequest,
+} from '@modelcontextprotocol/server';
+import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../../base/common/json.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+
+export type Sdk = typeof McpSdk;
+
+/** The stateless revision, without sessions. */
+export const modernRevision = '2026-07-28';
+
+/** The kind and the revision of a message; or why it is none. */
+export function classified(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
+  if (isPlainCall(body) && headers['mcp-protocol-version'] !== modernRevision)
+    return { kind: 'legacy', reason: 'no-claim' };
+  return sdk.classifyInboundRequest({
+    httpMethod: 'POST',
+    body,
+    ...only('protocolVersionHeader', headers['mcp-protocol-version']),
+    ...only('mcpMethodHeader', headers['mcp-method']),
+    ...only('mcpNameHeader', headers['mcp-name']),
+  });
+}
+
+/** The reason why a message is none, with the member that is wrong. */
+export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
+  if (cell !== 'invalid-json-rpc-body') return message;
+  const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;
+  const isRequest = isObject(body) && 'id' in body;
+  const checked = (isRequest ? JSONRPCRequest : JSONRPCNotification)['~standard'].validate(body);
+  const [issue] = ('issues' in checked && checked.issues) || [];
+  const path = issue?.path?.map((each) => (typeof each === 'object' ? each.key : each)).map(String);
+  return issue ? `${message}: ${path?.join('.') || 'body'}: ${issue.message}` : message;
+}
+
+/**
+ * A call without `_meta`, as clients of the revisions before send it. The SDK tries three schemas to find that out, which
+ * costs a tenth of the call.
+ */
+function isPlainCall(body: unknown): boolean {
+  if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return false;
+  const { id, params } = body;
+  const hasId = typeof id === 'string' || Number.isInteger(id);
+  return hasId && isObject(params) && params['_meta'] === undefined && !('result' in body || 'error' in body);
+}
+
+const only = (name: string, value: string | string[] | undefined): Record<string, string> =>
+  typeof value === 'string' ? { [name]: value } : {};
+
+/** A header that repeats the body does not. */
+export const mismatch = (header: string): { code: number; message: string } => ({
+  code: -32020,
+  message: `The header ${header} lacks, or differs from the body`,
+});
+
+/** Checks that the SDK's classification leaves open: a revision that is not served, and headers that repeat the body. */
+export function wrongHeader(
+  sdk: Sdk,
+  { headers, body }: FastifyRequest,
+  isModern: boolean,
+): { code: number; message: string; data?: object } | undefined {
+  const version = headers['mcp-protocol-version'];
+  const served = isModern ? [modernRevision] : sdk.SUPPORTED_PROTOCOL_VERSIONS;
+  const { id, method, params } = body as Partial<JSONRPCRequest>;
+  if (version !== undefined && !served.includes(String(version))) {
+    const supported = isModern ? served : [modernRevision, ...served];
+    const data = { supported, requested: version };
+    return { code: -32022, message: `Unsupported protocol version: ${String(version)}`, data };
+  }
+  if (!isModern || id === undefined) return undefined;
+  if (version === undefined) return mismatch('MCP-Protocol-Version');
+  if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
+  const name = (params as { name?: unknown } | undefined)?.name;
+  if (method === 'tools/call' && typeof name === 'string' && plainHeader(headers['mcp-name']) !== name)
+    return mismatch('Mcp-Name');
+  return undefined;
+}
+
+/**
+ * A header holds ASCII alone: other texts come in base64.
+ * @returns undefined if there is none, or no base64 in what should be
+ */
+export function plainHeader(header: string | string[] | undefined): string | undefined {
+  const text = typeof header === 'string' ? header.trim() : undefined;
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(text ?? '')?.[1];
+  if (encoded === undefined) return text;
+  const decoded = Buffer.from(encoded, 'base64');
+  return decoded.toString('base64') === encoded ? decoded.toString() : undefined;
+}
+
+/** A member of a tool's input that clients repeat in a header, so that proxies can route by it. */
+interface RepeatedMember {
+  readonly path: readonly string[];
+  readonly header: string;
+}
+
+const prefix = 'Mcp-Param-';
+/** Schema keyword that names the header in which the member is repeated. */
+const annotation = 'x-mcp-header';
+
+/** Headers that repeat members of an input, from 2026-07-28 on: they are held against what is run. */
+export class ParamHeaders {
+  private readonly known = new WeakMap<JsonSchema, readonly RepeatedMember[]>();
+
+  /** @returns the header that lacks or differs from its member */
+  wrong(schema: JsonSchema, input: object, headers: IncomingHttpHeaders): string | undefined {
+    const members = this.known.get(schema) ?? [...membersOf(schema, [])];
+    this.known.set(schema, members);
+    const differing = members.find(({ path, header }) => {
+      const value = path.reduce<unknown>(memberOf, input);
+      return isPlain(value) && !isSame(plainHeader(headers[`${prefix}${header}`.toLowerCase()]), value);
+    });
+    return differing && `${prefix}${differing.header}`;
+  }
+}
+
+/** Members of members included; nothing else of a schema may have the annotation. */
+function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<RepeatedMember> {
+  const header = schema[annotation];
+  if (typeof header === 'string' && path.length > 0) yield { path, header };
+  const { properties } = schema;
+  if (!isObject(properties)) return;
+  for (const [name, member] of Object.entries(properties))
+    if (isObject(member)) yield* membersOf(member, [...path, name]);
+}
+
+const isPlain = (value: unknown): value is string | number | boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value);
+
+/** 42 and 42.0 are one number. */
+const isSame = (header: string | undefined, value: string | number | boolean): boolean =>
+  header === String(value) ||
+  (typeof value === 'number' &&
+    header !== undefined &&
+    /^-?[\d.]+$/.test(header) &&
+    Number(header) === value);
+
+const memberOf = (of: unknown, name: string): unknown =>
+  isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;

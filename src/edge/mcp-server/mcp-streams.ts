@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import type { ToolNotice } from '../../base/common/tool-notice.js';
+import { EventRing, type Placed } from '../../base/streams/event-ring.js';
+import { OpenStreams } from '../../base/streams/open-streams.js';
+import { type Following, type ServerSentEvent, sseEvent, type SseStream } from '../../base/streams/sse.js';
+import { ToolRegistry } from '../../call/door/tool-registry.js';
+import { type Notification, notificationOf } from './mcp-messages.js';
+
+/** A client's subscription, from 2026-07-28 on. */
+export interface Subscription {
+  /** The id of the request that asked for it, which each of its messages carries. */
+  readonly id: string | number;
+  readonly toolsListChanged: boolean;
+}
+
+/** The member by which a message names its subscription. */
+export const subscriptionMeta = (id: string | number): object => ({
+  'io.modelcontextprotocol/subscriptionId': id,
+});
+
+/** An MCP message as an event. */
+export const messageEvent = (data: object): ServerSentEvent => ({ event: 'message', data });
+
+/** A notification as it was before it was put into a ring. */
+export const eventOfPlaced = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
+  messageEvent(message);
+
+/** Tells MCP clients that the list of tools changes. */
+@Injectable()
+export class McpStreams {
+  private readonly changes = new EventRing<Notification>({ maxEntries: 1, maxBytes: 1_024 });
+
+  constructor(
+    private readonly streams: OpenStreams,
+    registry: ToolRegistry,
+  ) {
+    registry.changes.subscribe(() => this.changes.append(notificationOf('notifications/tools/list_changed')));
+  }
+
+  /**
+   * The stream of changes. Its first message lists which of the requested subscriptions are supported.
+   * @param holder whose stream it is, in the limits of callers
+   * @throws Problem `rate_limited`, `shutting_down`
+   */
+  follow(holder: string, subscription?: Subscription): SseStream<Notification> {
+    const following = {
+      ring: this.changes,
+      place: this.changes.end,
+      // Only the latest of several changes matters.
+      missedEvent: () => ({ event: 'missed', data: {} }),
+      eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
+    };
+    const greeting = subscription && acknowledged(subscription);
+    return this.streams.follow('streams of changed tools', holder, following, greeting);
+  }
+}
+
+/** The first message to a subscription. */
+function acknowledged({ id, toolsListChanged }: Subscription): string {
+  const notifications = toolsListChanged ? { toolsListChanged } : {};
+  const params = { notifications, _meta: subscriptionMeta(id) };
+  return sseEvent(messageEvent(notificationOf('notifications/subscriptions/acknowledged', params)));
+}
+
+function subscribed({ id, toolsListChanged }: Subscription): Following<Notification>['eventOf'] {
+  const _meta = subscriptionMeta(id);
+  return ({ id: _place, ...message }) =>
+    toolsListChanged ? messageEvent({ ...message, params: { _meta } }) : undefined;
+}
+
+const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
+/** MCP's, the least first. */
+const mcpLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+
+/**
+ * Converts a tool's notice to an MCP notification.
+ * @param leastLevel the place of the least level of logs that the client wants
+ * @returns undefined for a notice below the client's level
+ */
+export function noticeMessage(
+  notice: ToolNotice,
+  progressToken: unknown,
+  leastLevel: number,
+): Notification | undefined {
+  if (notice.type === 'progress') {
+    if (progressToken === undefined) return undefined;
+    const { type: _type, ...progress } = notice;
+    return notificationOf('notifications/progress', { progressToken, ...progress });
+  }
+  const { level, message, data } = notice;
+  if (mcpLevels.indexOf(levels[level]) < leastLevel) return undefined;
+  const content = data === undefined ? message : { message, data };
+  return notificationOf('notifications/message', { level: levels[level], data: content });
+}
+
+/**
+ * The index of the minimum level that a client requests, from 2026-07-28 on.
+ * @param level an MCP level; undefined: no logs
+ */
+export const wantedLevel = (level: unknown): number =>
+  level === undefined ? Infinity : mcpLevels.findIndex((each) => each === level);
+
+export function missedNotices(notices: number): ServerSentEvent {
+  const data = `${notices} notices were left out: the client reads too slowly`;
+  return messageEvent(notificationOf('notifications/message', { level: 'warning', data }));
+}

@@ -1,0 +1,51 @@
+import { Controller, Delete, Get, HttpCode, Module, Post, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { ToolsModule } from '../../call/door/tools.module.js';
+import { McpService } from './mcp.service.js';
+import { McpStreams } from './mcp-streams.js';
+import { Scopes } from '../../web/auth/scopes.decorator.js';
+import { Problem } from '../../base/common/errors.js';
+import { unreadableBody } from './mcp-messages.js';
+
+/** MCP over Streamable HTTP. Its messages are described by MCP, not by OpenAPI. */
+@ApiExcludeController()
+@Scopes('tools:call')
+@Controller('mcp')
+export class McpController {
+  constructor(private readonly service: McpService) {}
+
+  @Post()
+  @HttpCode(200)
+  @RouteConfig({ errorBody: unreadableBody })
+  post(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<object | Readable | undefined> {
+    return this.service.answer(request, reply);
+  }
+
+  @Get()
+  get(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Readable {
+    return this.service.follow(request, reply);
+  }
+
+  /** There is no session that could be ended. */
+  @Delete()
+  delete(): never {
+    throw new Problem('invalid_request', 'This server keeps no sessions', {
+      status: 405,
+      headers: { allow: 'GET, POST' },
+    });
+  }
+}
+
+/** The registry as an MCP server. */
+@Module({
+  imports: [ToolsModule],
+  controllers: [McpController],
+  providers: [McpService, McpStreams],
+})
+export class McpModule {}

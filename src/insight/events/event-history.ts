@@ -1,0 +1,124 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { newId } from '../../base/common/ids.js';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import { storableJson } from '../../base/common/pg-text.js';
+import { WriteBehind } from '../../base/common/write-behind.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { FleetBarrier } from '../../base/database/fleet-barrier.js';
+import { TableFollower } from '../../base/database/table-follower.js';
+import { retryAtStart } from '../../base/database/transient-error.js';
+import { WebhookQueue } from '../../base/jobs/webhook-queue.js';
+import { EventRing, type Placed } from '../../base/streams/event-ring.js';
+import { type ToolEvent, ToolEvents } from '../../base/streams/tool-events.js';
+
+/** An event that waits for the database. */
+interface Waiting {
+  readonly key: string;
+  readonly event: ToolEvent;
+}
+
+interface EventRow {
+  readonly seq: string;
+  readonly event: ToolEvent;
+}
+
+/**
+ * An event that is there already is not inserted again: a batch may come twice. One replica inserts after another, so
+ * that no event becomes visible after a later one.
+ */
+const insert = `
+  WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('tool_events')))
+  INSERT INTO tool_events (id, at, event)
+  SELECT waiting ->> 'key', (waiting #>> '{event,timestamp}')::timestamptz, waiting -> 'event'
+  FROM turn, json_array_elements($1::json) AS waiting
+  ON CONFLICT (id) DO NOTHING
+  RETURNING seq, event`;
+const newest = 'SELECT seq, event FROM tool_events ORDER BY seq DESC LIMIT $1';
+const later = 'SELECT seq, event FROM tool_events WHERE seq > $1 ORDER BY seq LIMIT $2';
+
+const maxBytes = 4_194_304;
+/** Events within this time share a statement, and so a notification: 20 a second at most. */
+const delayMs = 50;
+
+/**
+ * Events of tools, of all replicas: all of them in the database, the newest in the memory of each replica, with the same
+ * ids everywhere. Events of this replica come by way of the database, too; while that is away they wait.
+ */
+@Injectable()
+export class EventHistory extends WriteBehind<Waiting> {
+  ring: EventRing<ToolEvent>;
+  private last = 0;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @InjectDataSource() private readonly db: DataSource,
+    private readonly follower: TableFollower,
+    private readonly webhooks: WebhookQueue,
+    source: ToolEvents,
+    barrier: FleetBarrier,
+  ) {
+    const waiting = new TypedEvents<Waiting>(() => undefined);
+    const keeping = {
+      insert: (events: readonly Waiting[]) => this.insert(events),
+      deleteOlder: (before: Date) => db.query('DELETE FROM tool_events WHERE at < $1', [before]),
+    };
+    super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
+    source.subscribe(({ key = newId(), ...event }) => waiting.emit({ key, event }));
+    // What an act has brought about is in the list when the act is answered.
+    barrier.add(() => this.flush());
+    this.ring = this.ringOf('');
+  }
+
+  override async onModuleInit(): Promise<void> {
+    const selectEpoch = 'SELECT epoch FROM tool_events_epoch';
+    const [row] = await retryAtStart(() => this.db.query<{ epoch: string }[]>(selectEpoch));
+    this.ring = this.ringOf(row?.epoch ?? '');
+    const rows = await retryAtStart(() => this.db.query<EventRow[]>(newest, [this.config.events.kept]));
+    this.append(rows.reverse());
+    this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.look());
+    void super.onModuleInit();
+  }
+
+  private ringOf(epoch: string): EventRing<ToolEvent> {
+    return new EventRing<ToolEvent>({ maxEntries: this.config.events.kept, maxBytes }, epoch);
+  }
+
+  /** Events, and a webhook for each of them and each receiver in WEBHOOK_URLS, or neither. */
+  private async insert(events: readonly Waiting[]): Promise<void> {
+    const store = async (manager: EntityManager): Promise<Placed<ToolEvent>[]> => {
+      const rows = await manager.query<EventRow[]>(insert, [storableJson(events)]);
+      return rows.map((row) => this.placed(row));
+    };
+    const { urls, types } = this.config.webhooks;
+    if (urls.length === 0) await this.db.transaction(store);
+    else
+      await this.webhooks.sendWith(async (manager) => {
+        const wanted = (await store(manager)).filter(({ type }) => types?.has(type) ?? true);
+        return wanted.flatMap((event) =>
+          urls.map((url) => ({ id: event.id, url, body: JSON.stringify(event), by: 'operator' as const })),
+        );
+      });
+  }
+
+  private async look(): Promise<void> {
+    for (let found = Infinity; found > 0;) {
+      const rows = await this.db.query<EventRow[]>(later, [this.last, this.config.events.kept]);
+      this.append(rows);
+      found = rows.length;
+    }
+  }
+
+  private append(rows: readonly EventRow[]): void {
+    for (const row of rows) {
+      this.last = Number(row.seq);
+      this.ring.append(this.placed(row), this.last);
+    }
+  }
+
+  /** An event that an earlier version has stored brings its id along. */
+  private placed({ seq, event }: EventRow): Placed<ToolEvent> {
+    return { id: this.ring.idBefore(Number(seq)), ...event };
+  }
+}

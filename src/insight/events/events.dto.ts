@@ -1,0 +1,62 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { type ToolEventType, toolEventTypes } from '../../base/streams/tool-events.js';
+import { Limit, OptionalText, OptionalTextList, SomeOf, TextList } from '../../web/rest/dto.js';
+
+export class EventsQuery {
+  @OptionalTextList({
+    maxItems: 100,
+    maxLength: 128,
+    example: ['disk_usage'],
+    description: 'Names of tools, comma-separated',
+  })
+  readonly tool?: string[];
+  @SomeOf(toolEventTypes, {
+    required: false,
+    example: ['tool.crashed', 'circuit.opened'],
+    description: 'Types of events, comma-separated',
+  })
+  readonly type?: ToolEventType[];
+  @Limit(100, { description: 'Of a page; a stream has no end' })
+  readonly limit!: number;
+  @OptionalText(128, { description: 'Id of the last event that was seen; the header Last-Event-ID wins' })
+  readonly since?: string;
+}
+
+export class TopicsQuery {
+  @TextList({
+    minItems: 1,
+    maxItems: 20,
+    minLength: 1,
+    maxLength: 128,
+    uniqueItems: true,
+    example: ['events', 'logs:log_summary'],
+    description:
+      'Comma-separated: `events`, `executions` that ended on this server, `logs:<tool>` for each tool whose log is followed, `spans` or `spans:<project>` for spans that come in, and `ui:<session>` for the calls that a page answers',
+  })
+  readonly topics!: string[];
+}
+
+export class EventView {
+  @ApiProperty({ example: 'mhq3k2x19f2c6b01-42' }) readonly id!: string;
+  @ApiProperty({ enum: toolEventTypes, example: 'circuit.opened' }) readonly type!: ToolEventType;
+  @ApiProperty({ example: 'disk_usage' }) readonly tool!: string;
+  @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
+  @ApiProperty({ example: '5 of 8 calls failed in 300 s' }) readonly message!: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { from: 'closed', to: 'open', by: null },
+    description: 'By type: `from`, `to`, `by`; `exitCode`, `signal`; `healthStatus`; `status`',
+  })
+  readonly data!: object;
+}
+
+export class EventPageView {
+  @ApiProperty({ type: [EventView], description: 'Oldest first' }) readonly data!: EventView[];
+  @ApiProperty({ type: String, nullable: true, example: 'mhq3k2x19f2c6b01-42' })
+  readonly nextSince!: string | null;
+  @ApiProperty({ example: 0, description: 'Events after `since` that had to make room' })
+  readonly missed!: number;
+  @ApiProperty({ example: false, description: '`since` is not among the newest events' })
+  readonly reset!: boolean;
+}

@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import { EventRing } from '../../base/streams/event-ring.js';
+import { StreamTopics } from '../../base/streams/stream-topics.js';
+import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+
+/** An execution that ended: the fields that lists filter by, and nothing of its payload. */
+interface Announced {
+  readonly id: string;
+  readonly tool: string;
+  readonly status: string;
+  readonly errorType: string | undefined;
+  readonly durationMs: number;
+  readonly userId: string;
+  readonly investigationId: string | undefined;
+  readonly runId: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly requestId: string;
+}
+
+/** Executions that ended on this server within half a second. */
+interface Batch {
+  readonly ended: readonly Announced[];
+  /** Further ones that are not listed. */
+  readonly more: number;
+}
+
+const everyMs = 500;
+const maxListed = 500;
+const limits = { maxEntries: 20, maxBytes: 1_000_000 };
+
+/** Announces executions to pages that follow them, at most twice a second. Costs calls nothing if nobody follows. */
+@Injectable()
+export class ExecutionNews {
+  private readonly ring = new EventRing<Batch>(limits);
+  private waiting: Announced[] = [];
+  private more = 0;
+
+  constructor(topics: StreamTopics, calls: CallEvents) {
+    calls.subscribe((event) => this.came(event));
+    topics.add('executions', {
+      scope: 'metrics:read',
+      earlier: 0,
+      eventName: () => 'executions',
+      ring: () => this.ring,
+    });
+  }
+
+  private came(event: CallEvent): void {
+    if (event.kind !== 'executed' || !this.ring.news.hasListeners) return;
+    if (this.waiting.length === 0) setTimeout(() => this.announce(), everyMs).unref();
+    if (this.waiting.length < maxListed) this.waiting.push(announced(event));
+    else this.more += 1;
+  }
+
+  private announce(): void {
+    this.ring.append({ ended: this.waiting, more: this.more });
+    this.waiting = [];
+    this.more = 0;
+  }
+}
+
+const announced = ({
+  executionId: id,
+  tool,
+  status,
+  errorType,
+  executionTimeMs,
+  context,
+}: ExecutedCall): Announced => {
+  const { userId, investigationId, runId, sessionId, requestId } = context;
+  const caller = { userId, investigationId, runId, sessionId, requestId };
+  return { id, tool, status, errorType, durationMs: executionTimeMs, ...caller };
+};

@@ -1,0 +1,109 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Readable } from 'node:stream';
+import { holderIn, principalOf, projectFor, projectOf } from '../../web/auth/principal.decorator.js';
+import { callerIdOf } from '../../web/contract/principal.js';
+import type { EventRing } from '../../base/streams/event-ring.js';
+import { invalidRequest, Problem } from '../../base/common/errors.js';
+import { type Following, sseEvent, sseHeaders } from '../../base/streams/sse.js';
+import { type StreamTopic, StreamTopics } from '../../base/streams/stream-topics.js';
+import { OpenStreams, pages } from '../../base/streams/open-streams.js';
+import type { TopicsQuery } from './events.dto.js';
+
+/** A topic that a client follows, by the name that it gave. */
+interface Followed {
+  readonly name: string;
+  readonly topic: StreamTopic;
+  readonly ring: EventRing<object>;
+}
+
+/** Several things in one stream: a browser opens six connections to a host, over all its tabs. */
+@Injectable()
+export class TopicStreamService {
+  constructor(
+    private readonly topics: StreamTopics,
+    private readonly streams: OpenStreams,
+  ) {}
+
+  /** @throws Problem `invalid_request`, `not_found`, `forbidden`, `rate_limited`, `shutting_down` */
+  async follow({ topics }: TopicsQuery, request: FastifyRequest, reply: FastifyReply): Promise<Readable> {
+    const followed = await Promise.all(topics.map((name) => this.open(name, request)));
+    void reply.headers(sseHeaders);
+    // The head alone is no stream.
+    if (request.method !== 'GET') return Readable.from([]);
+    const lastSeen = placesIn(request.headers['last-event-id']);
+    const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
+    const followings = followed.map((each) => followingOf(each, places));
+    const what = followed.some(({ topic }) => topic.ofPage) ? pages : 'streams of events';
+    const greeting = greetingOf(followed, lastSeen, places);
+    const stream = this.streams.follow(what, holderIn(request), followings, greeting);
+    stream.once('close', () => followed.forEach(({ topic, ring }) => topic.left?.(ring)));
+    return stream;
+  }
+
+  private async open(name: string, request: FastifyRequest): Promise<Followed> {
+    const [, kind = '', of] = /^([^:]*)(?::(.*))?$/s.exec(name) ?? [];
+    const topic = this.topics.find(kind);
+    if (!topic) {
+      const known = this.topics.names().join(', ');
+      throw invalidRequest({ pointer: '/topics', detail: `must be of ${known}: there is no ${name}` });
+    }
+    const principal = principalOf(request);
+    const held: ReadonlySet<string> = principal.scopes;
+    if (!held.has(topic.scope))
+      throw new Problem('forbidden', `The topic ${name} needs the scope ${topic.scope}.`);
+    const ring = await topic.ring(topic.ofProject ? projectIn(request, of) : of, callerIdOf(principal));
+    return { name, topic, ring };
+  }
+}
+
+/** @throws Problem `forbidden` for a project that is not one of the key's */
+const projectIn = (request: FastifyRequest, named: string | undefined): string =>
+  named === undefined ? projectOf(request) : projectFor(principalOf(request), named);
+
+/** The id of the entry after which a client goes on, or begins. */
+function placeOf({ topic, ring }: Followed, lastSeen: string | undefined): string {
+  const place = lastSeen === undefined ? Math.max(0, ring.end - topic.earlier) : ring.placeAfter(lastSeen);
+  return ring.idBefore(place);
+}
+
+/** @param places positions in all topics, contained in each event's id so that a client can resume all of them */
+function followingOf({ name, topic, ring }: Followed, places: Map<string, string>): Following<object> {
+  return {
+    ring,
+    place: ring.placeAfter(places.get(name) ?? ''),
+    eventOf: (entry) => {
+      places.set(name, entry.id);
+      return { id: textOf(places), event: topic.eventName(entry), data: entry };
+    },
+    missedEvent: (entries) => ({ event: 'missed', data: { topic: name, entries } }),
+    closedEvent: { event: 'closed', data: { topic: name } },
+  };
+}
+
+/** The client's place before the first event, and the topics in which it cannot go on where it was. */
+function greetingOf(
+  followed: readonly Followed[],
+  lastSeen: ReadonlyMap<string, string>,
+  places: ReadonlyMap<string, string>,
+): string {
+  const resets = followed.flatMap(({ name, ring }) => {
+    const id = lastSeen.get(name);
+    if (id === undefined || ring.knows(id)) return [];
+    return [sseEvent({ event: 'reset', data: { topic: name, reason: 'unknown_id', id } })];
+  });
+  return `id: ${textOf(places)}\n\n${resets.join('')}`;
+}
+
+const textOf = (places: ReadonlyMap<string, string>): string =>
+  [...places].map(([name, id]) => `${name}=${id}`).join(',');
+
+/** A client begins anew with a topic whose place it does not know any more. */
+function placesIn(header: string | string[] | undefined): Map<string, string> {
+  const parts = typeof header === 'string' ? header.split(',') : [];
+  const pairs = parts.flatMap((part) => {
+    const [, name, id] = /^(.+)=([a-z0-9-]+)$/.exec(part) ?? [];
+    return name !== undefined && id !== undefined ? [[name, id] as const] : [];
+  });
+  return new Map(pairs);
+}

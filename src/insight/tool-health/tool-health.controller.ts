@@ -1,0 +1,210 @@
+import { Body, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { CurrentPrincipal } from '../../web/auth/principal.decorator.js';
+import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import type { Page } from '../../web/rest/page.js';
+import { PageQuery } from '../../web/rest/dto.js';
+import type { Principal } from '../../web/contract/principal.js';
+import { ToolParams } from '../../records/executions/tool-metrics.dto.js';
+import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
+import {
+  CircuitAdviceQuery,
+  CircuitAdviceView,
+  CircuitListView,
+  CircuitQuery,
+  CircuitView,
+  OverrideCircuitBody,
+} from '../../call/circuits/circuit.dto.js';
+import { CircuitsService } from '../../call/circuits/circuits.service.js';
+import {
+  DashboardView,
+  ErrorPatternsQuery,
+  ErrorPatternsView,
+  GradeChangePageView,
+  GradeChangeView,
+  HealthPeriodQuery,
+  HealthSummaryView,
+  SystemHealthView,
+  ToolHealthInfoView,
+  ToolHealthView,
+} from './tool-health.dto.js';
+import { GradeHistory } from './grade-history.js';
+import { ToolHealthService } from './tool-health.service.js';
+
+/** How the tools are doing, and their circuits. */
+@ApiRoutes('api/v1/tool-health', 'tool-health', 'metrics:read')
+@UseInterceptors(UpToDateInterceptor)
+export class ToolHealthController {
+  constructor(
+    private readonly health: ToolHealthService,
+    private readonly circuits: CircuitsService,
+    private readonly grades: GradeHistory,
+  ) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'Health of all tools',
+    description:
+      "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
+  })
+  @ApiOkResponse({ type: SystemHealthView })
+  getHealthOfAllTools(@Query() { periodHours }: HealthPeriodQuery): Promise<SystemHealthView> {
+    return this.health.checkAllToolsHealth(periodHours);
+  }
+
+  @Get('dashboard')
+  @ApiOperation({
+    summary: 'What needs attention, and the slowest executions',
+    description:
+      'Of the last hour, unless another period is asked for; the slow executions are those of all time.',
+  })
+  @ApiOkResponse({ type: DashboardView })
+  getDashboard(@Query() { periodHours }: HealthPeriodQuery): Promise<DashboardView> {
+    return this.health.getDashboardSummary(periodHours);
+  }
+
+  @Get('summary')
+  @ApiOperation({
+    summary: 'Health of all tools by name',
+    description: 'The short form: status, calls and rates of each tool.',
+  })
+  @ApiOkResponse({ type: HealthSummaryView })
+  getHealthSummary(@Query() { periodHours }: HealthPeriodQuery): Promise<HealthSummaryView> {
+    return this.health.getHealthSummary(periodHours);
+  }
+
+  @Get('circuits')
+  @ApiOperation({
+    summary: 'Circuits that are not closed',
+    description: 'Of tools that refuse calls, or let a few try. Each is shown without its history.',
+  })
+  @ApiOkResponse({ type: CircuitListView })
+  listOpenCircuits(): CircuitListView {
+    return this.circuits.notClosed();
+  }
+
+  @Get(':tool')
+  @ApiOperation({
+    summary: 'Health of one tool',
+    description: 'A tool that nobody knows has the status `unknown`.',
+  })
+  @ApiOkResponse({ type: ToolHealthView })
+  getToolHealth(
+    @Param() { tool }: ToolParams,
+    @Query() { periodHours }: HealthPeriodQuery,
+  ): Promise<ToolHealthView> {
+    return this.health.checkToolHealth(tool, periodHours);
+  }
+
+  @Get(':tool/history')
+  @ApiOperation({
+    summary: "How a tool's grade changed",
+    description:
+      'Its grade of the last hour, looked at every minute, as long as metrics are kept; restarts do not interrupt it.',
+  })
+  @ApiOkResponse({ type: GradeChangePageView })
+  listGradeChanges(@Param() { tool }: ToolParams, @Query() query: PageQuery): Promise<Page<GradeChangeView>> {
+    return this.grades.page(tool, query);
+  }
+
+  @Get(':tool/error-patterns')
+  @ApiOperation({
+    summary: 'How a tool fails: its error types by frequency',
+    description: 'All failures of the period. Messages are grouped with their numbers, ids and paths folded.',
+  })
+  @ApiOkResponse({ type: ErrorPatternsView })
+  getErrorPatterns(
+    @Param() { tool }: ToolParams,
+    @Query() { limit, periodHours }: ErrorPatternsQuery,
+  ): Promise<ErrorPatternsView> {
+    return this.health.getErrorPatterns(tool, limit, periodHours);
+  }
+
+  @Get(':tool/info')
+  @ApiOperation({
+    summary: 'Counts and last results of a tool that was called in the last 24 hours',
+    description: 'A tool without calls in that time is not found.',
+  })
+  @ApiOkResponse({ type: ToolHealthInfoView })
+  @ApiProblems('not_found')
+  getToolHealthInfo(@Param() { tool }: ToolParams): Promise<ToolHealthInfoView> {
+    return this.health.requireToolHealth(tool);
+  }
+
+  @Get(':tool/circuit')
+  @ApiOperation({
+    summary: "State, reason and history of a tool's circuit",
+    description: 'With what the window holds now, when probing begins, and the newest transitions.',
+  })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  getCircuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
+    return this.circuits.circuitOf(tool, limit);
+  }
+
+  @Get(':tool/circuit/advice')
+  @ApiOperation({
+    summary: 'Would a count of errors alone advise to break the circuit?',
+    description:
+      'Advice only, and of unknown tools as well: the circuit itself also looks at the failure rate.',
+  })
+  @ApiOkResponse({ type: CircuitAdviceView })
+  getCircuitAdvice(
+    @Param() { tool }: ToolParams,
+    @Query() query: CircuitAdviceQuery,
+  ): Promise<CircuitAdviceView> {
+    return this.health.circuitAdvice(tool, query);
+  }
+
+  @Post(':tool/circuit/open')
+  @Scopes('tools:admin')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Refuse all calls of a tool until its circuit is closed or reset',
+    description: 'By hand, with who and why; a restart keeps it open.',
+  })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  openCircuit(
+    @Param() { tool }: ToolParams,
+    @Body() body: OverrideCircuitBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CircuitView> {
+    return this.circuits.override(tool, 'openByHand', body, userId);
+  }
+
+  @Post(':tool/circuit/close')
+  @Scopes('tools:admin')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Let calls of a tool pass again',
+    description: 'The faults of the window are forgotten; an opening soon after counts as a repeated one.',
+  })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  closeCircuit(
+    @Param() { tool }: ToolParams,
+    @Body() body: OverrideCircuitBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CircuitView> {
+    return this.circuits.override(tool, 'closeByHand', body, userId);
+  }
+
+  @Post(':tool/circuit/reset')
+  @Scopes('tools:admin')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: "Close a tool's circuit and forget its earlier openings",
+    description: 'As new: the next opening is the shortest again.',
+  })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  resetCircuit(
+    @Param() { tool }: ToolParams,
+    @Body() body: OverrideCircuitBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CircuitView> {
+    return this.circuits.override(tool, 'reset', body, userId);
+  }
+}

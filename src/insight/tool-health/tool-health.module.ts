@@ -1,0 +1,52 @@
+import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { CircuitBreakers } from '../../call/circuits/circuit-breakers.js';
+import { CircuitsModule } from '../../call/circuits/circuits.module.js';
+import { CLOCK, systemClock } from '../../base/common/clock.js';
+import { IntervalLoop } from '../../base/common/interval-loop.js';
+import { Replicas } from '../../base/database/replicas.js';
+import { ToolMetricsModule } from '../../records/executions/tool-metrics.module.js';
+import { GradeHistory, StoredGrades } from './grade-history.js';
+import { HealthEvents, ToolHealthService } from './tool-health.service.js';
+import { RefusalCounts } from './refusal-counts.js';
+import { ToolHealthController } from './tool-health.controller.js';
+
+const lookEveryMs = 60_000;
+
+/** Grades tools. All are graded every minute, so that changes are emitted without requests. */
+@Module({
+  imports: [CircuitsModule, ToolMetricsModule],
+  controllers: [ToolHealthController],
+  providers: [
+    HealthEvents,
+    RefusalCounts,
+    ToolHealthService,
+    StoredGrades,
+    GradeHistory,
+    { provide: CLOCK, useValue: systemClock },
+  ],
+  exports: [CircuitsModule, ToolMetricsModule, HealthEvents, StoredGrades, ToolHealthService],
+})
+export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly watch: IntervalLoop;
+
+  constructor(health: ToolHealthService, circuits: CircuitBreakers, replicas: Replicas) {
+    const logger = new Logger(ToolHealthModule.name);
+    this.watch = new IntervalLoop(
+      async () => {
+        circuits.look();
+        if (replicas.keepsHouse) await health.look();
+      },
+      lookEveryMs,
+      // The database may be away for long: one line is enough.
+      (error, again) => again || logger.warn(error, 'the health of tools is not watched for now'),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.watch.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.watch.stop();
+  }
+}

@@ -1,0 +1,299 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { CLOCK, type Clock, hourMs, minuteMs } from '../../base/common/clock.js';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import { Problem } from '../../base/common/errors.js';
+import { newToolMetric } from '../../records/executions/execution-record.js';
+import type { ToolMetric } from '../../records/executions/tool-metric.entity.js';
+import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
+import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
+import type { CircuitAdviceQuery, CircuitAdviceView } from '../../call/circuits/circuit.dto.js';
+import type {
+  DashboardView,
+  ErrorPatternsView,
+  HealthSummaryView,
+  SystemHealthView,
+  ToolHealthInfoView,
+  ToolHealthView,
+} from './tool-health.dto.js';
+import { type GradedTool, errorPatterns, reportOf, summaryOf, infoOf } from './health-report.js';
+import {
+  countByStatus,
+  type Grade,
+  grade,
+  type GradedStats,
+  type HealthStatus,
+  neverExecuted,
+  overallStatus,
+} from './grading.js';
+import { CircuitsService } from '../../call/circuits/circuits.service.js';
+import { KnownTools } from '../../call/circuits/known-tools.js';
+import { RefusalCounts } from './refusal-counts.js';
+
+/** A caller's report of an execution that did not come through the door. */
+type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
+
+/** Reading latencies is most of the work. */
+type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
+
+type GradedFleet = Omit<SystemHealthView, 'toolReports' | 'circuits'> & {
+  readonly now: number;
+  readonly tools: readonly GradedTool[];
+};
+
+const dayHours = 24;
+/** The period of every grade, unless a caller asks for another one. Its changes are events, and kept. */
+const gradedHours = 1;
+const slowMs = 5_000;
+const slowShown = 10;
+const outcomesRead = 100;
+/** Whole minutes for every whole number of hours. */
+const trendPoints = 30;
+const nobodysFault: readonly (string | null | undefined)[] = [
+  'cancelled',
+  'interrupted',
+  'upstream_unavailable',
+];
+const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
+
+/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since the epoch. */
+export interface HealthChange {
+  readonly tool: string;
+  readonly from: HealthStatus;
+  readonly to: HealthStatus;
+  readonly at: number;
+  /** The text of the new grade's report: its issues, else that all is well. */
+  readonly why: string;
+}
+
+/** Emits every change of a tool's grade synchronously. A listener that throws does not affect the others. */
+@Injectable()
+export class HealthEvents extends TypedEvents<HealthChange> {
+  constructor() {
+    const logger = new Logger(HealthEvents.name);
+    super((error) => logger.error(error, 'a listener of health failed'));
+  }
+}
+
+/** Derives grades, error patterns and summaries from the metrics. */
+@Injectable()
+export class ToolHealthService {
+  private readonly logger = new Logger(ToolHealthService.name);
+  /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
+  private readonly statuses = new Map<string, { readonly status: HealthStatus; readonly since: number }>();
+
+  constructor(
+    private readonly metrics: ToolMetricsRepository,
+    private readonly knownTools: KnownTools,
+    private readonly circuits: CircuitsService,
+    private readonly refusals: RefusalCounts,
+    private readonly events: HealthEvents,
+    @Inject(CLOCK) private readonly clock: Clock,
+  ) {}
+
+  /** Rejects when the table cannot be read; the migrations have made it. */
+  async ensureInitialized(): Promise<void> {
+    await this.metrics.getRecentErrors(undefined, 1);
+  }
+
+  /** Writes the metric of an execution that ran elsewhere; the door records its own. It moves no live circuit. */
+  async recordExecution(execution: ExternalExecution): Promise<ToolMetric> {
+    const { status = 'success', errorType } = execution;
+    const toolFault = status !== 'success' && !nobodysFault.includes(errorType);
+    const recordedAt = new Date(this.clock.now());
+    return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt }));
+  }
+
+  /** Unknown tools are graded `unknown`, like tools without calls. */
+  async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
+    const now = this.clock.now();
+    const { since: from, until } = period(now, periodHours);
+    const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
+    const graded = this.gradeOf(tool, figures);
+    const since = this.sinceWhen(tool, figures, graded, { hours: periodHours, now });
+    return this.reportOf({ name: tool, figures, grade: graded, since }, now);
+  }
+
+  /** Every tool that is registered or was ever executed, by name. */
+  async checkAllToolsHealth(periodHours = gradedHours): Promise<SystemHealthView> {
+    const bucketMs = (periodHours * hourMs) / trendPoints;
+    const [{ now, tools, ...overall }, trends] = await Promise.all([
+      this.gradeAll(periodHours, 'of all'),
+      this.metrics.getTrends(new Date(this.clock.now()), bucketMs, trendPoints),
+    ]);
+    const toolReports = tools.map((tool) => {
+      const trend = trends.get(tool.name);
+      const { successRateHealthy, latencyHealthyMs } = this.knownTools.thresholdsOf(tool.name);
+      return {
+        ...this.reportOf(tool, now),
+        lastUsed: tool.lastUsed?.toISOString() ?? null,
+        trend: trend ? { bucketMs, ...trend } : null,
+        minSuccessRate: successRateHealthy,
+        maxAvgLatencyMs: latencyHealthyMs,
+        refusals: this.refusals.of(tool.name),
+      };
+    });
+    return { ...overall, toolReports, circuits: this.circuits.notClosed().data };
+  }
+
+  /** A grade that was seen before this server started. @param since milliseconds since the epoch */
+  remember(tool: string, status: HealthStatus, since: number): void {
+    if (status !== 'unknown') this.statuses.set(tool, { status, since });
+  }
+
+  /** Emits a change if a tool's grade of the last hour has changed. */
+  async look(): Promise<void> {
+    await this.gradeAll(gradedHours, 'of none');
+  }
+
+  /**
+   * Advice only: counts errors and timeouts of the window, whatever the number of calls. The circuits decide. Defaults
+   * are the tool's own, else 5 errors in 5 minutes.
+   */
+  async shouldCircuitBreak(tool: string, errorThreshold?: number, windowMinutes?: number): Promise<boolean> {
+    const { shouldBreak } = await this.circuitAdvice(tool, { errorThreshold, windowMinutes });
+    return shouldBreak;
+  }
+
+  /** `shouldCircuitBreak` with the figures that it is made of. */
+  async circuitAdvice(tool: string, query: CircuitAdviceQuery = {}): Promise<CircuitAdviceView> {
+    const own = this.knownTools.thresholdsOf(tool);
+    const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
+    const since = new Date(this.clock.now() - windowMinutes * minuteMs);
+    const errors = await this.metrics.countFailures(tool, since);
+    const shouldBreak = errors >= errorThreshold;
+    const advice = { tool, shouldBreak, errors, errorThreshold, windowMinutes };
+    if (shouldBreak) this.logger.warn({ event: 'circuit_breaker_triggered', ...advice });
+    return advice;
+  }
+
+  /** All failures of the period. @param limit of the patterns by message that are shown */
+  async getErrorPatterns(tool: string, limit = 20, periodHours = gradedHours): Promise<ErrorPatternsView> {
+    const { since, until } = period(this.clock.now(), periodHours);
+    const [stats, groups] = await Promise.all([
+      this.metrics.getToolStats(tool, { since, until }),
+      this.metrics.getFailureGroups(tool, since, until),
+    ]);
+    return errorPatterns(stats, groups, limit);
+  }
+
+  /** The summary of the period; the slow executions are those of all time. */
+  async getDashboardSummary(periodHours = gradedHours): Promise<DashboardView> {
+    const [{ now, tools, status, ...overall }, slow] = await Promise.all([
+      this.gradeAll(periodHours, 'of what needs attention'),
+      this.metrics.getSlowExecutions(slowMs, slowShown, false),
+    ]);
+    return {
+      overallStatus: status,
+      ...overall,
+      toolsNeedingAttention: tools
+        .filter(({ grade }) => needsAttention(grade))
+        .map((tool) => this.reportOf(tool, now)),
+      slowExecutions: slow.map(({ toolName, executionTimeMs, recordedAt }) => ({
+        toolName,
+        executionTimeMs,
+        recordedAt: recordedAt.toISOString(),
+      })),
+    };
+  }
+
+  /** The summary of the period; `lastUsed` is of all time. */
+  async getHealthSummary(periodHours = gradedHours): Promise<HealthSummaryView> {
+    const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
+    const summaries = tools.map((tool) => [tool.name, summaryOf(tool)] as const);
+    return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
+  }
+
+  /**
+   * The grade of the last hour, totals and rates of the last 24 hours, and results of the last 100 executions of all time.
+   * @returns null for a tool without calls in the last 24 hours
+   */
+  async getToolHealth(tool: string): Promise<ToolHealthInfoView | null> {
+    const report = await this.checkToolHealth(tool, dayHours);
+    if (report.totalCalls === 0) return null;
+    const { status } = await this.checkToolHealth(tool);
+    return infoOf(report, status, await this.metrics.getRecentOutcomes(tool, outcomesRead));
+  }
+
+  /** @throws Problem `not_found` for a tool without calls in the last 24 hours */
+  async requireToolHealth(tool: string): Promise<ToolHealthInfoView> {
+    const info = await this.getToolHealth(tool);
+    if (info) return info;
+    throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
+  }
+
+  /** Sets the tools for programs without a registry, which does the same after each change. */
+  setRegisteredTools(names: readonly string[]): void {
+    this.knownTools.set(names.map((name) => ({ name })));
+  }
+
+  /** Every tool that is registered or was ever executed, by name. */
+  private async gradeAll(periodHours: number, latency: WhoseLatency): Promise<GradedFleet> {
+    const now = this.clock.now();
+    const [lastUses, figuresByTool] = await Promise.all([
+      this.metrics.getLastUses(),
+      this.figures(period(now, periodHours), latency),
+    ]);
+    const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
+    const tools = names.map((name) => {
+      const figures = figuresByTool.get(name);
+      const lastUsed = lastUses.get(name);
+      const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
+      const since = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
+      return { name, figures, lastUsed, grade: graded, since };
+    });
+    const statuses = tools.map((tool) => tool.grade.status);
+    return {
+      now,
+      ...{ tools, status: overallStatus(statuses), summary: countByStatus(statuses) },
+      checkedAt: new Date(now).toISOString(),
+    };
+  }
+
+  /** Each tool's are of one snapshot. */
+  private async figures(
+    { since, until }: { readonly since: Date; readonly until: Date },
+    latency: WhoseLatency,
+  ): Promise<Map<string, FleetFigures>> {
+    const figures = await this.metrics.getFigures(since, until, { latency: latency === 'of all' });
+    if (latency !== 'of what needs attention') return figures;
+    const tools = [...figures.keys()].filter((tool) => needsAttention(this.gradeOf(tool, figures.get(tool))));
+    if (tools.length === 0) return figures;
+    const shown = await this.metrics.getFigures(since, until, { latency: true, tools });
+    return new Map([...figures, ...shown]);
+  }
+
+  private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
+    return grade(figures, this.knownTools.thresholdsOf(tool));
+  }
+
+  private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): ToolHealthView {
+    return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
+  }
+
+  /** Since when the tool has its grade of the last hour, milliseconds since the epoch; emits a change of it. */
+  private sinceWhen(
+    tool: string,
+    figures: FleetFigures | undefined,
+    { status, issues, why: reasons }: Grade,
+    { hours, now }: { readonly hours: number; readonly now: number },
+  ): number | null {
+    if (hours !== gradedHours) return null;
+    const before = this.statuses.get(tool) ?? { status: 'unknown', since: null };
+    if (before.status === status) return before.since;
+    const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
+    const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
+    // A first grade begins at the end of the minute of its cause: never before the cause.
+    const since = before.since === null ? Math.min(now, causeMs + minuteMs) : now;
+    this.statuses.set(tool, { status, since });
+    const why = issues.join('; ') || 'Success rate and latency are within their targets';
+    this.events.emit({ tool, from: before.status, to: status, at: since, why });
+    return since;
+  }
+}
+
+const period = (now: number, hours: number): { since: Date; until: Date } => ({
+  since: new Date(now - hours * hourMs),
+  until: new Date(now),
+});
+
+const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';

@@ -1,0 +1,43 @@
+import { bulkhead } from 'cockatiel';
+import { CallerSlots } from '../../base/common/caller-slots.js';
+import { errorTable } from '../../base/common/errors.js';
+import type { BuiltinRun } from '../../web/contract/define-tool.js';
+import { callerIdOf } from '../../web/contract/principal.js';
+import { ToolFailure } from '../../web/contract/tool-outcome.js';
+
+/** The caller asked for what cannot be had; another input may do better. No fault of the tool. */
+export const callerMistake = (message: string): ToolFailure =>
+  new ToolFailure('tool_error', message, { code: errorTable.invalid_input.jsonRpc });
+
+/** A server somewhere did not do its part; the same call may succeed later. No fault of the tool. */
+export const awayFailure = (message: string): ToolFailure => new ToolFailure('upstream_unavailable', message);
+
+/** The part of a run that waits. */
+export type Run = Pick<BuiltinRun, 'signal' | 'principal'>;
+
+/** Limits on what runs and what waits at a time, so that the memory of all calls together is bounded. */
+export class Slots {
+  private readonly slots;
+  private readonly callers;
+
+  constructor(
+    /** The plural in "Too many … at the same time". */
+    private readonly what: string,
+    { maxConcurrent, maxWaiting }: { readonly maxConcurrent: number; readonly maxWaiting: number },
+  ) {
+    this.slots = bulkhead(maxConcurrent, Infinity);
+    const all = maxConcurrent + maxWaiting;
+    this.callers = new CallerSlots(Math.ceil(all * 0.75), all);
+  }
+
+  /** @throws ToolFailure when too many wait; the signal's reason; what the work throws */
+  async run<T>({ signal, principal }: Run, work: () => Promise<T>): Promise<T> {
+    const release = this.callers.take(callerIdOf(principal));
+    if (!release) throw awayFailure(`Too many ${this.what} at the same time: try again later`);
+    const run = (): Promise<T> => {
+      signal.throwIfAborted();
+      return work();
+    };
+    return this.slots.execute(run).finally(release);
+  }
+}

@@ -1,0 +1,132 @@
+import { HttpClient } from '../../../base/outbound/http-client.js';
+import { isObject, type JsonObject } from '../../../base/common/json.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import type { SearchProvider } from '../../../base/config/builtin-settings.js';
+import { defineTool, whole, words } from '../../../web/contract/define-tool.js';
+import type { Tool } from '../../../web/contract/tool.js';
+import { callerMistake } from '../failures.js';
+
+/** The time that one query may take. */
+const timeoutMs = 10_000;
+const maxResponseBytes = 1_048_576;
+
+export interface SearchRow {
+  readonly title: string;
+  readonly url: string;
+  readonly snippet: string;
+}
+
+/** One search engine, as its provider gives access to it. */
+export class WebSearch {
+  private readonly http: HttpClient;
+
+  constructor(private readonly provider: SearchProvider) {
+    this.http = new HttpClient({ origin: provider.origin, connections: 4, timeoutMs, maxResponseBytes });
+  }
+
+  /**
+   * @param limit rows at most
+   * @returns what was found, best first; empty when nothing was
+   * @throws UpstreamFailure
+   */
+  async search(query: string, limit: number): Promise<SearchRow[]> {
+    const rows = await this[this.provider.provider](query, limit);
+    return rows.filter(({ url }) => /^https?:/i.test(url) && URL.canParse(url)).slice(0, limit);
+  }
+
+  close(): Promise<void> {
+    return this.http.close();
+  }
+
+  private async searxng(query: string): Promise<SearchRow[]> {
+    const answer = await this.ask('/search', { q: query, format: 'json' });
+    return listIn(answer, ['results']).map(({ title, url, content }) => rowOf(title, url, content));
+  }
+
+  private async brave(query: string, limit: number): Promise<SearchRow[]> {
+    const { Parser } = await import('htmlparser2');
+    /** Text without its tags, and with its entities resolved. */
+    const plainText = (html: string): string => {
+      let text = '';
+      new Parser({ ontext: (part) => (text += part) }).end(html);
+      return text.replace(/\s+/g, ' ').trim();
+    };
+    const asked = { q: query, count: String(limit), text_decorations: 'false' };
+    const answer = await this.ask('/res/v1/web/search', asked);
+    // An answer without the part `web` has found nothing on the web.
+    const rows =
+      answer && typeof answer === 'object' && !('web' in answer) ? [] : listIn(answer, ['web', 'results']);
+    return rows.map(({ title, url, description }) => {
+      const row = rowOf(title, url, description);
+      return { ...row, title: plainText(row.title), snippet: plainText(row.snippet) };
+    });
+  }
+
+  private ask(path: string, query: Record<string, string>): Promise<unknown> {
+    const { key } = this.provider;
+    const headers = key === undefined ? undefined : { 'x-subscription-token': key };
+    return this.http.ask({ method: 'GET', path: this.path(path, query), headers });
+  }
+
+  private path(path: string, query: Record<string, string>): string {
+    return `${this.provider.base}${path}?${new URLSearchParams(query).toString()}`;
+  }
+}
+
+/** @throws UpstreamFailure if there is no list of objects at this place */
+function listIn(answer: unknown, path: readonly string[]): JsonObject[] {
+  const found = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), answer);
+  if (Array.isArray(found) && found.every(isObject)) return found;
+  throw new UpstreamFailure('invalid_answer', `the answer has no list at ${path.join('.')}`);
+}
+
+const rowOf = (title: unknown, url: unknown, snippet: unknown): SearchRow => ({
+  title: textOf(title),
+  url: textOf(url),
+  snippet: textOf(snippet),
+});
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+
+const bullet = /^\s*(?:[-*•]|\d{1,3}[.)])\s+(.*)$/;
+
+/**
+ * The queries in what a model wrote: one, or a list with bullets or numbers, of which a part in double quotes is what is
+ * meant. What stands around such a list is talk.
+ */
+export function queriesIn(text: string): string[] {
+  const items = text.split('\n').flatMap((line) => bullet.exec(line)?.[1] ?? []);
+  const queries = items.length > 0 ? items.map((item) => /"([^"]+)"/.exec(item)?.[1] ?? item) : [text];
+  const plain = queries.map((query) => query.replace(/\s+/g, ' ').trim());
+  return [...new Set(plain.filter((query) => query !== ''))];
+}
+
+const maxQueries = 10;
+
+export const webSearch = (search: WebSearch): Tool =>
+  defineTool<{ query: string; limit: number }>({
+    name: 'webSearch',
+    description:
+      'Search the web. Answers titles, addresses and snippets; read a page itself with fetchPage. Several queries at once: a list with bullets or numbers, one query a line.',
+    input: {
+      type: 'object',
+      properties: {
+        query: words(4_096, 'One query, or a list of them'),
+        limit: whole(1, 20, 10, 'Results for each query'),
+      },
+      required: ['query'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
+    tags: ['web'],
+    // Others wrote what it hands over: an error in it is no failure of the call.
+    semanticErrors: 'off',
+    upstream: 'Web search',
+    run: async ({ query, limit }) => {
+      const queries = queriesIn(query);
+      if (queries.length > maxQueries) throw callerMistake(`query holds more than ${maxQueries} queries`);
+      const found = await Promise.all(queries.map((each) => search.search(each, limit)));
+      // A page that several queries found stands where it was found first.
+      return [...new Map(found.flat().map((row) => [row.url, row])).values()];
+    },
+  });

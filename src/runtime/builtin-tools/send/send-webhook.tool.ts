@@ -1,0 +1,121 @@
+import { DelegateBackoff, handleType, retry } from 'cockatiel';
+import type { AppConfig } from '../../../base/config/app-config.js';
+import { backOff } from '../../../base/common/back-off.js';
+import { retryAfterMs } from '../../../base/outbound/http-client.js';
+import { secretBytes, signatureHeaders } from '../../../base/outbound/webhook-signature.js';
+import { defineTool, words } from '../../../web/contract/define-tool.js';
+import type { Tool } from '../../../web/contract/tool.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import { awayFailure, callerMistake } from '../failures.js';
+import { NotSent, type OutboundAnswer, type OutboundHttp } from '../web/outbound-http.js';
+
+interface Input {
+  readonly url: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Pauses that a receiver asks for, up to this one, are kept; for a longer one its answer is the result. */
+const maxPauseMs = 5_000;
+
+export const sendWebhook = (
+  http: OutboundHttp,
+  secret: string,
+  limits: AppConfig['builtinTools']['webhook'],
+): Tool =>
+  defineTool<Input>({
+    name: 'sendWebhook',
+    description:
+      'Send a JSON object to a URL (POST). The receiver can check who sent it, and knows a repetition by its id. Answers what the receiver said, also when it refused.',
+    input: {
+      type: 'object',
+      properties: {
+        url: words(8_192, 'http or https'),
+        payload: { type: 'object', description: 'The body' },
+        headers: {
+          type: 'object',
+          maxProperties: 32,
+          propertyNames: { pattern: '^[A-Za-z0-9-]{1,100}$' },
+          additionalProperties: { type: 'string', pattern: '^[\\x20-\\x7e]*$', maxLength: 4_096 },
+          default: {},
+          description: 'Further headers',
+        },
+      },
+      required: ['url', 'payload'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: false, idempotent: false, destructive: true, openWorld: true },
+    tags: ['webhooks'],
+    timeoutMs: 60_000,
+    upstream: 'The answer of the receiver, which may have got the webhook,',
+    run: async ({ url, payload, headers }, { executionId, signal }) => {
+      refuseOwnHeaders(headers);
+      const body = JSON.stringify(payload);
+      const send = (): Promise<OutboundAnswer> => {
+        const timestamp = Math.floor(Date.now() / 1_000);
+        const own = {
+          ...signatureHeaders(secretBytes(secret), { id: executionId, timestamp, body }),
+          'idempotency-key': executionId,
+          'content-type': 'application/json',
+          accept: 'application/json, text/*;q=0.9, */*;q=0.5',
+        };
+        const { timeoutMs, maxResponseBytes: maxBytes } = limits;
+        const all = { ...lowerCased(headers), ...own };
+        return http.send(
+          { url, method: 'POST', headers: all, body, timeoutMs, maxBytes, maxRedirects: 0 },
+          signal,
+        );
+      };
+      try {
+        return resultOf(url, await retrying(limits).execute(send, signal));
+      } catch (error) {
+        if (!(error instanceof ToolFailure) || error.type !== 'upstream_unavailable') throw error;
+        throw error instanceof NotSent ? error : awayFailure(`${error.message}. It may have got the webhook`);
+      }
+    },
+  });
+
+/** Sent again is what never went out, and what the receiver turned away unread. */
+const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
+  retry(
+    handleType(NotSent).orWhenResult((answer) => isTurnedAway(answer as OutboundAnswer)),
+    {
+      maxAttempts: retries,
+      backoff: new DelegateBackoff(({ attempt, result }) => {
+        const asked = 'value' in result ? askedPauseMs(result.value as OutboundAnswer) : 0;
+        return Math.max(asked, backOff(attempt, { firstMs: pauseMs, maxMs: maxPauseMs, jitter: 0.5 }));
+      }),
+    },
+  );
+
+const isTurnedAway = (answer: OutboundAnswer): boolean =>
+  [429, 503].includes(answer.status) && askedPauseMs(answer) <= maxPauseMs;
+
+const askedPauseMs = ({ headers }: OutboundAnswer): number =>
+  retryAfterMs(headers.get('retry-after') ?? undefined, Date.now());
+
+function resultOf(url: string, { status, statusText, body }: OutboundAnswer): object {
+  const text = body.toString('utf8');
+  return { url, status, statusText, success: status >= 200 && status < 300, response: jsonIn(text) ?? text };
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Headers that the signature, the connection or the body's form stand on. */
+const ownHeaders =
+  /^(webhook-.*|proxy-.*|idempotency-key|content-.*|host|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|accept-encoding)$/i;
+
+/** Names that differ in case alone are one header. */
+const lowerCased = (headers: Input['headers']): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+function refuseOwnHeaders(headers: Input['headers']): void {
+  const own = Object.keys(headers).find((name) => ownHeaders.test(name));
+  if (own !== undefined) throw callerMistake(`headers must not name ${own}: it is set by the server`);
+}

@@ -1,0 +1,53 @@
+import { bulkhead } from 'cockatiel';
+import type { AppConfig } from '../../../base/config/app-config.js';
+import { WorkerCalls, WorkerEnded } from '../../../base/common/worker-calls.js';
+import { callerMistake } from '../failures.js';
+import type { DocumentText, WebDocument } from './document-text.js';
+
+/** An idle process gives its memory back. */
+const idleMs = 60_000;
+
+/**
+ * Reads what strangers wrote in a process of its own, one document at a time: one that takes too long, or too much
+ * memory, ends alone.
+ */
+export class DocumentReader {
+  private readonly turns = bulkhead(1, Infinity);
+  private readonly worker: WorkerCalls<WebDocument, DocumentText>;
+  private idle: NodeJS.Timeout | undefined;
+
+  constructor({ readMs, readMb }: Pick<AppConfig['builtinTools']['page'], 'readMs' | 'readMb'>) {
+    this.worker = new WorkerCalls(new URL('./document.worker.js', import.meta.url), {
+      name: 'document',
+      heapMb: readMb,
+      processMb: readMb * 2,
+      timeLimitMs: readMs,
+    });
+  }
+
+  /** @throws ToolFailure for what cannot be read within the limits */
+  read(document: WebDocument, signal: AbortSignal): Promise<DocumentText> {
+    return this.turns.execute(async () => {
+      signal.throwIfAborted();
+      clearTimeout(this.idle);
+      try {
+        return await this.worker.call(document);
+      } catch (error) {
+        throw callerMistake(`The document cannot be read: ${reasonOf(error)}`);
+      } finally {
+        this.idle = setTimeout(() => void this.worker.stop(), idleMs).unref();
+      }
+    });
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.idle);
+    await this.worker.stop();
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof WorkerEnded)) return (error as Error).message;
+  if (error.isOutOfMemory) return 'it takes too much memory';
+  return error.reason === 'timed_out' ? 'it takes too long' : error.message;
+}

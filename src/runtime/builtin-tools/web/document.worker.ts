@@ -1,0 +1,4 @@
+import { answerCalls } from '../../../base/common/worker-calls.js';
+import { readDocument } from './document-text.js';
+
+answerCalls(readDocument);

@@ -1,0 +1,212 @@
+import { type LookupAddress, promises as dns } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, fetch, type Response } from 'undici';
+import {
+  forbidden,
+  isForbidden,
+  isOwnAddress,
+  type OutboundRules,
+} from '../../../base/outbound/addresses.js';
+import { readAtMost } from '../../../base/outbound/http-client.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import { awayFailure, callerMistake } from '../failures.js';
+
+export interface OutboundRequest {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Limit for the whole of it: names, connections, redirects and body. */
+  readonly timeoutMs: number;
+  /** Limit of the body after decompression: the rest is not read. */
+  readonly maxBytes: number;
+  readonly maxRedirects: number;
+}
+
+export interface OutboundAnswer {
+  /** The one that answered, after redirects. */
+  readonly url: string;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Response['headers'];
+  readonly body: Buffer;
+  /** false: there was more than `maxBytes`. */
+  readonly whole: boolean;
+}
+
+/** The request was never sent: to send it again does nothing twice. */
+export class NotSent extends ToolFailure {
+  constructor(message: string) {
+    super('upstream_unavailable', message);
+  }
+}
+
+const maxUrlLength = 8_192;
+const redirects = [301, 302, 303, 307, 308];
+
+/**
+ * Requests to addresses that callers choose. Each host, that of a redirect as well, leads only where the rules let it, and
+ * never to this server; a connection is made to the very address that was looked at.
+ */
+export class OutboundHttp {
+  constructor(
+    private readonly rules: OutboundRules,
+    private readonly ownPort: () => number | undefined,
+    /** Resolver of names that no rule mentions. Slow name servers of strangers must not hold the threads that read files. */
+    private readonly resolver: Pick<dns.Resolver, 'resolve4' | 'resolve6'> = new dns.Resolver({
+      timeout: 3_000,
+      tries: 2,
+    }),
+  ) {}
+
+  /** @throws ToolFailure with a sentence for the caller; the signal's reason */
+  async send(request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
+    const late = AbortSignal.timeout(request.timeoutMs);
+    const either = AbortSignal.any([signal, late]);
+    let url = this.checked(request.url);
+    try {
+      for (let hop = 0; hop <= request.maxRedirects; hop++) {
+        const answer = await this.once(url, request, either);
+        if (answer instanceof URL) url = this.checked(answer.href);
+        else return answer;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (late.aborted)
+        throw awayFailure(`${url.host} gave no whole answer within ${request.timeoutMs / 1_000} seconds`);
+      throw error instanceof ToolFailure ? error : failureOf(url, error);
+    }
+    throw callerMistake(`${request.url} is redirected more than ${request.maxRedirects} times`);
+  }
+
+  /** @returns where the answer redirects to, or what it is */
+  private async once(
+    url: URL,
+    { method, headers, body, maxBytes, maxRedirects }: OutboundRequest,
+    signal: AbortSignal,
+  ): Promise<OutboundAnswer | URL> {
+    const agent = new Agent({
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: 10_000, lookup: this.lookup(portOf(url)) },
+    });
+    try {
+      const response = await fetch(url, {
+        method,
+        headers: { 'user-agent': 'Toolkeeper', ...headers },
+        body: body ?? null,
+        redirect: 'manual',
+        signal,
+        dispatcher: agent,
+      });
+      const location = response.headers.get('location');
+      if (maxRedirects > 0 && location !== null && redirects.includes(response.status)) {
+        const next = URL.parse(location, url.href);
+        if (!next) throw callerMistake(`${url.host} redirects to what is no URL`);
+        return next;
+      }
+      const { status, statusText } = response;
+      return {
+        url: url.href,
+        status,
+        statusText,
+        headers: response.headers,
+        ...(await readAtMost(response.body ?? [], maxBytes)),
+      };
+    } finally {
+      void agent.destroy();
+    }
+  }
+
+  /** @throws ToolFailure for what is no URL of the web, or names an address that may not be reached */
+  private checked(text: string): URL {
+    const url = text.length > maxUrlLength ? null : URL.parse(text);
+    if (!url) throw callerMistake(`${text.slice(0, 200)} is no URL`);
+    if (!['http:', 'https:'].includes(url.protocol))
+      throw callerMistake(`${url.protocol.slice(0, 50)} is not supported: only http and https are`);
+    if (url.username + url.password !== '')
+      throw callerMistake('A URL with a user name or password in it is not fetched');
+    // The parser has brought octal, decimal and other spellings of an address into its usual one.
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const refusal = isIP(host) === 0 ? undefined : this.refusal(host, portOf(url), host);
+    if (refusal) throw refusal;
+    return url;
+  }
+
+  private lookup(port: number): LookupFunction {
+    return (host, options, callback) => {
+      this.resolve(host, port).then(
+        ([first, ...others]) => {
+          if (!first) callback(new Error(`${host} has no address`), '');
+          else if (options.all) callback(null, [first, ...others]);
+          else callback(null, first.address, first.family);
+        },
+        (cause: unknown) => callback(new Error('not looked up', { cause }), ''),
+      );
+    };
+  }
+
+  /** @throws ToolFailure where none of the host's addresses may be reached */
+  private async resolve(host: string, port: number): Promise<LookupAddress[]> {
+    const found = this.rules.names(host, port)
+      ? await dns.lookup(host, { all: true })
+      : await this.publicAddresses(host);
+    const good = found.filter(({ address }) => !this.refusal(host, port, address));
+    const [first] = found;
+    const refusal = good.length === 0 && first ? this.refusal(host, port, first.address) : undefined;
+    if (refusal) throw refusal;
+    return good;
+  }
+
+  private async publicAddresses(host: string): Promise<LookupAddress[]> {
+    // No name server knows it, and rules are about addresses.
+    if (/^(.+\.)?localhost\.?$/.test(host)) return [{ address: '127.0.0.1', family: 4 }];
+    const [four, six] = await Promise.allSettled([
+      this.resolver.resolve4(host),
+      this.resolver.resolve6(host),
+    ]);
+    const addresses = [four, six].flatMap((found) => (found.status === 'fulfilled' ? found.value : []));
+    if (addresses.length === 0 && four.status === 'rejected') {
+      const { code = '' } = four.reason as NodeJS.ErrnoException;
+      const isUnknown = ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes(code);
+      throw isUnknown
+        ? callerMistake(`There is no host ${host}${host.includes('.') ? '' : byRule}`)
+        : new NotSent(`${host} cannot be looked up: ${code}`);
+    }
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  }
+
+  private refusal(host: string, port: number, address: string): ToolFailure | undefined {
+    if (isOwnAddress(address, port, this.ownPort()))
+      return callerMistake(`${host} is the address of this server itself`);
+    if (isForbidden(address)) return callerMistake(forbidden(host));
+    const obstacle = this.rules.obstacle(host, port, address);
+    return obstacle === undefined
+      ? undefined
+      : callerMistake(
+          `Tools may not connect to ${host} here: ${obstacle}; the operator can allow it (OUTBOUND_ALLOW)`,
+        );
+  }
+}
+
+const byRule = '; the operator can allow names of this network by OUTBOUND_ALLOW';
+
+const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
+
+/** Failed before a byte of the request was out. */
+const unsent = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+interface Reason extends NodeJS.ErrnoException {
+  readonly cause?: Reason;
+  readonly errors?: readonly NodeJS.ErrnoException[];
+}
+
+/** undici puts the reason into the cause, into the causes per address, or into the message. */
+function failureOf({ host }: URL, error: unknown): ToolFailure {
+  let reason = error as Reason;
+  while (reason.cause) reason = reason.cause;
+  if (reason instanceof ToolFailure) return reason;
+  const { code = reason.errors?.[0]?.code, message } = reason;
+  const text = `${host} cannot be reached: ${code ?? message}`;
+  return unsent.has(code ?? '') ? new NotSent(text) : awayFailure(text);
+}

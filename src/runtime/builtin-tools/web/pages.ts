@@ -1,0 +1,170 @@
+import type { AppConfig } from '../../../base/config/app-config.js';
+import { awayFailure, callerMistake, type Run, Slots } from '../failures.js';
+import type { DocumentReader } from './document-reader.js';
+import type { DocumentText, WebDocument } from './document-text.js';
+import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
+import { defineTool, whole, words } from '../../../web/contract/define-tool.js';
+import type { Tool } from '../../../web/contract/tool.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+
+/** A page as its reader gets it. */
+export interface Page extends DocumentText {
+  /** After redirects. */
+  readonly url: string;
+  /** The media type without parameters. */
+  readonly contentType: string;
+}
+
+/** Loads web pages as text, with limited concurrency because each takes memory and a worker. */
+export class Pages {
+  private readonly slots: Slots;
+
+  constructor(
+    private readonly http: OutboundHttp,
+    private readonly reader: DocumentReader,
+    private readonly limits: Omit<AppConfig['builtinTools']['page'], 'readMs' | 'readMb'>,
+  ) {
+    this.slots = new Slots('pages are loaded', limits);
+  }
+
+  /**
+   * @param maxLength characters of the content
+   * @throws ToolFailure with a sentence for the caller
+   */
+  read(url: string, maxLength: number, run: Run): Promise<Page> {
+    return this.slots.run(run, () => this.load(url, maxLength, run));
+  }
+
+  private async load(url: string, maxLength: number, run: Run): Promise<Page> {
+    const { timeoutMs, maxBytes, maxRedirects } = this.limits;
+    const headers = { accept: 'text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,*/*;q=0.5' };
+    const request = { url, method: 'GET', headers, timeoutMs, maxBytes, maxRedirects } as const;
+    const answer = await this.http.send(request, run.signal);
+    refuseFailed(answer, maxBytes);
+    const { contentType, document } = typed(answer);
+    const text = await this.reader.read({ ...document, bytes: answer.body, maxLength }, run.signal);
+    return { url: answer.url, ...text, contentType };
+  }
+}
+
+function refuseFailed({ url, status, statusText, whole }: OutboundAnswer, maxBytes: number): void {
+  const { host } = new URL(url);
+  if (status >= 500 || status === 429) throw awayFailure(`${host} answered ${status} ${statusText}`.trim());
+  if (status < 200 || status >= 300) throw callerMistake(`${host} answered ${status} ${statusText}`.trim());
+  if (!whole) throw callerMistake(`The page is larger than ${maxBytes / 1_048_576} MiB`);
+}
+
+interface Typed {
+  readonly contentType: string;
+  readonly document: Pick<WebDocument, 'kind' | 'charset'>;
+}
+
+const isHtml = /^(text\/html|application\/xhtml\+xml)$/;
+const isText = /^(text\/.+|application\/(json|xml|yaml|x-yaml|javascript|x-ndjson|.+\+json|.+\+xml))$/;
+
+/** @throws ToolFailure for what is neither HTML, PDF nor text */
+function typed({ headers, body }: OutboundAnswer): Typed {
+  const [contentType = '', ...parameters] = (headers.get('content-type') ?? '').toLowerCase().split(';');
+  const type = contentType.trim();
+  const charset = /charset\s*=\s*"?([\w-]+)/.exec(parameters.join(';'))?.[1];
+  const kindOf = (): WebDocument['kind'] | undefined => {
+    if (type === 'application/pdf' || body.subarray(0, 5).toString('latin1') === '%PDF-') return 'pdf';
+    if (isHtml.test(type)) return 'html';
+    return isText.test(type) ? 'text' : undefined;
+  };
+  const kind = kindOf();
+  if (!kind) {
+    const what = type === '' ? 'The page does not say what it is' : `The page is ${type}`;
+    throw callerMistake(`${what}: HTML, PDF and text can be read`);
+  }
+  return { contentType: type, document: { kind, ...(charset !== undefined && { charset }) } };
+}
+
+const readsTheWeb = {
+  annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
+  tags: ['web'],
+  // Others wrote what it hands over: an error in it is no failure of the call.
+  semanticErrors: 'off',
+} as const;
+
+export const fetchPage = (pages: Pages): Tool =>
+  defineTool<{ url: string; maxLength: number }>({
+    name: 'fetchPage',
+    description: 'Read one web page, PDF or text file at a URL. Answers its text without markup.',
+    input: {
+      type: 'object',
+      properties: {
+        url: words(8_192, 'http or https'),
+        maxLength: whole(100, 50_000, 10_000, 'Characters of the text at most'),
+      },
+      required: ['url'],
+      additionalProperties: false,
+    },
+    ...readsTheWeb,
+    upstream: 'The page',
+    run: ({ url, maxLength }, run) => pages.read(url, maxLength, run),
+  });
+
+/** A URL, or a row that holds one, such as webSearch answers. */
+type UrlLike = string | Readonly<Record<string, unknown>>;
+
+interface NotRead {
+  readonly url: string;
+  readonly error: string;
+}
+
+const fields = ['url', 'URL', 'link', 'href', 'uri'];
+/** Characters of each page's text: ten of them are to fit into a model's context. */
+const maxLength = 10_000;
+
+export const fetchUrls = (pages: Pages): Tool =>
+  defineTool<{ urls: readonly UrlLike[] }>({
+    name: 'fetchURLs',
+    description:
+      'Read several web pages, PDFs or text files. Takes URLs, or rows of webSearch as they are. Answers each page like fetchPage; one that cannot be read has an error instead.',
+    input: {
+      type: 'object',
+      properties: {
+        urls: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 10,
+          items: {
+            type: ['string', 'object'],
+            maxLength: 8_192,
+            description: `A URL, or an object that holds it as ${fields.join(', ')}`,
+          },
+        },
+      },
+      required: ['urls'],
+      additionalProperties: false,
+    },
+    ...readsTheWeb,
+    timeoutMs: 60_000,
+    upstream: 'The pages',
+    run: async ({ urls: given }, run) => {
+      const urls = given.map(urlOf);
+      const read = await Promise.all(urls.map((url) => readOne(pages, url, run)));
+      const [first] = read;
+      if (first instanceof ToolFailure && read.every((each) => each instanceof ToolFailure)) throw first;
+      return read.map((each, index): Page | NotRead =>
+        each instanceof ToolFailure ? { url: urls[index] ?? '', error: each.message } : each,
+      );
+    },
+  });
+
+/** @throws ToolFailure if there is none */
+function urlOf(like: UrlLike, index: number): string {
+  const url = typeof like === 'string' ? like : fields.map((name) => like[name]).find(Boolean);
+  if (typeof url === 'string') return url;
+  throw callerMistake(`urls[${index}] holds no URL: it must be text, or have ${fields.join(', ')}`);
+}
+
+async function readOne(pages: Pages, url: string, run: Run): Promise<Page | ToolFailure> {
+  try {
+    return await pages.read(url, maxLength, run);
+  } catch (error) {
+    if (error instanceof ToolFailure && !run.signal.aborted) return error;
+    throw error;
+  }
+}

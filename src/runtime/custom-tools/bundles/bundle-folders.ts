@@ -1,0 +1,218 @@
+import { ApiProperty } from '@nestjs/swagger';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile, open, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isUtf8 } from 'node:buffer';
+import { NullableText } from '../../../web/rest/dto.js';
+import { IntervalLoop } from '../../../base/common/interval-loop.js';
+import type { Problem } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { SingleFlight } from '../../../base/common/single-flight.js';
+import { WorkerCalls } from '../../../base/common/worker-calls.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import type { Unpacked, UnpackLimits } from './archive.js';
+import type { ArchiveOrder } from './archive.worker.js';
+import { BundlesRepository, type BundleView } from './bundles.repository.js';
+
+const sweepEveryMs = 3_600_000;
+/** A work folder as old as this was left by a server that was killed. */
+const abandonedMs = 3_600_000;
+const timeoutMs = 120_000;
+const workPrefix = '.work-';
+/** A stored bundle was within the limits of its day. */
+const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
+
+/**
+ * The files of bundles on this machine: `<CUSTOM_TOOLS_DIR>/.bundles/<hash>`, unpacked from the database when they are
+ * needed first. Such a folder is whole, and never changes: one that somebody changed all the same is unpacked again.
+ */
+@Injectable()
+export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(BundleFolders.name);
+  private readonly fetching = new SingleFlight<string>();
+  private readonly sweeps: IntervalLoop;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'bundles'>,
+    private readonly repository: BundlesRepository,
+  ) {
+    this.sweeps = new IntervalLoop(
+      () => this.sweep(),
+      sweepEveryMs,
+      (error) => this.logger.warn(error, 'Bundles that no tool needs were not removed'),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.sweeps.start(0);
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.sweeps.stop();
+  }
+
+  /**
+   * @param checked false: nothing is started from it now, so that its files need not be looked at
+   * @throws Problem `invalid_request` if it is not in the database, or cannot be unpacked here
+   */
+  async folderOf(hash: string, checked = true): Promise<string> {
+    const folder = join(this.config.bundles.dir, hash);
+    if (!checked && (await isFolder(folder))) return folder;
+    return this.fetching.join(hash, () => this.fetch(hash));
+  }
+
+  /**
+   * A folder to work in, which is removed afterwards.
+   * @throws Problem `invalid_request` if none can be made
+   */
+  async within<T>(work: (folder: string) => Promise<T>): Promise<T> {
+    const { dir } = this.config.bundles;
+    const folder = await mkdir(dir, { recursive: true, mode: 0o755 })
+      .then(() => mkdtemp(join(dir, workPrefix)))
+      .catch((error: unknown) => {
+        throw unpackable(`${messageOf(error)}; let the server write below CUSTOM_TOOLS_DIR`);
+      });
+    try {
+      return await work(folder);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /**
+   * @param limits those for what strangers send, unless they are given
+   * @throws Error with a one-line reason
+   */
+  async unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
+    const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
+    const order = { archive, folder, limits: limits ?? { maxEntries, maxBytes } };
+    return (await this.inThread(order)) as Unpacked;
+  }
+
+  private async inThread(order: ArchiveOrder): Promise<Unpacked | string> {
+    const thread = new WorkerCalls<ArchiveOrder, Unpacked | string>(
+      new URL('./archive.worker.js', import.meta.url),
+      { name: 'bundle', timeLimitMs: timeoutMs },
+    );
+    try {
+      return await thread.call(order);
+    } finally {
+      await thread.stop();
+    }
+  }
+
+  private async fetch(hash: string): Promise<string> {
+    const folder = join(this.config.bundles.dir, hash);
+    const found = (await isFolder(folder)) ? await this.inThread({ folder }) : undefined;
+    if (found === hash) return folder;
+    const archive = await this.repository.archive(hash);
+    if (!archive) throw wrong('/bundle', `is not in the database any more (${hash}): upload it again`);
+    await this.within(async (work) => {
+      const [file, files] = [join(work, 'bundle.tgz'), join(work, 'files')];
+      await writeFile(file, archive);
+      const unpacked = await this.unpack(file, files, unlimited).catch((error: unknown) => {
+        throw unpackable(messageOf(error));
+      });
+      // A bundle whose packages an earlier version installed has another hash than its upload.
+      if (found === unpacked.hash) return;
+      if (found !== undefined) {
+        this.logger.error(
+          `The files in ${folder} are not those of the bundle: they were changed, and are unpacked again`,
+        );
+        await rename(folder, join(work, 'changed'));
+      }
+      // Another server that shares the folder may have been faster.
+      await rename(files, folder).catch(async (error: unknown) => {
+        if (!(await isFolder(folder))) throw error;
+      });
+    });
+    return folder;
+  }
+
+  /** Removes what no revision needs. Folders first: what is removed from the database now may still run somewhere until the next time. */
+  async sweep(): Promise<void> {
+    const { dir } = this.config.bundles;
+    // A folder comes after its row, and so do these questions.
+    const names = await readdir(dir).catch(() => []);
+    const kept = await this.repository.hashes();
+    for (const name of names) {
+      const path = join(dir, name);
+      const isLeft = name.startsWith(workPrefix) ? await isAbandoned(path) : !kept.has(name);
+      if (isLeft) await rm(path, { recursive: true, force: true });
+    }
+    await this.repository.removeUnused();
+  }
+}
+
+const unpackable = (why: string): Problem => wrong('/bundle', `cannot be unpacked here: ${why}`);
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+
+const isAbandoned = (path: string): Promise<boolean> =>
+  stat(path).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs > abandonedMs,
+    () => false,
+  );
+
+class BundleFileView {
+  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
+  @NullableText('#!/usr/bin/env python3\n…', 'Null: it is no text, or there is too much of it')
+  readonly content!: string | null;
+  @ApiProperty({ example: false }) readonly executable!: boolean;
+}
+
+export class BundleFilesView {
+  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
+  @ApiProperty({ example: true, description: 'All files are there with their contents' })
+  readonly complete!: boolean;
+}
+
+const maxFiles = 200;
+/** Maximum bytes of all contents together. */
+const maxTextBytes = 1_048_576;
+const executableBits = 0o111;
+
+/** Reads the files of an unpacked bundle. */
+export async function filesIn(folder: string, { files }: BundleView): Promise<BundleFilesView> {
+  const data: BundleFileView[] = [];
+  let bytesLeft = maxTextBytes;
+  for await (const path of pathsBelow(folder)) {
+    if (data.length === maxFiles) break;
+    const { size, ...file } = await read(join(folder, path), bytesLeft);
+    if (file.content !== null) bytesLeft -= size;
+    data.push({ path, ...file });
+  }
+  data.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { data, complete: data.length === files && data.every(({ content }) => content !== null) };
+}
+
+async function* pathsBelow(folder: string, below = ''): AsyncGenerator<string> {
+  for await (const entry of await opendir(join(folder, below))) {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    if (!entry.isDirectory()) yield path;
+    else yield* pathsBelow(folder, path);
+  }
+}
+
+async function read(path: string, maxSize: number) {
+  const file = await open(path);
+  try {
+    const { size, mode } = await file.stat();
+    const bytes = size > maxSize ? undefined : await file.readFile();
+    const isText = bytes !== undefined && isUtf8(bytes) && !bytes.includes(0);
+    return { size, executable: (mode & executableBits) !== 0, content: isText ? bytes.toString() : null };
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Problem } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import type { Unpacked } from './archive.js';
+import { BundleFolders } from './bundle-folders.js';
+import { BundlesRepository, type BundleView } from './bundles.repository.js';
+import { refuseMissingPackages, textOf } from './packages.js';
+
+/** A stored bundle and the content of its tool.json. */
+export interface TakenBundle {
+  readonly hash: string;
+  /** The text of its tool.json. */
+  readonly manifest: string;
+}
+
+export interface Upload {
+  /** A gzipped tar with a tool.json at its top. */
+  readonly body: Readable;
+  /** Size announced by the client. */
+  readonly bytes: number | undefined;
+}
+
+/** Takes the files of tools, and keeps them where every replica finds them. */
+@Injectable()
+export class Bundles {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'bundles'>,
+    private readonly repository: BundlesRepository,
+    private readonly folders: BundleFolders,
+  ) {}
+
+  /**
+   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` if none is taken
+   */
+  async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
+    const { maxBytes } = this.config.bundles;
+    if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
+    // Checked before reading, because aborting a body closes the connection before the answer is sent.
+    if (bytes > maxBytes) throw tooLarge(`has ${bytes} bytes, more than ${maxBytes}`);
+    return this.folders.within(async (work) => {
+      const [archive, files] = [join(work, 'upload.tgz'), join(work, 'files')];
+      await pipeline(body, capped(maxBytes), createWriteStream(archive)).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === 'ECONNRESET')
+          throw wrong('', 'ended before all of it had come');
+        throw error;
+      });
+      const unpacked = await this.check(archive, files);
+      const manifest = await textOf(files, 'tool.json', maxManifestBytes);
+      if (manifest === '') throw wrong('', 'has no tool.json at its top');
+      if (!(await this.repository.touch(unpacked.hash))) {
+        await refuseMissingPackages(files);
+        await this.repository.insert(unpacked, await readFile(archive));
+      }
+      return { hash: unpacked.hash, manifest };
+    });
+  }
+
+  /** @throws Problem `not_found` */
+  async get(hash: string): Promise<BundleView> {
+    const found = await this.repository.find(hash);
+    if (!found) throw new Problem('not_found', `There is no bundle ${hash}`);
+    return found;
+  }
+
+  /** @throws Problem `invalid_request` */
+  private check(archive: string, folder: string): Promise<Unpacked> {
+    return this.folders.unpack(archive, folder).catch((error: unknown) => {
+      throw wrong('', `is no bundle: ${messageOf(error)}`);
+    });
+  }
+}
+
+/** Parsing a larger one would delay all other requests. */
+const maxManifestBytes = 262_144;
+
+/** Limits a stream to a number of bytes. */
+const capped = (maxBytes: number) =>
+  async function* (body: AsyncIterable<Buffer>) {
+    let bytes = 0;
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw tooLarge(`has more than ${maxBytes} bytes`);
+      yield chunk;
+    }
+  };
+
+const tooLarge = (what: string): Problem =>
+  new Problem('payload_too_large', `The bundle ${what} (BUNDLE_MAX_BYTES)`);

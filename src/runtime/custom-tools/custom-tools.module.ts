@@ -1,0 +1,92 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { ProcessPoolModule } from '../process-pool/process-pool.module.js';
+import { SandboxModule } from '../sandbox/sandbox.module.js';
+import { ToolsModule } from '../../call/door/tools.module.js';
+import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
+import { CustomToolManager } from './manager/custom-tool-manager.js';
+import { Registrations } from './manager/registrations.js';
+import { TemplatesController } from './http/templates.controller.js';
+import { ToolTrialsController } from './http/tool-trials.controller.js';
+import { RunningTools } from './running/running-tools.js';
+import { CustomToolsController } from './http/custom-tools.controller.js';
+import { ToolConditions } from './entity/tool-conditions.js';
+import { CustomToolsRepository } from './entity/custom-tools.repository.js';
+import { BundleFolders } from './bundles/bundle-folders.js';
+import { Bundles } from './bundles/bundles.js';
+import { BundlesRepository } from './bundles/bundles.repository.js';
+import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
+import { FleetLogs } from './logs/fleet-logs.js';
+import { ToolLogs } from './logs/tool-logs.js';
+import { ToolLogsController } from './http/tool-logs.controller.js';
+import { ToolSupervisor } from './running/tool-supervisor.js';
+import { Reconciler } from './manager/reconciler.js';
+import { ToolFollower } from './manager/tool-follower.js';
+import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
+import { ProcessRenewal } from './running/process-renewal.js';
+import { KeyRing } from '../secrets/key-ring.js';
+import { EnvCipher } from '../secrets/env-cipher.js';
+import { SecretsRenewal } from '../secrets/secrets-renewal.js';
+import { ToolInspector } from './launch/tool-inspector.js';
+import { LaunchPreparation } from './launch/launch-preparation.js';
+import { ToolSandbox } from './launch/tool-sandbox.js';
+import { CustomToolRevision } from './entity/tool-revision.entity.js';
+import { McpToolsController } from './http/mcp-tools.controller.js';
+import { ToolRevisionsController } from './http/tool-revisions.controller.js';
+import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
+
+/** The providers that take the files of tools, and keep them. */
+const bundles = [BundlesRepository, BundleFolders, Bundles];
+
+@Module({})
+export class CustomToolsModule {
+  /** Loads no custom tool with CUSTOM_TOOLS_ENABLED=false; its routes answer 404 then. */
+  static forRoot({ customTools }: AppConfig): DynamicModule {
+    if (!customTools.enabled) return { module: CustomToolsModule };
+    return {
+      module: CustomToolsModule,
+      imports: [
+        TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]),
+        ProcessPoolModule,
+        SandboxModule,
+        ToolsModule,
+      ],
+      controllers: [
+        TemplatesController,
+        ToolTrialsController,
+        ToolLogsController,
+        CustomToolsController,
+        McpToolsController,
+        ToolRevisionsController,
+      ],
+      providers: [
+        CustomToolsRepository,
+        ToolConditions,
+        ToolSandbox,
+        ToolRevisionsRepository,
+        ToolInspector,
+        RunningTools,
+        Registrations,
+        CustomToolManager,
+        ...bundles,
+        InstalledToolsImporter,
+        Reconciler,
+        ToolFollower,
+        ...processMetrics,
+        ProcessMetrics,
+        ToolSupervisor,
+        ProcessRenewal,
+        LaunchPreparation,
+        ToolLogs,
+        FleetLogs,
+        SecretsRenewal,
+        {
+          provide: EnvCipher,
+          inject: [APP_CONFIG],
+          useFactory: ({ secrets }: AppConfig) => new EnvCipher(new KeyRing(secrets.keys, secrets.keyFile)),
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,93 @@
+import type { CustomTool } from './custom-tool.entity.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+
+type Remote = Pick<
+  CustomTool,
+  | 'protocol'
+  | 'command'
+  | 'args'
+  | 'url'
+  | 'headers'
+  | 'bundle'
+  | 'workingDir'
+  | 'env'
+  | 'sandbox'
+  | 'permissions'
+>;
+
+/** Transport headers, which a registration cannot set. */
+const ownHeaders = new Set(
+  'accept connection content-length content-type expect host keep-alive te trailer transfer-encoding upgrade'.split(
+    ' ',
+  ),
+);
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+/** Names of headers that hold secrets: their values would be shown to all who may list tools. */
+const secretHeader = /auth|cookie|token|secret|key|session/i;
+/** `${NAME}` in a header is replaced by a variable of `env`. */
+const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+/** @throws Problem `invalid_request` with the field: what runs a tool is either a command or, of an MCP server, a URL */
+export function checkRemote({
+  protocol,
+  command,
+  args,
+  url,
+  headers,
+  bundle,
+  workingDir,
+  env,
+  sandbox,
+  permissions,
+}: Remote): void {
+  if (bundle !== null && workingDir !== null)
+    throw wrong('/workingDir', 'must be left out: a tool that brought a bundle runs in its folder');
+  if (url === null) {
+    if (command === '') throw wrong('/command', 'is needed, or, of an MCP server, url');
+    if (headers !== null) throw wrong('/headers', 'needs url');
+    return;
+  }
+  if (protocol !== 'mcp') throw wrong('/url', 'needs protocol "mcp"');
+  if (bundle !== null)
+    throw wrong('/url', 'must be left out: the tool brought a bundle, whose files run here');
+  if (command !== '') throw wrong('/url', 'must be left out where command is given');
+  if (args.length > 0) throw wrong('/args', 'needs command');
+  const runsElsewhere = 'needs command: what is behind a url runs elsewhere, without a sandbox of ours';
+  if (Object.keys(sandbox ?? {}).length > 0) throw wrong('/sandbox', runsElsewhere);
+  if (Object.keys(permissions ?? {}).length > 0) throw wrong('/permissions', runsElsewhere);
+  checkUrl(url);
+  for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, env);
+}
+
+function checkUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw wrong('/url', 'must be an http or https URL');
+  if (url.username || url.password) throw wrong('/url', 'must hold no credentials: give them in headers');
+}
+
+function checkHeader(name: string, value: string, env: object): void {
+  const field = `/headers/${name}`;
+  if (!headerName.test(name))
+    throw wrong('/headers', `must name its headers as HTTP does, not ${JSON.stringify(name)}`);
+  if (ownHeaders.has(name.toLowerCase()) || name.toLowerCase().startsWith('mcp-'))
+    throw wrong(field, 'is set by the server itself');
+  if (/[^\t\x20-\x7e]/.test(value)) throw wrong(field, 'must be printable ASCII');
+  if (secretHeader.test(name) && !value.includes('${'))
+    throw wrong(field, 'would be shown: write "${NAME}" where its secret stands, with NAME in env');
+  const missing = [...value.matchAll(variable)].find(([, named = '']) => !Object.hasOwn(env, named));
+  if (missing) throw wrong(field, `names ${missing[0]}, which env does not hold`);
+}
+
+/** @param env opened */
+export function filledHeaders(
+  headers: Readonly<Record<string, string>> | null,
+  env: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers ?? {}).map(([name, value]) => [
+      name,
+      value.replace(variable, (_whole, named: string) => env[named] ?? ''),
+    ]),
+  );
+}

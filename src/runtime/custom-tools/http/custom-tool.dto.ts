@@ -1,0 +1,212 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { semanticErrorModes, type SemanticErrors, type ToolAnnotations } from '../../../web/contract/tool.js';
+import { AnnotationsView } from '../../../call/door/tools.dto.js';
+import {
+  type CaptureSetting,
+  captureSettings,
+  type CustomTool,
+  type HealthStatus,
+  healthStatuses,
+  type Isolation,
+  isolations,
+  toolProtocols,
+  toolStatuses,
+  type ToolStatus,
+} from '../entity/custom-tool.entity.js';
+import type { ReplicaTrouble, ToolConditions } from '../entity/tool-conditions.js';
+import type { RunningTools } from '../running/running-tools.js';
+import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
+import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
+import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
+import {
+  Moment,
+  NullableMoment,
+  NullableNumber,
+  NullableText,
+  PageOf,
+  SentBackBy,
+  TextMap,
+} from '../../../web/rest/dto.js';
+
+export class RunsAsView {
+  @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
+}
+
+export class EffectiveSandboxView {
+  @ApiProperty({ example: 3, description: '0 (clean environment, time-outs and output caps only) to 3' })
+  readonly tier!: number;
+  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Restrictions that hold here' })
+  readonly enforced!: readonly string[];
+  @ApiProperty({ type: [String], example: ['maxCpuPercent'], description: 'Restrictions that do not' })
+  readonly notEnforced!: readonly string[];
+  @TextMap(
+    { maxCpuPercent: 'needs a cgroup: SANDBOX_CGROUP=off' },
+    'Why a restriction does not hold, or how far it does',
+  )
+  readonly notes!: Readonly<Record<string, string>>;
+  @ApiPropertyOptional({
+    type: RunsAsView,
+    description: 'Whose its processes are; absent while it is not loaded',
+  })
+  readonly runsAs?: RunsAsView;
+}
+
+const maxReasons = 20;
+
+export class ServerToolsView {
+  @ApiProperty({ example: 12 }) readonly callable!: number;
+  @ApiProperty({ example: 1, description: 'Not callable until they are approved' }) readonly held!: number;
+  @ApiProperty({ example: 0, description: 'Cannot be approved' }) readonly refused!: number;
+  @ApiProperty({
+    type: [String],
+    example: ['files__read_file is not callable (held): its definition changed since it was approved'],
+    description: `Why, and what is wrong with callable ones; at most ${maxReasons}`,
+  })
+  readonly why!: string[];
+}
+
+class ReplicaTroubleView implements ReplicaTrouble {
+  @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly replica!: string;
+  @ApiProperty({ example: 'gateway-2:3000' }) readonly name!: string;
+  @ApiProperty({ example: 'gateway-2' }) readonly host!: string;
+  @ApiProperty({ enum: toolStatuses, example: 'error' }) readonly status!: ToolStatus;
+  @ApiProperty({ enum: healthStatuses, example: 'unhealthy' }) readonly healthStatus!: HealthStatus;
+  @NullableText('No such file') readonly errorMessage!: string | null;
+}
+
+export class ToolReplicasView {
+  @ApiProperty({ example: 3, description: 'Replicas that are alive' }) readonly total!: number;
+  @ApiProperty({ example: 2 }) readonly working!: number;
+  @ApiProperty({ type: [ReplicaTroubleView] }) readonly troubles!: ReplicaTroubleView[];
+}
+
+/** A custom tool as its operator sees it. */
+@SentBackBy(CustomToolUpdate)
+export class CustomToolView {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }) readonly protocol!: string;
+  @ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }) readonly command!: string;
+  @NullableText(null) readonly url!: string | null;
+  @ApiProperty({
+    type: 'object',
+    nullable: true,
+    additionalProperties: { type: 'string' },
+    example: null,
+    description: 'As registered: variables stay names',
+  })
+  readonly headers!: Record<string, string> | null;
+  @NullableText(
+    '/usr/bin/python3.11',
+    'Where the command led when it was registered; a path that leads elsewhere later is not started',
+  )
+  readonly pinnedCommand!: string | null;
+  @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
+  @NullableText(null) readonly workingDir!: string | null;
+  @NullableText(
+    null,
+    'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
+  )
+  readonly bundle!: string | null;
+  @TextMap({ API_KEY: hiddenValue }) readonly env!: Record<string, string>;
+  @ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } })
+  readonly inputSchema!: object;
+  @ApiProperty({ example: 30000 }) readonly timeoutMs!: number;
+  @ApiProperty({ example: 0 }) readonly maxRetries!: number;
+  @ApiProperty({ example: 1000 }) readonly retryDelayMs!: number;
+  @ApiProperty({ example: 1 }) readonly poolSize!: number;
+  @ApiProperty({ example: 0 }) readonly minProcesses!: number;
+  @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
+  @ApiProperty({ example: true }) readonly keepAlive!: boolean;
+  @ApiProperty({
+    enum: isolations,
+    example: 'shared',
+    description: 'Which callers share a process that stays: those of a project, or all',
+  })
+  readonly isolation!: Isolation;
+  @ApiProperty({ type: AnnotationsView }) readonly annotations!: ToolAnnotations;
+  @ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' })
+  readonly thresholds!: ThresholdSettings;
+  @ApiProperty({ type: SandboxSettings }) readonly sandbox!: SandboxSettings;
+  @ApiProperty({ type: ToolPermissions }) readonly permissions!: ToolPermissions;
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
+  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
+  readonly fallback?: unknown;
+  @NullableNumber(null) readonly callsPerInvestigation!: number | null;
+  @NullableNumber(null, 'Milliseconds; null: never') readonly cacheTtlMs!: number | null;
+  @ApiProperty({ enum: semanticErrorModes, example: 'show' }) readonly semanticErrors!: SemanticErrors;
+  @ApiProperty({ enum: captureSettings, example: 'none' }) readonly capture!: CaptureSetting;
+  @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @NullableMoment('2026-01-23T10:30:00.000Z') readonly lastHealthCheck!: Date | null;
+  @NullableText(null) readonly errorMessage!: string | null;
+  @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: {},
+    description: 'Up to 16 KiB; absent in lists',
+  })
+  readonly metadata?: object;
+  @ApiPropertyOptional({
+    type: ServerToolsView,
+    description: 'How many tools an MCP server that runs has; absent in lists',
+  })
+  readonly tools?: ServerToolsView;
+  @ApiPropertyOptional({
+    type: ToolReplicasView,
+    description: 'Where it works, if there are several replicas',
+  })
+  readonly replicas?: ToolReplicasView;
+  @ApiPropertyOptional({
+    type: [String],
+    example: ['Each of the 3 replicas runs this MCP server for itself, with a memory of its own.'],
+    description: 'In the answer to a registration or a change: what an operator should know',
+  })
+  readonly warnings?: readonly string[];
+  @Moment() readonly createdAt!: Date;
+  @Moment() readonly updatedAt!: Date;
+}
+
+/**
+ * The same as all replicas see it: the reason names the first replica at which it is not well.
+ * @param troubles undefined: there is one replica
+ */
+export function acrossReplicas(
+  view: CustomToolView,
+  found: Awaited<ReturnType<ToolConditions['troubles']>>,
+): CustomToolView {
+  if (!found || view.status === 'inactive') return view;
+  const { total } = found;
+  const troubles = found.byTool.get(view.name) ?? [];
+  const working = total - troubles.length;
+  const replicas = { total, working, troubles };
+  const [first] = troubles;
+  if (!first) return { ...view, replicas };
+  const errorMessage = `${working} of ${total} replicas work; ${first.name}: ${first.errorMessage ?? first.healthStatus}`;
+  const status = troubles.filter((each) => each.status === 'error').length === total ? 'error' : 'active';
+  const healthStatus = working > 0 ? 'degraded' : first.healthStatus;
+  return { ...view, status, healthStatus, errorMessage, replicas };
+}
+
+export function customToolView(tool: CustomTool, running: RunningTools): CustomToolView {
+  const server = running.server(tool.name);
+  const { sandbox, permissions, fallback, userNumber: _internal, definitions: _listed, ...others } = tool;
+  return {
+    ...others,
+    url: tool.url && shownUrl(tool.url),
+    pinnedCommand: tool.url && tool.pinnedCommand ? shownUrl(tool.pinnedCommand) : tool.pinnedCommand,
+    env: withoutValues(tool.env),
+    thresholds: tool.thresholds ?? {},
+    sandbox: sandbox ?? {},
+    permissions: permissions ?? {},
+    fallback: fallback ?? undefined,
+    effectiveSandbox: running.effective(tool),
+    ...(server && { tools: { ...server.counts(), why: server.warnings().slice(0, maxReasons) } }),
+  };
+}
+
+export class CustomToolPageView extends PageOf(CustomToolView) {}

@@ -1,0 +1,190 @@
+import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
+import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
+import { Scopes } from '../../../web/auth/scopes.decorator.js';
+import { Replicas } from '../../../base/database/replicas.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import type { Page } from '../../../web/rest/page.js';
+import type { Principal } from '../../../web/contract/principal.js';
+import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
+import { ApiExecute } from '../../../call/door/tools.dto.js';
+import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
+import { acrossReplicas, CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
+import { replicaWarnings } from './replica-warnings.js';
+import { Reconciler } from '../manager/reconciler.js';
+import {
+  CustomToolHealthView,
+  CustomToolCreate,
+  CustomToolUpdate,
+  ListCustomToolsQuery,
+} from '../manager/custom-tools.dto.js';
+import { ToolsService } from '../../../call/door/tools.service.js';
+import { ToolConditions } from '../entity/tool-conditions.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { ValidationView } from '../launch/tool-inspector.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { RunningTools } from '../running/running-tools.js';
+
+@CustomToolRoutes('', 'tools:admin')
+@Audited('name')
+export class CustomToolsController {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly reconciler: Reconciler,
+    private readonly tools: ToolsService,
+    private readonly running: RunningTools,
+    private readonly conditions: ToolConditions,
+    private readonly replicas: Replicas,
+  ) {}
+
+  @Get()
+  @Scopes('metrics:read')
+  @ApiOperation({
+    summary: 'List all custom tools',
+    description: 'Also those that are disabled or cannot be started; `status` selects.',
+  })
+  @ApiOkResponse({ type: CustomToolPageView })
+  async listCustomTools(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
+    const { data, nextCursor } = await this.manager.list(query);
+    const listed = (tool: CustomTool): CustomToolView => {
+      const { metadata: _large, tools: _many, ...view } = this.view(tool);
+      return view;
+    };
+    const troubles = await this.conditions.troubles();
+    return { data: data.map((tool) => acrossReplicas(listed(tool), troubles)), nextCursor };
+  }
+
+  @Post()
+  @ApiOperation({
+    summary: 'Register an executable as a tool',
+    description:
+      'The executable is started and asked to `initialize` before anything is stored; what it answers fills version, description and input schema where the request leaves them out. It can be called as soon as this answers.',
+  })
+  @ApiCreatedResponse({ type: CustomToolView })
+  @ApiNotGranted()
+  @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
+  async registerCustomTool(
+    @Body() body: CustomToolCreate,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    return this.saved(await this.manager.register(body, { source: 'register', by: userId }));
+  }
+
+  @Get(':name')
+  @Scopes('metrics:read')
+  @ToolRoute(
+    CustomToolView,
+    'Get custom tool details',
+    'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
+  )
+  async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
+    const view = this.view(await this.manager.get(name));
+    return acrossReplicas(view, await this.conditions.troubles(name));
+  }
+
+  @Patch(':name')
+  @ApiNotGranted()
+  @ToolRoute(
+    CustomToolView,
+    'Update custom tool',
+    'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
+    'conflict',
+    'tool_unavailable',
+  )
+  async updateCustomTool(
+    @Param('name') name: string,
+    @Body() body: CustomToolUpdate,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    return this.saved(await this.manager.update(name, body, { source: 'patch', by: userId }));
+  }
+
+  @Delete(':name')
+  @HttpCode(204)
+  @ApiName()
+  @ApiOperation({
+    summary: 'Unregister custom tool',
+    description:
+      'Calls in flight end first. A tool that came from a file comes back only when that file changes.',
+  })
+  @ApiNoContentResponse({ description: 'Tool removed' })
+  @ApiProblems('not_found')
+  removeCustomTool(@Param('name') name: string): Promise<void> {
+    return this.manager.remove(name);
+  }
+
+  @Post(':name/enable')
+  @ApiNotGranted()
+  @ToolRoute(
+    CustomToolView,
+    'Make a tool callable',
+    'Its processes are started; one whose status is `error` is tried again.',
+    'tool_unavailable',
+  )
+  async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
+    return this.view(await this.manager.enable(name));
+  }
+
+  @Post(':name/disable')
+  @ToolRoute(
+    CustomToolView,
+    'Take a tool out of use, keeping its registration',
+    'Calls in flight end, later ones are refused with `tool_not_found`.',
+  )
+  async disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
+    return this.view(await this.manager.disable(name));
+  }
+
+  @Post(':name/validate')
+  @ToolRoute(
+    ValidationView,
+    'Validate tool executable and schema',
+    'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
+    'tool_unavailable',
+  )
+  validateCustomTool(@Param('name') name: string): Promise<ValidationView> {
+    return this.manager.validate(name);
+  }
+
+  @Get(':name/health')
+  @Scopes('metrics:read')
+  @ToolRoute(
+    CustomToolHealthView,
+    'Get tool health status',
+    'What its processes do now, and what the last health check found.',
+  )
+  getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealthView> {
+    return this.reconciler.check(name);
+  }
+
+  @Post(':name/test')
+  @HttpCode(200)
+  @ApiName()
+  @ApiOperation({
+    summary: 'Execute tool with test input',
+    description:
+      'Also runs an inactive or cut-off tool; spends no budget and feeds neither grade nor circuit.',
+  })
+  @ApiExecute(
+    { input: { text: '2026-01-23T10:30:00Z ERROR disk full\n2026-01-23T10:30:01Z INFO retry' } },
+    'not_found',
+  )
+  testCustomTool(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ToolOutcome | Readable> {
+    return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
+  }
+
+  private async saved(tool: CustomTool): Promise<CustomToolView> {
+    return { ...this.view(tool), ...(await replicaWarnings(tool, this.replicas)) };
+  }
+
+  private view(tool: CustomTool): CustomToolView {
+    return customToolView(tool, this.running);
+  }
+}

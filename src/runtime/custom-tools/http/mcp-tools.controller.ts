@@ -1,0 +1,114 @@
+import { Body, Get, Param, Post } from '@nestjs/common';
+import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
+import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
+import { Problem } from '../../../base/common/errors.js';
+import { type McpDefinition, type McpReview, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import type { Principal } from '../../../web/contract/principal.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { fieldChanges } from '../entity/revision-content.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { RunningTools } from '../running/running-tools.js';
+import { CustomToolView, customToolView } from './custom-tool.dto.js';
+import { ApproveBody, McpToolsView, type McpToolView } from './mcp-tools.dto.js';
+import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
+
+/** The tools of an MCP server: what became of those that were approved, and approving them again. */
+@CustomToolRoutes('/:name', 'tools:admin')
+@Audited('name')
+export class McpToolsController {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly running: RunningTools,
+  ) {}
+
+  @Get('tools')
+  @ToolRoute(
+    McpToolsView,
+    "List an MCP server's tools, and which of them can be called",
+    'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
+  )
+  @ApiName('files')
+  async listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
+    const tool = await this.manager.get(name);
+    checkServer(tool);
+    const server = this.running.server(name);
+    const reviews = server?.review() ?? reviewTools(tool.definitions ?? [], undefined);
+    return {
+      listHash: server?.listing?.hash ?? null,
+      data: reviews.map((review) => this.view(name, review)),
+    };
+  }
+
+  /** @throws Problem `conflict` if the list is another one than was looked at */
+  @Post('approve')
+  @ToolRoute(
+    CustomToolView,
+    'Approve the tools that an MCP server lists now',
+    'As a new revision; its processes go on.',
+    'conflict',
+    'tool_unavailable',
+  )
+  @ApiName('files')
+  async approveMcpTools(
+    @Param('name') name: string,
+    @Body() { listHash, tools }: ApproveBody,
+    @CurrentPrincipal() { userId: by }: Principal,
+  ): Promise<CustomToolView> {
+    const approved = await this.manager.change(name, { source: 'approve', by }, (tool) => {
+      checkServer(tool);
+      const server = this.running.server(name);
+      const hash = server?.listing?.hash;
+      if (!server || hash === undefined)
+        throw new Problem(
+          'conflict',
+          `No process of ${name} has listed its tools: enable it, or call it once`,
+        );
+      if (hash !== listHash)
+        throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
+      tool.definitions = approvedOf(server.review(), tools);
+    });
+    return customToolView(approved, this.running);
+  }
+
+  private view(
+    server: string,
+    { name: tool, state, why, warning, approved, listed }: McpReview,
+  ): McpToolView {
+    const name = mcpToolName(server, tool);
+    const taken =
+      state === 'callable' &&
+      this.running.get(server) &&
+      !this.running.offered.namesOf(server).includes(name);
+    return {
+      name,
+      tool,
+      state: taken ? 'refused' : state,
+      ...(taken ? { why: 'another tool has its name' } : why !== undefined && { why }),
+      ...(warning !== undefined && { warning }),
+      ...(approved && { approved }),
+      ...(state !== 'callable' && listed && { listed }),
+      ...(state === 'held' && approved && listed && { changes: fieldChanges('', approved, listed) }),
+    };
+  }
+}
+
+/** Definitions that are approved from now on: the ones before, those that are wanted replaced by what is listed now. */
+function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
+  const held = reviews.filter(({ state }) => state === 'held');
+  for (const [n, name] of (wanted ?? []).entries()) {
+    const review = reviews.find((each) => each.name === name);
+    if (!review?.listed)
+      throw wrong(`/tools/${n}`, `cannot be approved: ${review?.why ?? 'the server does not list it'}`);
+  }
+  const chosen = new Set(wanted ?? held.map(({ name }) => name));
+  return reviews.flatMap(({ name, approved, listed }) => {
+    const definition = chosen.has(name) ? listed : approved;
+    return definition ? [definition] : [];
+  });
+}
+
+/** @throws Problem `invalid_request` for a tool that is no MCP server */
+function checkServer({ name, protocol }: CustomTool): void {
+  if (protocol !== 'mcp') throw new Problem('invalid_request', `${name} is one tool, no MCP server`);
+}

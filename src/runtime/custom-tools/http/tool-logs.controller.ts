@@ -1,0 +1,103 @@
+import { Get, Param, Query, Req, Res } from '@nestjs/common';
+import {
+  ApiExcludeEndpoint,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { holderIn } from '../../../web/auth/principal.decorator.js';
+import { Public } from '../../../web/auth/scopes.decorator.js';
+import { FleetLogs, LogPageView, replicaHeader } from '../logs/fleet-logs.js';
+import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import type { Placed } from '../../../base/streams/event-ring.js';
+import { OpenStreams } from '../../../base/streams/open-streams.js';
+import { StreamTopics } from '../../../base/streams/stream-topics.js';
+import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../../base/streams/sse.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import { LogsQuery } from './tool-logs.dto.js';
+import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
+
+const logStream = [
+  'id: mhq3k2x19f2c6b-42',
+  'event: log',
+  'data: {"id":"mhq3k2x19f2c6b-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","replica":"gateway-2:17:mhq3k2x1","event":"stderr","pid":4711,"message":"3 lines had no time"}',
+  '',
+  '',
+].join('\n');
+
+/** A tool's log as its operator reads it: a page, or live. */
+@CustomToolRoutes('/:name/logs', 'tools:admin')
+export class ToolLogsController {
+  constructor(
+    private readonly repository: CustomToolsRepository,
+    private readonly logs: ToolLogs,
+    private readonly fleet: FleetLogs,
+    private readonly streams: OpenStreams,
+    topics: StreamTopics,
+  ) {
+    topics.add('logs', {
+      scope: 'tools:admin',
+      earlier: 1_000,
+      eventName: () => 'log',
+      ring: async (tool) => logs.open((await repository.get(tool ?? '')).name).ring,
+    });
+  }
+
+  @Get()
+  @ApiName()
+  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
+  @ApiOperation({
+    summary: "Read a tool's log, or follow it",
+    description:
+      'Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as the replicas keep them in memory: a page has the lines of all replicas, a stream those of the one that answers, which its first event `replica` names. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
+  })
+  @ApiExtraModels(LogPageView)
+  @ApiOkResponse({
+    description: 'A page, or a stream of events',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(LogPageView) } },
+      'text/event-stream': { schema: { type: 'string' }, example: logStream },
+    },
+  })
+  @ApiProblems('not_found', 'rate_limited', 'shutting_down', 'database_unavailable')
+  async getCustomToolLogs(
+    @Param('name') name: string,
+    @Query() { limit, since }: LogsQuery,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LogPageView | Readable> {
+    await this.repository.get(name);
+    const { ring, replica } = this.logs.open(name);
+    if (request.method === 'GET' && acceptsEvents(request.headers)) {
+      // A client that comes back goes on where it was; a new one gets the latest entries first.
+      const id = lastSeenId(request.headers, since);
+      const place = id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
+      const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
+      const greeting = sseEvent({ event: 'replica', data: { replica } });
+      const holder = holderIn(request);
+      const stream = this.streams.follow('streams of logs', holder, { ring, place, eventOf }, greeting);
+      void reply.headers(sseHeaders);
+      return stream;
+    }
+    return this.fleet.read(name, limit, since);
+  }
+
+  /** The page of this replica alone, for another one. */
+  @Get('own')
+  @Public()
+  @ApiExcludeEndpoint()
+  async getOwnLogs(
+    @Param('name') name: string,
+    @Query() { limit, since }: LogsQuery,
+    @Req() { url, headers }: FastifyRequest,
+  ): Promise<LogPageView> {
+    this.fleet.admit(url, headers[replicaHeader]);
+    await this.repository.get(name);
+    return this.fleet.own(name, limit, since);
+  }
+}

@@ -1,0 +1,197 @@
+import { Body, Get, type OnModuleInit, Param, Post, Put, Query, Req } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ApiConsumes, ApiCreatedResponse, ApiOperation } from '@nestjs/swagger';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
+import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
+import { Scopes } from '../../../web/auth/scopes.decorator.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import { Problem } from '../../../base/common/errors.js';
+import { keyIn, type Page, pageFrom } from '../../../web/rest/page.js';
+import { PageQuery } from '../../../web/rest/dto.js';
+import type { Principal } from '../../../web/contract/principal.js';
+import { BundleFilesView, filesIn, BundleFolders } from '../bundles/bundle-folders.js';
+import { Bundles } from '../bundles/bundles.js';
+import { BundleView } from '../bundles/bundles.repository.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { changesBetween } from '../entity/revision-content.js';
+import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { Registrations } from '../manager/registrations.js';
+import { RunningTools } from '../running/running-tools.js';
+import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
+import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
+import { CustomToolView, customToolView } from './custom-tool.dto.js';
+import {
+  BundleFilesQuery,
+  RevisionDiffQuery,
+  RevisionDiffView,
+  RevisionPageView,
+  RevisionParams,
+  revisionSummary,
+  type RevisionSummaryView,
+  RevisionView,
+  revisionView,
+  RollbackBody,
+} from './tool-revisions.dto.js';
+
+/** Routes for the revisions and bundles of custom tools. */
+@CustomToolRoutes('/:name', 'metrics:read')
+@Audited('name')
+export class ToolRevisionsController implements OnModuleInit {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly registrations: Registrations,
+    private readonly revisions: ToolRevisionsRepository,
+    private readonly bundles: Bundles,
+    private readonly folders: BundleFolders,
+    private readonly running: RunningTools,
+    private readonly http: HttpAdapterHost,
+  ) {}
+
+  onModuleInit(): void {
+    acceptBundles(this.http.httpAdapter.getInstance<FastifyInstance>());
+  }
+
+  @Get('revisions')
+  @ToolRoute(
+    RevisionPageView,
+    'List the revisions of a tool, newest first',
+    'Each with who made it, how and when, and the hash of its content.',
+  )
+  async listCustomToolRevisions(
+    @Param('name') name: string,
+    @Query() { limit, cursor }: PageQuery,
+  ): Promise<Page<RevisionSummaryView>> {
+    const { id } = await this.manager.get(name);
+    const rows = await this.revisions.list(id, limit + 1, keyIn(cursor, revisionOf));
+    return pageFrom(rows.map(revisionSummary), ({ revision }) => String(revision), limit);
+  }
+
+  @Get('revisions/:revision')
+  @ToolRoute(RevisionView, 'Show one revision', 'Its configuration as it was; a revision never changes.')
+  async getCustomToolRevision(@Param() { name, revision }: RevisionParams): Promise<RevisionView> {
+    return revisionView(await this.revisions.get(await this.manager.get(name), revision));
+  }
+
+  @Get('revisions/:revision/diff')
+  @ToolRoute(
+    RevisionDiffView,
+    'Show what a revision changed, field by field',
+    'Against the revision before it, or against the one that `against` names.',
+  )
+  async diffCustomToolRevision(
+    @Param() { name, revision }: RevisionParams,
+    @Query() { against = revision - 1 }: RevisionDiffQuery,
+  ): Promise<RevisionDiffView> {
+    const tool = await this.manager.get(name);
+    const after = await this.revisions.get(tool, revision);
+    const before = against === 0 ? undefined : await this.revisions.get(tool, against);
+    return { revision, against: before?.revision ?? null, changes: changesBetween(before, after) };
+  }
+
+  @Post('rollback')
+  @Scopes('tools:admin')
+  @ApiNotGranted()
+  @ToolRoute(
+    CustomToolView,
+    "Bring an earlier revision's configuration back, as a new revision",
+    'Takes effect as a change does: calls in flight end on the revision they began with.',
+    'conflict',
+    'tool_unavailable',
+  )
+  async rollBackCustomTool(
+    @Param('name') name: string,
+    @Body() { revision }: RollbackBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    return this.view(await this.manager.rollback(name, revision, userId));
+  }
+
+  @Post('bundle')
+  @Scopes('tools:admin')
+  @ApiName()
+  @ApiConsumes(...bundleTypes)
+  @ApiArchive()
+  @ApiOperation({
+    summary: 'Register a tool by its files',
+    description:
+      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name must be among them.',
+  })
+  @ApiCreatedResponse({ type: CustomToolView })
+  @ApiNotGranted()
+  @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
+  async registerToolBundle(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    const wanted = await this.registrations.bundled(name, uploadIn(request), 'create');
+    return this.view(await this.manager.take(wanted, userId));
+  }
+
+  @Put('bundle')
+  @Scopes('tools:admin')
+  @ApiConsumes(...bundleTypes)
+  @ApiArchive()
+  @ApiNotGranted()
+  @ToolRoute(
+    CustomToolView,
+    "Replace a tool's files",
+    'Makes a new revision, to whose files a roll-back leads back. What `tool.json` does not name stays as it is. A tool that stood on a disk runs the bundle from now on.',
+    'conflict',
+    'payload_too_large',
+    'tool_unavailable',
+  )
+  async replaceToolBundle(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    const wanted = await this.registrations.bundled(name, uploadIn(request), 'change');
+    return this.view(await this.manager.take(wanted, userId));
+  }
+
+  @Get('bundle')
+  @ToolRoute(
+    BundleView,
+    "Show a tool's bundle",
+    'Which files it runs, and what was said when its packages were installed.',
+  )
+  getToolBundle(@Param('name') name: string): Promise<BundleView> {
+    return this.bundleOf(name);
+  }
+
+  @Get('bundle/files')
+  @Scopes('tools:admin')
+  @ToolRoute(
+    BundleFilesView,
+    "Read a bundle's files",
+    'As text, to be changed and sent again by `PUT`: at most 200 of them with 1 MiB in all. Packages that this server installed are left out.',
+  )
+  async getToolBundleFiles(
+    @Param('name') name: string,
+    @Query() { revision }: BundleFilesQuery,
+  ): Promise<BundleFilesView> {
+    const bundle = await this.bundleOf(name, revision);
+    return filesIn(await this.folders.folderOf(bundle.hash, false), bundle);
+  }
+
+  /** The bundle of a tool's current or given revision. @throws Problem `not_found` */
+  private async bundleOf(name: string, revision?: number): Promise<BundleView> {
+    const tool = await this.manager.get(name);
+    const { bundle = null } =
+      revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;
+    if (bundle !== null) return this.bundles.get(bundle);
+    throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
+  }
+
+  private view(tool: CustomTool): CustomToolView {
+    return customToolView(tool, this.running);
+  }
+}
+
+function revisionOf(key: string): number | undefined {
+  const revision = Number(key);
+  return Number.isInteger(revision) && revision > 0 && revision < 2 ** 31 ? revision : undefined;
+}

@@ -1,0 +1,110 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { withoutValues } from '../../secrets/env-cipher.js';
+import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
+import {
+  AnyText,
+  Int,
+  Moment,
+  NullableNumber,
+  NullableText,
+  OptionalInt,
+  PageOf,
+} from '../../../web/rest/dto.js';
+
+/** The column is a PostgreSQL `integer`. */
+const maxRevision = 2_147_483_647;
+
+export class RevisionFileView {
+  @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
+  @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
+  @Moment() readonly modifiedAt!: string;
+  @NullableText(
+    '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    'SHA-256; null over 16 MiB: then size and time stand for the content',
+  )
+  readonly hash!: string | null;
+}
+
+export class RevisionSummaryView {
+  @ApiProperty({ example: 1 }) readonly revision!: number;
+  @ApiProperty({
+    example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
+    description: "SHA-256 of configuration, environment and the files' content",
+  })
+  readonly contentHash!: string;
+  @ApiProperty({ enum: revisionSources, example: 'register' }) readonly source!: string;
+  @NullableNumber(null, 'The revision that a rollback brought back') readonly restores!: number | null;
+  @ApiProperty({ example: 'alice', description: 'User id of the caller; `toolkeeper`: the server itself' })
+  readonly createdBy!: string;
+  @Moment() readonly createdAt!: Date;
+}
+
+export class RevisionView extends RevisionSummaryView {
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { name: 'log_summary', command: 'python3', args: ['tool.py'], env: { API_KEY: '***' } },
+    description: 'As at registration; of environment variables only the names',
+  })
+  readonly configuration!: object;
+  @ApiProperty({ type: [RevisionFileView], description: 'What its processes run, as far as it is known' })
+  readonly files!: RevisionFileView[];
+}
+
+export class RevisionPageView extends PageOf(RevisionSummaryView) {}
+
+const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
+  type,
+  // `oneOf` requires exactly one match, so exactly one member allows null.
+  ...(type === 'string' && { nullable: true }),
+  ...(type === 'array' && { items: {} }),
+}));
+
+export class RevisionChangeView {
+  @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
+  readonly path!: string;
+  @ApiPropertyOptional({ oneOf: anyJson, example: 10000, description: 'Absent: it had nothing there' })
+  readonly before?: unknown;
+  @ApiPropertyOptional({ oneOf: anyJson, example: 20000, description: 'Absent: it has nothing there' })
+  readonly after?: unknown;
+}
+
+export class RevisionDiffView {
+  @ApiProperty({ example: 2 }) readonly revision!: number;
+  @NullableNumber(1) readonly against!: number | null;
+  @ApiProperty({ type: [RevisionChangeView] }) readonly changes!: RevisionChangeView[];
+}
+
+export class RevisionParams {
+  @AnyText({ example: 'log_summary' }) readonly name!: string;
+  @Int(1, maxRevision, { example: 1 })
+  readonly revision!: number;
+}
+
+export class RevisionDiffQuery {
+  @OptionalInt(1, maxRevision, { example: 1, description: 'Absent: the one before' })
+  readonly against?: number;
+}
+
+export class RollbackBody {
+  @Int(1, maxRevision, {
+    example: 1,
+    description: 'The revision whose configuration comes back',
+  })
+  readonly revision!: number;
+}
+
+export class BundleFilesQuery {
+  @OptionalInt(1, maxRevision, { example: 1, description: 'Absent: those that it runs now' })
+  readonly revision?: number;
+}
+
+export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
+  const { revision, contentHash, source, restores, createdBy, createdAt } = row;
+  return { revision, contentHash, source, restores, createdBy, createdAt };
+}
+
+export function revisionView(row: CustomToolRevision): RevisionView {
+  const configuration = { ...row.configuration, env: withoutValues(row.env) };
+  return { ...revisionSummary(row), configuration, files: row.files };
+}

@@ -1,0 +1,36 @@
+import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
+import type { Scope } from '../../../web/contract/principal.js';
+import type { ProblemCode } from '../../../base/common/errors.js';
+import { ApiProblems, ProblemView } from '../../../web/rest/api-problems.decorator.js';
+
+/** A controller of custom tools: its path below theirs, and the scope of routes that name no other. */
+export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
+  ApiRoutes(`api/v1/custom-tools${path}`, 'custom-tools', scope);
+
+/** Documents the path parameter of routes below the name of a custom tool. */
+export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });
+
+/** A route of one custom tool that answers 200: what it answers and does, and its problems beside `not_found`. */
+export const ToolRoute = (
+  type: Type,
+  summary: string,
+  description: string,
+  ...problems: ProblemCode[]
+): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiName(),
+    ApiOperation({ summary, description }),
+    ApiOkResponse({ type }),
+    ApiProblems('not_found', ...problems),
+  );
+
+/** Documents the 422 of routes that may ask for a grant. */
+export const ApiNotGranted = (): MethodDecorator =>
+  ApiResponse({
+    status: 422,
+    description: '`invalid_request`: a path that the tool may not be granted',
+    content: { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemView) } } },
+  });

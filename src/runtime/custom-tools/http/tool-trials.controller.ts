@@ -1,0 +1,155 @@
+import { applyDecorators, Body, HttpCode, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { invalidRequest } from '../../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import type { Placed } from '../../../base/streams/event-ring.js';
+import { acceptsEvents, sseHeaders, SseStream } from '../../../base/streams/sse.js';
+import { finishWith } from '../../../call/door/call-stream.js';
+import { ToolsService } from '../../../call/door/tools.service.js';
+import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
+import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
+import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
+import {
+  BundleTrialQuery,
+  type TrialCallBody,
+  TrialView,
+  TryChangeBody,
+  TryToolBody,
+} from './tool-trials.dto.js';
+
+const stream =
+  'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
+  'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
+
+const ApiTrial = (): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiExtraModels(TrialView),
+    ApiOkResponse({
+      description:
+        'It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`',
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(TrialView) } },
+        'text/event-stream': { schema: { type: 'string' }, example: stream },
+      },
+    }),
+    ApiProblems(
+      ...(['conflict', 'payload_too_large', 'tool_unavailable', 'invalid_input', 'queue_full'] as const),
+      ...(['recorder_full', 'shutting_down'] as const),
+    ),
+  );
+
+/** Dry runs of registrations and changes, answered whole or followed line by line. */
+@CustomToolRoutes('', 'tools:admin')
+export class ToolTrialsController {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+    private readonly registrations: Registrations,
+    private readonly logs: ToolLogs,
+    private readonly tools: ToolsService,
+  ) {}
+
+  @Post('try')
+  @ApiOperation({
+    summary: 'Try a registration without registering anything',
+    description:
+      'The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the trial. Nothing of the tool is stored; the call is recorded as a trial (`test`).',
+  })
+  @ApiTrial()
+  tryCustomTool(
+    @Body() { call, ...create }: TryToolBody,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    return this.run(create.name, call, () => ({ create }), request, reply);
+  }
+
+  @Post(':name/bundle/try')
+  @ApiName('word_count')
+  @ApiConsumes(...bundleTypes)
+  @ApiArchive()
+  @ApiOperation({
+    summary: 'Try a bundle without registering anything',
+    description:
+      'As `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`, or of `PUT` where there is such a tool. They are forgotten within hours where nothing registers them.',
+  })
+  @ApiTrial()
+  tryToolBundle(
+    @Param('name') name: string,
+    @Query() query: BundleTrialQuery,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const wanted = () => this.registrations.bundled(name, uploadIn(request));
+    return this.run(name, callIn(query), wanted, request, reply);
+  }
+
+  @Post(':name/try')
+  @ApiName()
+  @ApiOperation({
+    summary: 'Try a change without changing anything',
+    description:
+      'As `POST /api/v1/custom-tools/try`, with the registered tool and the fields that are given. Calls meanwhile run what is registered.',
+  })
+  @ApiTrial()
+  @ApiProblems('not_found')
+  tryCustomToolChange(
+    @Param('name') name: string,
+    @Body() { call, ...changes }: TryChangeBody,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    return this.run(name, call, () => ({ name, changes }), request, reply);
+  }
+
+  /** Runs the trial; its log is followed if the request accepts events. */
+  private run(
+    name: string,
+    call: TrialCallBody | undefined,
+    wanted: () => Promise<Request> | Request,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const book = this.logs.apart(name);
+    const trial = async (): Promise<TrialView> =>
+      viewOf(await this.registrations.dryRun(await wanted(), book, this.callOf(call, request)), book);
+    const view = trial();
+    if (!acceptsEvents(request.headers)) return view;
+    void reply.headers(sseHeaders);
+    const stream = new SseStream(
+      { ring: book.ring, place: 0, eventOf },
+      {},
+      this.config.server.sseHeartbeatMs,
+    );
+    const last = view.then((data) => ({ event: 'trial', data }));
+    finishWith(stream, last, request.id);
+    return stream;
+  }
+
+  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): TrialCall | undefined {
+    if (!call) return undefined;
+    const { tool, input = {} } = call;
+    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
+  }
+}
+
+const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
+
+function viewOf({ tool, ...trial }: Trial, { ring }: LogBook): TrialView {
+  const { description, version, inputSchema } = tool;
+  return { ...trial, description, version, inputSchema, log: ring.slice(Infinity).entries };
+}
+
+/** @throws Problem `invalid_request` */
+function callIn({ input }: BundleTrialQuery): TrialCallBody | undefined {
+  if (input === undefined) return undefined;
+  try {
+    return { input: JSON.parse(input) as unknown };
+  } catch {
+    throw invalidRequest({ pointer: '/input', detail: 'must be JSON' });
+  }
+}

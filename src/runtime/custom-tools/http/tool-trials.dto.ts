@@ -1,0 +1,59 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../../web/rest/dto.js';
+import { OutcomeView } from '../../../call/door/tools.dto.js';
+import { LogEntryView } from '../logs/tool-logs.js';
+import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.dto.js';
+import { EffectiveSandboxView } from './custom-tool.dto.js';
+
+/** A call of the tool that is tried. */
+export class TrialCallBody {
+  @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
+  readonly input?: unknown;
+  @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
+  readonly tool?: string;
+}
+
+const Call = (): PropertyDecorator =>
+  OptionalNested(TrialCallBody, { description: 'Absent: it is started and asked, not called' });
+
+export class TryToolBody extends CustomToolCreate {
+  @Call() readonly call?: TrialCallBody;
+}
+
+export class TryChangeBody extends CustomToolUpdate {
+  @Call() readonly call?: TrialCallBody;
+}
+
+export class BundleTrialQuery {
+  @OptionalText(8_192, {
+    example: '{"text":"to be or not to be"}',
+    description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
+  })
+  readonly input?: string;
+}
+
+export class TrialView {
+  @AnyObject({
+    example: { name: 'word_count', version: '1.0.0' },
+    description: 'What it answered to `initialize`',
+  })
+  readonly handshake!: object;
+  @ApiProperty({ example: 'Counts words' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @AnyObject({
+    example: { type: 'object' },
+    description: 'These three as they would be registered',
+  })
+  readonly inputSchema!: object;
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: readonly string[];
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
+  @ApiProperty({ type: OutcomeView, nullable: true, description: 'Of the call; null where there was none' })
+  readonly outcome!: object | null;
+  @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
+  readonly log!: readonly LogEntryView[];
+}

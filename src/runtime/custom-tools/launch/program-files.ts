@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { extname, join, relative, resolve, sep } from 'node:path';
+import { openRegularFile } from '../../../base/common/regular-file.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import { isScript } from '../commands/resolve-command.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+
+interface Known {
+  readonly state: string;
+  readonly hash: string;
+}
+
+const maxHashedBytes = 16 * 1_048_576;
+/** A file may be written twice within one tick of its file system's clock. */
+const clockTickMs = 1_000;
+const maxFolderEntries = 1_000;
+const scriptExtensions = new Set(
+  '.bash .cjs .cts .js .jar .lua .mjs .mts .php .pl .ps1 .py .pyz .r .rb .sh .ts .wasm .zsh'.split(' '),
+);
+const dependencyFolders = new Set(['node_modules', '__pycache__', 'venv', 'env', 'site-packages', 'vendor']);
+
+/** May this file be part of a program, by its name alone? */
+export const isScriptName = (name: string): boolean => scriptExtensions.has(extname(name).toLowerCase());
+
+/** Is there a file that is a program, by its name, its mode or its first line? */
+export async function isProgram(path: string): Promise<boolean> {
+  const found = await regularFile(path);
+  return found !== undefined && (isScriptName(path) || isExecutable(found) || isScript(path));
+}
+
+/** Relative to the project where possible, so that it holds wherever the project is moved to. */
+export function portablePath(root: string, path: string): string {
+  const fromRoot = relative(root, path);
+  return fromRoot.startsWith('..') ? path : fromRoot || '.';
+}
+
+/**
+ * Finds the files that a tool's program consists of, as far as its configuration tells: the command, the scripts among
+ * its arguments, and for a tool in the folder of installed tools every script of its own folder. Content is read again
+ * only when a file's state changed. The files of bundles never change, and are named by the hash of the bundle.
+ */
+export class ProgramFiles {
+  private readonly known = new Map<string, Known>();
+
+  constructor(
+    private readonly root: string,
+    private readonly installedDir: string,
+    private readonly bundlesDir: string,
+  ) {}
+
+  /** Sorted by path; a file that is gone or cannot be read is left out. */
+  async of({ command, args, cwd }: ProcessSpec): Promise<ProgramFile[]> {
+    const scripts = await Promise.all(args.map((arg) => this.script(resolve(cwd, arg))));
+    const paths = new Set([command, ...scripts.flat(), ...(await this.folderScripts(cwd))]);
+    const loose = [...paths].filter((path) => !this.isBundled(path));
+    const files = await Promise.all(loose.map((path) => this.file(path)));
+    return files.flat().sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  private async script(path: string): Promise<string[]> {
+    return (await isProgram(path)) ? [path] : [];
+  }
+
+  private async folderScripts(cwd: string): Promise<string[]> {
+    return cwd.startsWith(this.installedDir + sep) && !this.isBundled(cwd) ? scriptsBelow(cwd) : [];
+  }
+
+  private isBundled(path: string): boolean {
+    return path.startsWith(this.bundlesDir + sep);
+  }
+
+  private async file(path: string): Promise<ProgramFile[]> {
+    const found = await regularFile(path);
+    if (!found) return [];
+    const hash = await this.hash(path, found).catch(() => undefined);
+    if (hash === undefined) return [];
+    const { size, mtime } = found;
+    return [{ path: portablePath(this.root, path), size, modifiedAt: mtime.toISOString(), hash }];
+  }
+
+  private async hash(path: string, { ino, size, mtimeMs, ctimeMs }: Stats): Promise<string | null> {
+    if (size > maxHashedBytes) return null;
+    const state = [ino, size, mtimeMs, ctimeMs].join(' ');
+    const known = this.known.get(path);
+    if (known?.state === state) return known.hash;
+    const hash = await hashOf(path);
+    if (Date.now() - ctimeMs > clockTickMs) this.known.set(path, { state, hash });
+    else this.known.delete(path);
+    return hash;
+  }
+}
+
+/** Hashes in chunks: a read of 16 MiB at once would hold the event loop up. */
+async function hashOf(path: string): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const hash = createHash('sha256');
+    const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });
+    for await (const chunk of stream) hash.update(chunk as Buffer);
+    return hash.digest('hex');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Programs that lie below a folder, without what package managers put there. */
+async function scriptsBelow(folder: string): Promise<string[]> {
+  const scripts: string[] = [];
+  const folders = [folder];
+  let seen = 0;
+  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+    for (const entry of await readdir(next, { withFileTypes: true }).catch(() => [])) {
+      if (++seen > maxFolderEntries) return scripts;
+      const path = join(next, entry.name);
+      if (entry.isDirectory() && !entry.name.startsWith('.') && !dependencyFolders.has(entry.name)) {
+        folders.push(path);
+      } else if (!entry.isDirectory() && (isScriptName(path) || (await isExecutableFile(path)))) {
+        scripts.push(path);
+      }
+    }
+  }
+  return scripts;
+}
+
+async function isExecutableFile(path: string): Promise<boolean> {
+  const found = await regularFile(path);
+  return found !== undefined && isExecutable(found);
+}
+
+const isExecutable = ({ mode }: Stats): boolean => (mode & 0o111) !== 0;
+
+async function regularFile(path: string): Promise<Stats | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isFile() ? found : undefined;
+}

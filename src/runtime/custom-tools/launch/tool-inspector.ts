@@ -1,0 +1,261 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { Inject, Injectable } from '@nestjs/common';
+import { access } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { canonicalJson } from '../../../base/common/canonical-json.js';
+import { Problem } from '../../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
+import { ToolSandbox } from './tool-sandbox.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
+import {
+  type Handshake,
+  PoolFailure,
+  type ProcessNews,
+  type ProcessSpec,
+} from '../../process-pool/pool.types.js';
+import { inDialect } from '../../../base/schemas/schema-compiler.js';
+import type { JsonSchema } from '../../../base/schemas/json-schema.js';
+import { InputSchemas, type InputValidator } from '../../../base/schemas/input-validator.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { checkExecutable } from '../commands/resolve-command.js';
+import type { Redactor } from '../../secrets/redactor.js';
+import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
+import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import { type McpDefinition, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
+import { asUnavailable, wrong } from '../../../web/rest/wrong-field.js';
+import { isScriptName, ProgramFiles } from './program-files.js';
+
+export interface Inspection extends PreparedLaunch, Probe {
+  readonly compiled: { readonly schema: JsonSchema; readonly validate: InputValidator };
+}
+
+/** A server's approved tool whose schemas were tried. */
+export interface CheckedTool {
+  readonly validate: InputValidator;
+  /** Absent if there is none, or none that clients can compile. */
+  readonly outputSchema?: JsonSchema;
+  /** A fault of its schemas; the tool can be called all the same. */
+  warning?: string;
+}
+
+/** A server's approved tools, by the server's own names for them; or why one cannot be called. */
+export type McpValidators = ReadonlyMap<string, CheckedTool | { readonly wrong: string }>;
+
+/** A tool as it would run here. */
+export interface PreparedTool {
+  readonly tool: CustomTool;
+  readonly validate: InputValidator;
+  /** Validators of an MCP server's approved tools. */
+  readonly validators: McpValidators;
+  /** The tools that an MCP server listed just now. */
+  readonly listed?: Handshake['tools'];
+  readonly content: RevisionContent;
+  readonly start: PreparedLaunch | { readonly unavailable: string };
+}
+
+/** Follows what an executable writes while it is asked, with what is secret in it. */
+export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
+
+/** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
+const maxWastedMs = 5_000;
+export const unlistedOutput = 'it is listed without its outputSchema';
+const notTried = (member: string): string =>
+  `its ${member} was not tried out: others of this server that cost too much took over ${maxWastedMs} ms`;
+
+/** Whether the inspection did not run because no process slot was free. */
+export const couldNotTry = (error: unknown): boolean =>
+  error instanceof Problem && error.code === 'tool_unavailable';
+
+/** Whether an executable is a tool, and how its registration differs from its handshake. */
+export class ValidationView {
+  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
+  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
+  readonly errors!: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: string[];
+}
+
+/** Finds out what a tool would run, and whether that is a tool, by starting it once and asking. */
+@Injectable()
+export class ToolInspector {
+  private readonly programFiles: ProgramFiles;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly preparation: LaunchPreparation,
+    private readonly pools: PoolFactory,
+    private readonly sandbox: ToolSandbox,
+    private readonly schemas: InputSchemas,
+  ) {
+    this.programFiles = new ProgramFiles(config.root, config.customTools.dir, config.bundles.dir);
+  }
+
+  /**
+   * Finds out what would run, without starting anything.
+   * @param inspected of a tool whose executable has just answered: it is started as it was for that
+   * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
+   */
+  async prepare(tool: CustomTool, inspected?: Inspection): Promise<PreparedTool> {
+    if (inspected && !inspected.remote) await checkExecutable(inspected.spec.command);
+    const { schema, validate: compiled } = inspected?.compiled ?? {};
+    const validate =
+      compiled && schema === tool.inputSchema ? compiled : await this.schemas.compile(tool.inputSchema);
+    const validators = await this.compileAll(tool.definitions ?? []);
+    const prepared = { tool, validate, validators, ...(await this.contentOf(tool, inspected)) };
+    return inspected ? { ...prepared, listed: inspected.handshake.tools } : prepared;
+  }
+
+  /** The content of a revision of the tool as it is now, and how it would be started. */
+  async contentOf(
+    tool: CustomTool,
+    launch?: PreparedLaunch,
+  ): Promise<Pick<PreparedTool, 'content' | 'start'>> {
+    const start = launch ?? (await this.preparation.prepare(tool).catch(asUnavailable));
+    const files = 'spec' in start ? await this.programFiles.of(start.spec) : [];
+    return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
+  }
+
+  /**
+   * The files of a tool's program as they are now.
+   * @param spec how its processes are started, where that is known
+   */
+  async filesOf(tool: CustomTool, spec: ProcessSpec | undefined): Promise<readonly ProgramFile[]> {
+    const start = spec ?? (await this.preparation.prepare(tool, false).catch(asUnavailable));
+    if ('unavailable' in start) return [];
+    return this.programFiles.of('spec' in start ? start.spec : start);
+  }
+
+  /**
+   * Starts the executable once, if the schema that is registered compiles.
+   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` if it could
+   * not be tried, because there was no place for one more process
+   */
+  async inspect(tool: CustomTool, listen?: Listen): Promise<Inspection> {
+    const { inputSchema: schema } = tool;
+    const compiled = { schema, validate: await this.schemas.compile(schema) };
+    const launch = await this.preparation.prepare(tool);
+    const confined = await this.sandbox.confine(tool, launch);
+    const { startTimeoutMs } = this.config.customTools;
+    try {
+      const limits = processLimits(this.config.customTools, launch.dialect);
+      const onNews = listen?.(launch.redactor);
+      const probed = await this.pools.runOnce(
+        startTimeoutMs,
+        (start) => probeExecutable(confined.command, limits, start, { onNews }),
+        launch.remote,
+      );
+      return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
+    } catch (error) {
+      if (!(error instanceof PoolFailure)) throw error;
+      if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);
+      await checkScriptExists(launch);
+      const { redactor } = launch;
+      const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
+      const hint = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true);
+      throw wrong(
+        launch.remote ? '/url' : '/command',
+        `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
+      );
+    } finally {
+      await confined.dispose();
+    }
+  }
+
+  /** An input schema that is none, or costs too much, takes the tool alone out of use; an output schema is left out. */
+  private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
+    const tools = new Map<string, CheckedTool | { readonly wrong: string }>();
+    let wastedMs = 0;
+    const tried = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
+      if (wastedMs > maxWastedMs) return { wrong: notTried(member) };
+      const began = performance.now();
+      return work().catch((error: unknown) => {
+        if (!(error instanceof Problem) || couldNotTry(error)) throw error;
+        wastedMs += performance.now() - began;
+        return { wrong: `its ${error.detail}` };
+      });
+    };
+    for (const { name, inputSchema, outputSchema } of definitions) {
+      const validate = await tried('inputSchema', () =>
+        this.schemas.compile({ ...inputSchema, type: 'object' }),
+      );
+      if ('wrong' in validate) {
+        tools.set(name, validate);
+        continue;
+      }
+      const declared = outputSchema && { type: 'object', ...outputSchema };
+      const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
+      const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
+      const warning = [inDialect(inputSchema).warning, left]
+        .filter((each) => typeof each === 'string')
+        .join('; ');
+      tools.set(name, {
+        validate,
+        ...(output && 'schema' in output && { outputSchema: output.schema }),
+        ...(warning && { warning }),
+      });
+    }
+    return tools;
+  }
+
+  /**
+   * @returns whether the executable is a tool, and every way in which it and its registration disagree
+   * @throws Problem `tool_unavailable` if it could not be tried
+   */
+  async validate(tool: CustomTool): Promise<ValidationView> {
+    try {
+      const { handshake } = await this.inspect(tool);
+      return { valid: true, errors: [], differences: differences(tool, handshake) };
+    } catch (error) {
+      if (error instanceof Problem && !couldNotTry(error))
+        return { valid: false, errors: [error.detail], differences: [] };
+      throw error;
+    }
+  }
+}
+
+/** Reports a missing script itself, because each interpreter has its own error message. */
+async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void> {
+  const path = resolve(spec.cwd, spec.args[script ?? -1] ?? '');
+  // A name without an extension may be a subcommand.
+  if (script === undefined || !isScriptName(path)) return;
+  const isThere = await access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  );
+  if (!isThere) throw wrong(`/args/${script}`, `does not exist: ${path}`);
+}
+
+/** Programs that download a package, then run it. They write nothing while they wait for the network. */
+const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pipx']);
+
+function runnerHint({ command }: CustomTool, { message }: PoolFailure): string | undefined {
+  if (!runners.has(basename(command)) || !message.includes('did not answer "initialize"')) return undefined;
+  return `${basename(command)} may be downloading: install the package first, and register its program`;
+}
+
+/** Sentences about fields in which a registration differs from the executable; the registration holds. */
+export function differences(tool: CustomTool, handshake: Handshake): string[] {
+  if (tool.protocol === 'mcp') {
+    return reviewTools(tool.definitions ?? [], handshake.tools ?? []).flatMap(({ name, state, why }) =>
+      state === 'callable' ? [] : [`${mcpToolName(tool.name, name)} is not callable (${state}): ${why}`],
+    );
+  }
+  const fields = ['name', 'description', 'version', 'inputSchema'] as const;
+  return fields.flatMap((field) => {
+    const theirs = handshake[field];
+    if (theirs === undefined) return [`${field}: the executable does not say its own in initialize`];
+    if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
+    return [`${field}: registered as ${shorten(tool[field])}, the executable says ${shorten(theirs)}`];
+  });
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

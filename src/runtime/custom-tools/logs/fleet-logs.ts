@@ -1,0 +1,118 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { ApiProperty } from '@nestjs/swagger';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Problem } from '../../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { Replicas } from '../../../base/database/replicas.js';
+import { HttpClient } from '../../../base/outbound/http-client.js';
+import { NullableText } from '../../../web/rest/dto.js';
+import { LogEntryView, ToolLogs } from './tool-logs.js';
+
+export class LogPageView {
+  @ApiProperty({ type: [LogEntryView], description: 'Of all replicas, oldest first' })
+  readonly data!: LogEntryView[];
+  @NullableText('mhq3k2x19f2c6b-42,mhq3k2x4a07d31-7', 'Send it as since for what comes next')
+  readonly nextSince!: string | null;
+  @ApiProperty({ example: 0, description: 'Entries after since that had to make room before they were read' })
+  readonly missed!: number;
+  @ApiProperty({ example: false, description: 'Whether a replica did not answer within a second' })
+  readonly partial!: boolean;
+}
+
+/** The header in which a replica shows another one its signature. */
+export const replicaHeader = 'x-toolkeeper-replica';
+const signatureMs = 30_000;
+/** How far ahead a signature may expire, with clocks that differ. */
+const maxAheadMs = 60_000;
+const maxPlaces = 256;
+
+/** A tool's log from all replicas. Each keeps its own in memory, and asks the others when it is asked. */
+@Injectable()
+export class FleetLogs {
+  /** The first one signs; all are accepted, so that SECRETS_KEY can be renewed. */
+  private readonly keys: readonly Buffer[];
+
+  constructor(
+    @Inject(APP_CONFIG) { secrets }: Pick<AppConfig, 'secrets'>,
+    private readonly replicas: Replicas,
+    private readonly logs: ToolLogs,
+  ) {
+    this.keys = secrets.keys.map((key) => createHmac('sha256', key).update('toolkeeper replicas').digest());
+  }
+
+  /** @param since an id of each replica's log. @throws the database's error */
+  async read(tool: string, limit: number, since: string | undefined): Promise<LogPageView> {
+    const { count, id: self } = this.replicas;
+    const others = count > 1 ? (await this.replicas.alive()).filter(({ id }) => id !== self) : [];
+    const query = new URLSearchParams({ limit: String(limit), ...(since !== undefined && { since }) });
+    const path = `/api/v1/custom-tools/${encodeURIComponent(tool)}/logs/own?${query.toString()}`;
+    const answers = await Promise.all(others.map(({ address }) => this.ask(address, path)));
+    const pages = [this.own(tool, limit, since), ...answers.filter((page) => page !== undefined)];
+    return { ...merged(pages, limit, since), partial: pages.length <= others.length };
+  }
+
+  /** The lines of this replica. */
+  own(tool: string, limit: number, since: string | undefined): LogPageView {
+    const { entries: data, last = null, missed } = this.logs.open(tool).ring.slice(limit, since);
+    return { data, nextSince: last, missed, partial: false };
+  }
+
+  /** @throws Problem `not_found` unless another replica signed this path a moment ago */
+  admit(path: string, header: unknown): void {
+    const [expiry = ''] = String(header).split('.');
+    const given = Buffer.from(String(header));
+    const isSigned = this.keys
+      .map((key) => Buffer.from(signed(key, expiry, path)))
+      .some((expected) => given.length === expected.length && timingSafeEqual(given, expected));
+    const aheadMs = Number(expiry) - Date.now();
+    if (!isSigned || !(aheadMs > 0 && aheadMs <= maxAheadMs))
+      throw new Problem('not_found', 'Only replicas with the same SECRETS_KEY may ask for this.');
+  }
+
+  /** @returns undefined if it does not answer in time or not with a page, or knows neither key nor route */
+  private async ask(origin: string | null, path: string): Promise<LogPageView | undefined> {
+    const [key] = this.keys;
+    if (origin === null || !key) return undefined;
+    const headers = { [replicaHeader]: signed(key, String(Date.now() + signatureMs), path) };
+    let http: HttpClient | undefined;
+    try {
+      http = new HttpClient({ origin, connections: 1, timeoutMs: 1_000, maxResponseBytes: 1_048_576 });
+      const answer = await http.ask({ method: 'GET', path, headers });
+      return isPage(answer) ? answer : undefined;
+    } catch {
+      return undefined;
+    } finally {
+      await http?.close();
+    }
+  }
+}
+
+function isPage(answer: unknown): answer is LogPageView {
+  const { data, nextSince, missed } = (answer ?? {}) as Partial<LogPageView>;
+  const isLine = (line: Partial<LogEntryView> | null): boolean =>
+    typeof line?.id === 'string' && typeof line.timestamp === 'string';
+  const hasPlace = nextSince === null || typeof nextSince === 'string';
+  return Array.isArray(data) && data.every(isLine) && hasPlace && Number.isSafeInteger(missed);
+}
+
+const signed = (key: Buffer, expiry: string, path: string): string =>
+  `${expiry}.${createHmac('sha256', key).update(`${expiry} ${path}`).digest('base64url')}`;
+
+/** The part of an id that all ids of one replica's log share. */
+const logOf = (id: string): string | undefined => id.split('-')[0];
+
+/** The next lines after `since`, else the latest ones. A log whose lines are left out keeps its place. */
+function merged(pages: readonly LogPageView[], limit: number, since?: string): Omit<LogPageView, 'partial'> {
+  const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+  const all = pages.flatMap(({ data }) => data).sort((a, b) => compare(a.timestamp, b.timestamp));
+  const data = since === undefined ? all.slice(-limit) : all.slice(0, limit);
+  const taken = new Set(data);
+  let places = since?.split(',') ?? [];
+  for (const { data: lines, nextSince } of pages) {
+    const isWhole = since === undefined || lines.length === 0;
+    const place = isWhole ? nextSince : lines.findLast((line) => taken.has(line))?.id;
+    if (place) places = [...places.filter((id) => logOf(id) !== logOf(place)), place];
+  }
+  const missed = pages.reduce((sum, page) => sum + page.missed, 0);
+  return { data, nextSince: places.slice(-maxPlaces).join(',') || null, missed };
+}

@@ -1,0 +1,300 @@
+import { bulkhead } from 'cockatiel';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
+import { endsWithin } from '../../../base/common/abortable.js';
+import type { BackOff } from '../../../base/common/back-off.js';
+import { isDatabaseUnavailable, Problem } from '../../../base/common/errors.js';
+import { IntervalLoop } from '../../../base/common/interval-loop.js';
+import { StartupWork } from '../../../base/common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { retryAtStart } from '../../../base/database/transient-error.js';
+import type { CustomToolHealthView } from './custom-tools.dto.js';
+import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
+import { differingFiles, filesKey } from '../entity/revision-content.js';
+import { RunningTools } from '../running/running-tools.js';
+import { ToolSupervisor } from '../running/tool-supervisor.js';
+import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { InstalledFolders, InstalledToolsImporter } from './installed-tools.importer.js';
+import { Failures, type Step, stepFor } from './reconciliation.js';
+
+/** A file that was written this long ago is taken to be whole. */
+const settledMs = 150;
+/** A slow tool holds up one lane, not the others' checks. */
+const checksAtOnce = 16;
+/** Tools whose executable is tried at a time. */
+const triesAtOnce = 4;
+/** The start waits so long for tools to be loaded, which is enough for few. */
+const headStartMs = 500;
+/** Files that were tried in vain may be a tool all the same: something else was in their way. */
+const maxPauseMs = 60_000;
+/** A broken tool costs a process each time that it is tried. */
+const maxBrokenPauseMs = 600_000;
+/** How long the stop waits for work that only has to be written down. */
+const lastWorkMs = 1_000;
+
+/** Work that a round begins and does not wait for, and that does not overlap itself. */
+type Work = 'loads' | 'imports' | 'tries' | 'checks';
+
+/** A tool as a round found it, and what it does about it. */
+interface Found {
+  readonly name: string;
+  readonly row: ToolState | undefined;
+  readonly step: Step | undefined;
+  /** The revision and the files that a try would start. */
+  readonly what: string;
+  /** Paths of files that are others than those that run, and of those the ones that are not there any more. */
+  readonly changed: readonly string[];
+  readonly gone: readonly string[];
+}
+
+/**
+ * Makes what runs what rows and files say, and keeps what the rows say of health true. One loop looks at all tools every
+ * two seconds, and at once if a file changed; every CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
+ */
+@Injectable()
+export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(Reconciler.name);
+  private readonly loop: IntervalLoop;
+  private readonly folders: InstalledFolders;
+  private readonly failures = new Failures();
+  private readonly underWay = new Map<Work, Promise<void>>();
+  /** Work that a round left to the next one, which follows as soon as what is under way has ended. */
+  private readonly left = new Set<Work>();
+  private checksDueAt = 0;
+  private isStopping = false;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+    private readonly running: RunningTools,
+    private readonly supervisor: ToolSupervisor,
+    private readonly importer: InstalledToolsImporter,
+    private readonly work: StartupWork,
+    private readonly renewal: SecretsRenewal,
+  ) {
+    const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
+    this.loop = new IntervalLoop(
+      () => this.round(performance.now() >= this.checksDueAt),
+      Math.min(reloadIntervalMs, healthCheckIntervalMs),
+      // The database may be away for long: one line is enough.
+      (error, again) => again || this.logger.error(error, 'What is changed of tools is not seen for now'),
+    );
+    this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
+  }
+
+  /** Lists the custom tools, which readiness waits for, and brings them up in the background. */
+  onApplicationBootstrap(): void {
+    // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
+    const renewed = retryAtStart(() => this.renewal.run());
+    this.work.register('secrets', renewed);
+    // Tools with readable values start even if others fail.
+    const start = (): Promise<void> => this.start();
+    this.work.register('custom tools', renewed.then(start, start));
+    this.work.progress = () => this.running.progress();
+  }
+
+  /** Resolves when tools are listed and imported; waits for the database, because a replica without tools is not ready. */
+  private async start(): Promise<void> {
+    this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
+    try {
+      this.running.offered.list(await this.repository.list(), (name) => this.manager.load(name));
+      await this.round(false);
+      await this.underWay.get('imports');
+      await endsWithin(headStartMs, this.underWay.get('loads') ?? Promise.resolve());
+    } catch (error) {
+      if (this.isStopping || !isDatabaseUnavailable(error)) throw error;
+      await delay(this.config.customTools.reloadIntervalMs);
+      return await this.start();
+    } finally {
+      this.loop.start(0);
+    }
+  }
+
+  /**
+   * Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. Calls in
+   * flight have had their time: the HTTP server, which closes next, would wait for them without end.
+   */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.isStopping = true;
+    await this.loop.stop();
+    this.folders.close();
+    await endsWithin(lastWorkMs, Promise.all(this.underWay.values()));
+    await this.running.stopAll();
+  }
+
+  /** One round; resolves when all that it began has ended. @param checks tools are also asked how they are */
+  async reconcile({ checks }: { checks: boolean }): Promise<void> {
+    await this.round(checks);
+    await Promise.all(this.underWay.values());
+  }
+
+  /** Checks a tool now. @throws Problem `not_found` */
+  async check(name: string): Promise<CustomToolHealthView> {
+    const row = await this.repository.get(name);
+    if (this.running.awaits(name)) await this.manager.load(name);
+    const found = await this.find(name, row, true);
+    if (this.processesOf(name)) await this.supervisor.ping(name);
+    else if (row.status === 'active') await this.supervisor.look(name, found.gone);
+    const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
+    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.supervisor.processesOf(name) ?? {};
+    const processes = { starting, idle, busy, waiting };
+    return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
+  }
+
+  /** Looks at everything and begins what is to be done. */
+  private async round(checks: boolean): Promise<void> {
+    const isCheck = checks && !this.underWay.has('checks');
+    await this.folders.watch();
+    const found = await this.look(isCheck);
+    if (this.isStopping) return;
+    const loads = found.filter(({ step }) => step === 'load');
+    if (loads.length > 0) this.begin('loads', () => this.each(loads, triesAtOnce, (tool) => this.load(tool)));
+    this.begin('imports', () => this.importer.importAll());
+    // Changed files first, because their author waits for the result.
+    const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
+    if (tries.length > triesAtOnce) this.left.add('tries');
+    if (tries.length > 0)
+      this.begin('tries', () =>
+        this.each(tries.slice(0, triesAtOnce), triesAtOnce, (tool) => this.try(tool)),
+      );
+    if (isCheck) this.begin('checks', () => this.checkAll(found));
+  }
+
+  private async look(checks: boolean): Promise<Found[]> {
+    const rows = new Map((await this.repository.states()).map((row) => [row.name, row]));
+    const names = new Set([...rows.keys(), ...this.running.offered.byTool.keys()]);
+    this.failures.keep(names);
+    const found: Found[] = [];
+    const find = async (name: string) => void found.push(await this.find(name, rows.get(name), checks));
+    await this.each([...names].sort(), triesAtOnce, find);
+    return found;
+  }
+
+  private async find(name: string, row: ToolState | undefined, checks: boolean): Promise<Found> {
+    const wrapper = this.running.get(name);
+    const files = wrapper ? await this.manager.filesOf(wrapper) : [];
+    const changed = wrapper ? differingFiles(wrapper.running.files, files) : [];
+    const gone = changed.filter((path) => !files.some((file) => file.path === path));
+    const what = `${row?.id} ${row?.revision}\n${filesKey(files)}`;
+    const running = wrapper && {
+      isOfRow: row !== undefined && wrapper.isOf(row),
+      hasChangedFiles: changed.length > 0,
+      processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
+      triesByItself: this.supervisor.triesByItself(name),
+    };
+    if (!stepFor({ row, running, mayTry: true, checks: false })) this.failures.forget(name);
+    const mayTry = this.failures.mayTry(name, what, performance.now());
+    return { name, row, what, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
+  }
+
+  private async load({ name, row, what }: Found): Promise<void> {
+    try {
+      await this.manager.load(name);
+      // The revision that runs goes on if the new one cannot be started for a moment.
+      if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row)) this.inVain(name, what);
+    } catch (error) {
+      if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
+      // A fault of the tool itself, such as a schema that costs too much here, shows in its status.
+      if (!(error instanceof Problem) || this.running.get(name)) return;
+      this.running.withdraw(name);
+      await this.supervisor.broken(name, error.detail);
+    }
+  }
+
+  private async try(tool: Found): Promise<void> {
+    const { name, row, changed, what } = tool;
+    if (changed.length > 0 && !(await this.isSettled(tool))) return this.loop.hasten(settledMs);
+    const reason = await this.reload(tool);
+    if (reason === undefined) {
+      if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
+    } else if (row?.status === 'error') {
+      this.inVain(name, what, 'broken');
+      await this.supervisor.write(name, { errorMessage: reason, lastHealthCheck: new Date() });
+    } else if (this.inVain(name, what)) {
+      this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
+    }
+  }
+
+  /** @returns why the executable is no tool; undefined: it is, or that could not be found out */
+  private async reload({ name }: Found): Promise<string | undefined> {
+    try {
+      await this.manager.reload(name);
+      this.failures.forget(name);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      // No process slot was free, or another replica changed the tool: the next round tries again.
+      return error.code === 'invalid_request' ? error.detail : undefined;
+    }
+  }
+
+  private async checkAll(found: readonly Found[]): Promise<void> {
+    await this.each(found, checksAtOnce, (tool) => this.checkOne(tool));
+    this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
+  }
+
+  private async checkOne(tool: Found): Promise<void> {
+    const { name, step, gone, what } = tool;
+    if (step === 'ping') return this.supervisor.ping(name);
+    if (step === 'look') return this.supervisor.look(name, gone);
+    if (step !== 'trial') return;
+    const reason = await this.reload(tool);
+    if (reason === undefined) return;
+    this.inVain(name, what, 'broken');
+    await this.supervisor.broken(name, reason);
+  }
+
+  /** Whether the files are unchanged since a moment ago, so that they are not being written. */
+  private async isSettled({ name, row, what }: Found): Promise<boolean> {
+    await delay(settledMs);
+    return (await this.find(name, row, false)).what === what;
+  }
+
+  /** @returns whether it is the first time */
+  private inVain(name: string, what: string, how?: 'broken'): boolean {
+    const { reloadIntervalMs, healthCheckIntervalMs } = this.config.customTools;
+    const pauses: BackOff =
+      how === 'broken'
+        ? {
+            firstMs: healthCheckIntervalMs,
+            maxMs: Math.max(maxBrokenPauseMs, healthCheckIntervalMs),
+          }
+        : { firstMs: reloadIntervalMs, maxMs: Math.max(maxPauseMs, reloadIntervalMs) };
+    return this.failures.add(name, what, pauses, performance.now());
+  }
+
+  private begin(kind: Work, work: () => Promise<void>): void {
+    if (this.underWay.has(kind)) return void this.left.add(kind);
+    const done = work()
+      .catch((error: unknown) => this.logger.error(error))
+      .finally(() => {
+        this.underWay.delete(kind);
+        if (this.left.delete(kind)) this.loop.hasten(0);
+      });
+    this.underWay.set(kind, done);
+  }
+
+  /** Logs what goes wrong with one item; the others go on. */
+  private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
+    const lanes = bulkhead(width, Infinity);
+    const run = async (item: T): Promise<void> => {
+      if (!this.isStopping) await task(item).catch((error: unknown) => this.logger.error(error));
+    };
+    await Promise.all(items.map((item) => lanes.execute(() => run(item))));
+  }
+
+  private processesOf(name: string): number {
+    const { starting = 0, idle = 0, busy = 0 } = this.supervisor.processesOf(name) ?? {};
+    return starting + idle + busy;
+  }
+}
+
+const rank = ({ changed }: Found): number => (changed.length > 0 ? 0 : 1);

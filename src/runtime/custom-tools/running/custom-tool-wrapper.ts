@@ -1,0 +1,155 @@
+import { inDialect } from '../../../base/schemas/schema-compiler.js';
+import type { Tracer } from '../../../base/observability/tracing/tracer.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import type { Caller, Release, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
+import type { InputValidator } from '../../../base/schemas/input-validator.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import {
+  configurationOf,
+  contentHashOf,
+  processHashOf,
+  type RevisionContent,
+} from '../entity/revision-content.js';
+import type { PreparedTool } from '../launch/tool-inspector.js';
+import { PoolCalls } from './pool-calls.js';
+import type { ToolBackend } from './tool-backend.js';
+
+/** Identity of what runs. */
+export interface RunningRevision {
+  /** Number of the revision, recorded in the metadata of every execution. */
+  readonly revision: number;
+  readonly contentHash: string;
+  /** The same without what is approved of an MCP server: what its processes are started by. */
+  readonly processHash: string;
+  readonly files: readonly ProgramFile[];
+  /** How its processes are started; absent if that could not be found out. */
+  readonly spec?: ProcessSpec;
+}
+
+/** @param starts false: no file is recorded as running, so that a later check finds all of them changed */
+export const runningRevision = (
+  revision: number,
+  content: RevisionContent,
+  start: PreparedTool['start'],
+  starts: boolean,
+): RunningRevision => ({
+  revision,
+  contentHash: contentHashOf(content),
+  processHash: processHashOf(content),
+  files: starts ? content.files : [],
+  ...('spec' in start && { spec: start.spec }),
+});
+
+/** An executable as a Tool. */
+export class CustomToolWrapper implements Tool {
+  readonly definition: ToolDefinition;
+  readonly waitsForProcess = true;
+  readonly capture: Tool['capture'];
+  /** The same at all replicas, and another one for a tool that is registered anew. */
+  readonly revision: string;
+  protected readonly calls: PoolCalls;
+
+  constructor(
+    readonly tool: CustomTool,
+    readonly validate: InputValidator,
+    readonly backend: ToolBackend,
+    readonly running: RunningRevision,
+    tracer: Tracer,
+  ) {
+    this.definition = definitionOf(tool);
+    this.calls = new PoolCalls(tool, backend, running.revision, tracer);
+    this.capture = captureOf(tool);
+    this.revision = `${tool.id}/${tool.revision}`;
+  }
+
+  /** Tools that this entry exposes: one, or an MCP server's approved tools. */
+  offered(): readonly Tool[] {
+    return [this];
+  }
+
+  /** A warning for operators about the tools that it offers. */
+  warnings(): readonly string[] {
+    const { warning } = inDialect(this.tool.inputSchema);
+    return warning === undefined ? [] : [`${this.tool.name}: ${warning}`];
+  }
+
+  /** It was built of this very row. */
+  isOf({ id, revision }: Pick<CustomTool, 'id' | 'revision'>): boolean {
+    return this.tool.id === id && this.tool.revision === revision;
+  }
+
+  /** It already does what a wrapper for this row and content would, and its processes start. */
+  serves(tool: CustomTool, content: RevisionContent): boolean {
+    const starts = 'pool' in this.backend && this.backend.pool.whyUnavailable() === undefined;
+    return starts && this.isOf(tool) && this.running.contentHash === contentHashOf(content);
+  }
+
+  /** It has processes, and they do what those of this row would, but for what is in the files. */
+  runsLike(tool: CustomTool): boolean {
+    const settings = (of: CustomTool): string =>
+      contentHashOf({ configuration: configurationOf(of), env: of.env, files: [] });
+    return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
+  }
+
+  redact(value: unknown): unknown {
+    return this.calls.cleanJson(value);
+  }
+
+  /** A text without the values of its environment. */
+  clean(text: string): string {
+    return this.calls.clean(text);
+  }
+
+  takeSlot(caller: Caller): Release {
+    return this.calls.takeSlot(caller);
+  }
+
+  run(input: unknown, run: ToolRun): Promise<unknown> {
+    const { executionId, context, probe } = run;
+    const runId = context.runId ?? context.requestId;
+    const workingDir = 'pool' in this.backend ? this.backend.workingDir : '';
+    const { annotations } = this.tool;
+    const params = (timeout: number): object => ({
+      input,
+      context: { runId, executionId, workingDir, timeout },
+    });
+    return this.calls.run({ params, annotations, fresh: probe }, run);
+  }
+}
+
+/** The part of the executions of a tool, or of each tool of a server, that is kept. */
+export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
+  capture === 'none' ? undefined : capture;
+
+export function definitionOf(tool: CustomTool): ToolDefinition {
+  const {
+    name,
+    description,
+    version,
+    inputSchema,
+    annotations,
+    thresholds,
+    tags,
+    timeoutMs,
+    fallback,
+    callsPerInvestigation,
+    cacheTtlMs,
+    semanticErrors,
+  } = tool;
+  return {
+    name,
+    description,
+    kind: 'custom',
+    version,
+    inputSchema,
+    annotations,
+    tags,
+    timeoutMs: Math.min(timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
+    semanticErrors,
+    ...(thresholds !== null && { thresholds }),
+    ...(fallback !== null && { fallback }),
+    ...(callsPerInvestigation !== null && { callsPerInvestigation }),
+    ...(cacheTtlMs !== null && { cacheTtlMs }),
+  };
+}

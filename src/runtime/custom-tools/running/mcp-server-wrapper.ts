@@ -1,0 +1,252 @@
+import type { Tracer } from '../../../base/observability/tracing/tracer.js';
+import { isObject, type JsonObject } from '../../../base/common/json.js';
+import { jsonExcerpt } from '../../../base/common/json-depth.js';
+import { errorTable, Refusal } from '../../../base/common/errors.js';
+import type {
+  Caller,
+  Release,
+  Tool,
+  ToolAnnotations,
+  ToolDefinition,
+  ToolRun,
+} from '../../../web/contract/tool.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import type { InputValidator } from '../../../base/schemas/input-validator.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
+import {
+  type McpDefinition,
+  type McpListing,
+  type McpReview,
+  reviewTools,
+  mcpToolName,
+} from '../../mcp-client/mcp-review.js';
+import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
+import type { PoolCalls } from './pool-calls.js';
+import type { ToolBackend } from './tool-backend.js';
+
+/** An MCP server: not called itself, but each of its tools that was approved. */
+export class McpServerWrapper extends CustomToolWrapper {
+  private readonly tools: readonly McpTool[];
+  private reviews: ReadonlyMap<string, McpReview> = new Map();
+
+  constructor(
+    tool: CustomTool,
+    private readonly validators: McpValidators,
+    backend: ToolBackend,
+    running: RunningRevision,
+    tracer: Tracer,
+    /** Gets each tool that describes itself in another way from now on. */
+    private readonly changed: (tool: Tool) => void,
+  ) {
+    super(tool, () => [], backend, running, tracer);
+    const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
+    this.tools = [...validators].flatMap(([name, checked]) => {
+      const approved = definitions.get(name);
+      if (!approved || 'wrong' in checked) return [];
+      return [new McpTool(this, approved, checked, this.calls)];
+    });
+    this.refresh();
+  }
+
+  /** Tools that its processes list; undefined if it has no processes. */
+  get listing(): McpListing | undefined {
+    return 'listing' in this.backend ? this.backend.listing : undefined;
+  }
+
+  /** Reviews its tools anew, after its list has changed. */
+  refresh(): void {
+    const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
+    this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
+  }
+
+  /** Reviews of all tools that were approved or are listed. */
+  review(): readonly McpReview[] {
+    return [...this.reviews.values()];
+  }
+
+  /** Finds held tools too, so that their calls get the reason, but not tools that are gone. */
+  override offered(): readonly Tool[] {
+    return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
+  }
+
+  counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
+    const count = (wanted: string): number => this.review().filter(({ state }) => state === wanted).length;
+    return { callable: count('callable'), held: count('held'), refused: count('refused') };
+  }
+
+  override warnings(): readonly string[] {
+    return this.review().flatMap(({ name, state, why, warning }) => {
+      const called = mcpToolName(this.tool.name, name);
+      if (state !== 'callable') return [`${called} is not callable (${state}): ${why}`];
+      return warning === undefined ? [] : [`${called}: ${warning}`];
+    });
+  }
+
+  private withSchema(review: McpReview): McpReview {
+    const checked = review.approved && this.validators.get(review.name);
+    if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
+    const definition = review.listed ?? review.approved;
+    const claim = definition && !this.isClosed && isDoubted(definition, this.tool) ? doubted : undefined;
+    const warning = [checked?.warning, claim].filter(Boolean).join('; ');
+    return warning === '' ? review : { ...review, warning };
+  }
+
+  /** Whether its sandbox keeps it from all networks. */
+  get isClosed(): boolean {
+    const { backend } = this;
+    return 'confined' in backend && backend.confined.effective.enforced.includes('allowNetwork');
+  }
+
+  /** A tool has answered without the structured content that its output schema promises. */
+  answeredUnstructured(tool: McpTool): void {
+    tool.checked.warning = unstructured;
+    this.refresh();
+    this.changed(tool);
+  }
+
+  /** Why a tool is not callable. */
+  whyNot(name: string): string | undefined {
+    const review = this.reviews.get(name);
+    return review?.state === 'callable' ? undefined : (review?.why ?? 'the server does not list it');
+  }
+}
+
+const doubted =
+  'it says openWorldHint: false, and its server has a network: it counts as openWorld, ' +
+  'unless the registration of the server says annotations.openWorld: false';
+const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
+
+/** Somebody has to look at it first. */
+const heldBackMs = 60_000;
+
+/** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
+class McpTool implements Tool {
+  definition: ToolDefinition;
+  readonly waitsForProcess = true;
+  readonly capture: Tool['capture'];
+  readonly revision: string;
+
+  constructor(
+    private readonly server: McpServerWrapper,
+    readonly approved: McpDefinition,
+    readonly checked: CheckedTool,
+    private readonly calls: PoolCalls,
+  ) {
+    const { outputSchema } = checked;
+    const { tool } = server;
+    this.capture = captureOf(tool);
+    // Definitions that were approved are part of the server's revision.
+    this.revision = server.revision;
+    const definition = mcpDefinitionOf(tool, approved, server.isClosed);
+    this.definition = { ...definition, ...(outputSchema && { outputSchema }) };
+  }
+
+  redact(value: unknown): unknown {
+    return this.calls.cleanJson(value);
+  }
+
+  validate(...asked: Parameters<InputValidator>): ReturnType<InputValidator> {
+    return this.checked.validate(...asked);
+  }
+
+  takeSlot(caller: Caller): Release {
+    const why = this.server.whyNot(this.approved.name);
+    if (why !== undefined)
+      throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
+    return this.calls.takeSlot(caller);
+  }
+
+  async run(input: unknown, run: ToolRun): Promise<unknown> {
+    const { annotations } = this.definition;
+    // A process of its own would have nothing of what the server remembers.
+    const result = await this.calls.run(
+      { params: () => this.params(input, run), annotations, fresh: false },
+      run,
+    );
+    if (!isFailed(result)) return this.checkStructured(result);
+    const text = textIn(result);
+    throw new ToolFailure('tool_error', this.calls.explained(text), {
+      data: this.calls.cleanJson(result),
+      ...(isInputError(text) && { code: errorTable.invalid_input.jsonRpc }),
+    });
+  }
+
+  private checkStructured(result: unknown): unknown {
+    const { outputSchema, ...others } = this.definition;
+    if (outputSchema && !(isObject(result) && isObject(result['structuredContent']))) {
+      this.definition = others;
+      this.server.answeredUnstructured(this);
+    }
+    return result;
+  }
+
+  /** @throws ToolFailure if the process that is to run it turned out to list something else */
+  private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
+    const why = this.server.whyNot(this.approved.name);
+    if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
+    const _meta = {
+      'toolkeeper/executionId': executionId,
+      'toolkeeper/runId': context.runId ?? context.requestId,
+      ...(onProgress && { progressToken: executionId }),
+    };
+    return { name: this.approved.name, arguments: input, _meta };
+  }
+
+  private heldBack(why: string): string {
+    return `${this.definition.name} is held back: ${why}`;
+  }
+}
+
+/** An approved tool, without its output schema. */
+export const mcpDefinitionOf = (
+  tool: CustomTool,
+  approved: McpDefinition,
+  isClosed = false,
+): ToolDefinition => ({
+  ...definitionOf(tool),
+  name: mcpToolName(tool.name, approved.name),
+  description: approved.description ?? approved.title ?? '',
+  kind: 'mcp',
+  inputSchema: { ...approved.inputSchema, type: 'object' },
+  annotations: {
+    ...annotationsOf(approved, tool.annotations),
+    ...(!isClosed && isDoubted(approved, tool) && { openWorld: true }),
+  },
+});
+
+/** It claims to reach nobody: without a closed sandbox only the registration decides that. */
+const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
+  annotations?.openWorldHint === false && server.annotations.openWorld;
+
+const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
+
+function textIn({ content, structuredContent }: JsonObject): string {
+  const blocks: unknown[] = Array.isArray(content) ? content : [];
+  const texts = blocks.flatMap((block) => {
+    const { type, text } = (block ?? {}) as { type?: unknown; text?: unknown };
+    return type === 'text' && typeof text === 'string' ? [text] : [];
+  });
+  const text = texts.join('\n');
+  if (text !== '') return text;
+  return isObject(structuredContent)
+    ? jsonExcerpt(structuredContent, 2_000)
+    : 'The tool failed and did not say why';
+}
+
+/** The beginnings of messages by which SDKs refuse arguments: these are the caller's error. */
+const inputErrors = [
+  /^(error: )?mcp error -32602(?!: output)/i,
+  /^(error: )?(input validation error|invalid (arguments?|params|parameters?|input)\b)/i,
+  /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
+];
+const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
+
+function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {
+  return {
+    readOnly: annotations.readOnlyHint ?? server.readOnly,
+    idempotent: annotations.idempotentHint ?? server.idempotent,
+    destructive: annotations.destructiveHint ?? server.destructive,
+    openWorld: annotations.openWorldHint ?? server.openWorld,
+  };
+}

@@ -1,0 +1,279 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type OutcomeCode, Refusal } from '../../../base/common/errors.js';
+import { holderOf } from '../../../web/auth/call-rates.js';
+import { alteredNumber } from '../../../web/rest/exact-numbers.js';
+import type { Tracer } from '../../../base/observability/tracing/tracer.js';
+import { quotedChars } from '../../process-pool/failure-messages.js';
+import {
+  type PoolAnswer,
+  PoolFailure,
+  type ReplyError,
+  type RequestNotes,
+  type PoolFailureReason,
+} from '../../process-pool/pool.types.js';
+import type { Caller, Release, ToolAnnotations, ToolRun } from '../../../web/contract/tool.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
+import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.js';
+
+/** A call as the processes of a tool get it. */
+export interface PoolJob {
+  /** Makes the request's parameters, given the milliseconds that are left. */
+  readonly params: (remainingMs: number) => object;
+  /** Annotations of the tool that is called. */
+  readonly annotations: ToolAnnotations;
+  /** Whether the call needs a process that has not served any request yet. */
+  readonly fresh: boolean;
+}
+
+/** Runs the calls of a registered tool, or of all tools of an MCP server, on its pool. */
+export class PoolCalls {
+  constructor(
+    private readonly tool: CustomTool,
+    private readonly backend: ToolBackend,
+    private readonly revision: number,
+    private readonly tracer: Tracer,
+  ) {}
+
+  /** @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down` */
+  takeSlot(caller: Caller): Release {
+    const { name } = this.tool;
+    const { backend } = this;
+    try {
+      const pool = 'unavailable' in backend ? undefined : poolFor(backend, caller.context.projectId);
+      const why = 'unavailable' in backend ? backend.unavailable : pool?.whyUnavailable();
+      if (!pool || why !== undefined) {
+        const detail = `${name} cannot be started: ${this.clean(why ?? '')}`;
+        throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
+      }
+      return pool.takeSlot(holderOf(caller));
+    } catch (error) {
+      if (!(error instanceof PoolFailure)) throw error;
+      const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
+      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000 });
+    }
+  }
+
+  /**
+   * Runs a call and retries it while that is safe. The notes describe the last attempt only.
+   * @throws ToolFailure
+   */
+  async run(job: PoolJob, run: ToolRun): Promise<unknown> {
+    run.notes.revision = this.revision;
+    const { backend } = this;
+    if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
+    const { redactor } = backend;
+    let written = false;
+    for (let attempt = 1; ; attempt++) {
+      run.notes.attempts = attempt;
+      try {
+        const { reply, notes } = await this.request(backend, job, run);
+        Object.assign(run.notes, 'error' in reply ? cleanNotes(notes, redactor) : notes);
+        refuseAltered(notes.outputText);
+        if ('result' in reply) return reply.result;
+        throw this.toolError(reply.error);
+      } catch (error) {
+        if (!(error instanceof PoolFailure)) throw error;
+        written ||= error.written;
+        const failure = withoutSecrets(error, redactor);
+        if (!this.mayRepeat(failure, attempt, job, run)) throw this.failed(failure, written, job, run);
+        const { signal } = run.cancellation;
+        await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
+        if (run.cancellation.isCancelled) throw this.failed(leftBeforeRetry(failure), written, job, run);
+      }
+    }
+  }
+
+  /** Removes the values of the tool's environment from a text. */
+  clean(text: string): string {
+    return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
+  }
+
+  /** The same of an error, with the grant that may be missing. @param output what the tool wrote beside it */
+  explained(message: string, output = ''): string {
+    const hint = 'pool' in this.backend ? this.backend.confined.hint(`${message} ${output}`) : undefined;
+    return this.clean(hint === undefined ? message : `${message} (${hint})`);
+  }
+
+  private toolError({ code, message, data }: ReplyError): ToolFailure {
+    return new ToolFailure('tool_error', this.explained(message), { code, data: this.cleanJson(data) });
+  }
+
+  cleanJson(value: unknown): unknown {
+    return 'redactor' in this.backend ? this.backend.redactor.cleanJson(value) : value;
+  }
+
+  private request(
+    backend: RunningBackend,
+    { params, fresh }: PoolJob,
+    { executionId, context, deadline, begin, cancellation, onProgress }: ToolRun,
+  ): Promise<PoolAnswer> {
+    const arrivedAt = performance.now();
+    const answer = poolFor(backend, context.projectId).execute({
+      method: 'execute',
+      params,
+      deadline,
+      begin,
+      cancellation,
+      fresh,
+      executionId,
+      ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, backend.redactor)) }),
+    });
+    return this.tracer.on ? this.traced(answer, arrivedAt) : answer;
+  }
+
+  private async traced(answer: Promise<PoolAnswer>, arrivedAt: number): Promise<PoolAnswer> {
+    try {
+      const { reply, notes } = await answer;
+      tellPoolSpans(this.tracer, arrivedAt, notes, 'error' in reply ? 'tool_error' : undefined);
+    } catch (error) {
+      if (error instanceof PoolFailure) tellPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
+    }
+    return answer;
+  }
+
+  private mayRepeat(
+    failure: PoolFailure,
+    attempt: number,
+    job: PoolJob,
+    { deadline, cancellation }: ToolRun,
+  ): boolean {
+    const { maxRetries, retryDelayMs } = this.tool;
+    const facts = { attempt, maxRetries, retryDelayMs, idempotent: job.annotations.idempotent };
+    const [remainingMs, aborted] = [deadline.remainingMs(), cancellation.isCancelled];
+    return mayRepeat(failure, { ...facts, remainingMs, aborted });
+  }
+
+  /** @param written any of the tries may have reached a process */
+  private failed(
+    failure: PoolFailure,
+    written: boolean,
+    { annotations }: PoolJob,
+    run: ToolRun,
+  ): ToolFailure {
+    Object.assign(run.notes, failure.notes);
+    const rule = this.brokenRule(failure);
+    const message =
+      failure.reason === 'tool_crashed'
+        ? this.explained(failure.message, failure.notes.stderrTail)
+        : failure.message;
+    const what = rule === undefined ? message : `The tool was ended by its sandbox: ${rule}`;
+    const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
+    // Nothing was asked of the tool: it cannot be blamed for the time that was spent on the wait.
+    if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
+    if (!isResultUnknown(written, annotations)) return new ToolFailure(reason, what);
+    run.notes.resultUnknown = true;
+    return new ToolFailure(reason, sayResultUnknown(what, annotations));
+  }
+
+  private brokenRule({ reason, notes }: PoolFailure): string | undefined {
+    if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
+    return this.backend.confined.brokenRule(notes);
+  }
+}
+
+/** @throws ToolFailure `protocol_error` for a number that would reach the caller as another one */
+function refuseAltered(answer: string | undefined): void {
+  const altered = answer === undefined ? undefined : alteredNumber(answer);
+  if (!altered) return;
+  const { pointer, detail } = altered;
+  throw new ToolFailure('protocol_error', `The tool's answer: ${pointer} ${detail}`);
+}
+
+function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {
+  // A quoted line is cut off at the message's end.
+  const clean = redactor.clean(message, { end: message.length >= quotedChars });
+  return new PoolFailure(reason, clean, cleanNotes(notes, redactor), written);
+}
+
+function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {
+  const { stderrTail, strayLines } = notes;
+  return {
+    ...notes,
+    ...(stderrTail !== undefined && { stderrTail: redactor.clean(stderrTail, { start: true }) }),
+    ...(strayLines && { strayLines: redactor.cleanJson(strayLines, { names: false }) as typeof strayLines }),
+  };
+}
+
+/** The caller went away while a failed call waited for its next try. */
+function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
+  return new PoolFailure('cancelled', `The caller left before the next try (${message})`, notes);
+}
+
+function reasonOf({ reason }: PoolFailure): OutcomeCode {
+  // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
+  return reason === 'queue_full' || reason === 'shutting_down' ? 'interrupted' : reason;
+}
+
+/**
+ * Shows a pool's request in the trace: the wait for a process, the start of one if it came to that, and the round trip.
+ * All is read from the request's notes when it is over.
+ * @param arrivedAt of performance.now()
+ */
+export function tellPoolSpans(
+  tracer: Tracer,
+  arrivedAt: number,
+  notes: RequestNotes,
+  failure?: string,
+): void {
+  const now = performance.now();
+  const { queueMs, spawnMs, pid, outputBytes } = notes;
+  const failed = failure !== undefined && { 'error.type': failure };
+  if (queueMs === undefined) return tracer.past('pool.wait', arrivedAt, now, { ...failed });
+  const begunAt = arrivedAt + queueMs;
+  tracer.past('pool.wait', arrivedAt, begunAt, {});
+  // The process may have been on its way before this request came.
+  if (spawnMs !== undefined) tracer.past('pool.spawn', begunAt - spawnMs, begunAt, {});
+  tracer.past('pool.round_trip', begunAt, now, {
+    ...(pid !== undefined && { 'process.pid': pid }),
+    ...(outputBytes !== undefined && { 'toolkeeper.output_bytes': outputBytes }),
+    ...failed,
+  });
+}
+
+/** Failures after which another try may go better. Past its deadline a call has no time for one. */
+const repeatable: ReadonlySet<PoolFailureReason> = new Set([
+  'tool_crashed',
+  'spawn_failed',
+  'protocol_error',
+  'timeout',
+]);
+
+/** Facts that decide whether a failed call is run once more. */
+export interface RepetitionFacts {
+  /** How often it was run; the first time is 1. */
+  readonly attempt: number;
+  readonly maxRetries: number;
+  readonly retryDelayMs: number;
+  readonly idempotent: boolean;
+  readonly remainingMs: number;
+  /** The caller has left. */
+  readonly aborted: boolean;
+}
+
+/** A retry is safe if the request reached no process or the tool is declared idempotent. */
+export function mayRepeat(failure: Pick<PoolFailure, 'reason' | 'written'>, facts: RepetitionFacts): boolean {
+  const safe = !failure.written || facts.idempotent;
+  const timeLeft = facts.remainingMs > facts.retryDelayMs;
+  return (
+    repeatable.has(failure.reason) && safe && timeLeft && facts.attempt <= facts.maxRetries && !facts.aborted
+  );
+}
+
+/**
+ * A call that reached a process and brought no answer may have done its work, whatever its caller is told. Of a tool
+ * that only reads there is nothing to wonder about.
+ */
+export function isResultUnknown(written: boolean, { readOnly }: Pick<ToolAnnotations, 'readOnly'>): boolean {
+  return written && !readOnly;
+}
+
+/** Adds to a message what an agent must know before it calls again. */
+export function sayResultUnknown(
+  message: string,
+  { idempotent }: Pick<ToolAnnotations, 'idempotent'>,
+): string {
+  const advice = idempotent ? '; calling it again is safe' : '';
+  return `${message}. The result is unknown: the tool may have done its work${advice}`;
+}

@@ -1,0 +1,79 @@
+import { Injectable } from '@nestjs/common';
+import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge } from 'prom-client';
+import { Contributors, forgetTool } from '../../../base/observability/contributors.js';
+import { CallReports } from '../../../call/door/call-reports.js';
+import { residentBytes } from './process-renewal.js';
+import { RunningTools, type RuntimeEvent } from './running-tools.js';
+import { poolsOf, sumOfStats } from './tool-backend.js';
+
+const spawns = 'toolkeeper_process_spawns_total';
+const terminations = 'toolkeeper_process_terminations_total';
+const strayLines = 'toolkeeper_process_stray_lines_total';
+const processes = 'toolkeeper_processes';
+const memory = 'toolkeeper_process_memory_bytes';
+const strayHelp = 'Lines on the stdout of tool processes that were no messages';
+const [tool, reason, state] = ['tool', 'reason', 'state'];
+
+export const processMetrics = [
+  makeCounterProvider({ name: spawns, help: 'Tool processes started', labelNames: [tool] }),
+  makeCounterProvider({
+    name: terminations,
+    help: 'Tool processes ended, by reason',
+    labelNames: [tool, reason],
+  }),
+  makeCounterProvider({ name: strayLines, help: strayHelp, labelNames: [tool] }),
+  makeGaugeProvider({ name: processes, help: 'Tool processes by state', labelNames: [tool, state] }),
+  makeGaugeProvider({ name: memory, help: "Resident memory of a tool's processes", labelNames: [tool] }),
+];
+
+/** Counts starts, ends and unparsed lines of tools' processes; which there are, and their memory, is looked up for a scrape. */
+@Injectable()
+export class ProcessMetrics {
+  constructor(
+    private readonly running: RunningTools,
+    private readonly calls: CallReports,
+    contributors: Contributors,
+    @InjectMetric(spawns) private readonly spawns: Counter,
+    @InjectMetric(terminations) private readonly terminations: Counter,
+    @InjectMetric(strayLines) private readonly strayLines: Counter,
+    @InjectMetric(processes) private readonly processes: Gauge,
+    @InjectMetric(memory) private readonly memory: Gauge,
+  ) {
+    contributors.addSampler(() => this.sample());
+  }
+
+  count(event: RuntimeEvent): void {
+    const tool = event.pool;
+    if (event.type === 'spawn') this.spawns.inc({ tool });
+    else if (event.type === 'terminate') this.terminations.inc({ tool, reason: event.reason });
+    else if (event.type === 'unparsed') this.strayLines.inc({ tool }, event.lines);
+  }
+
+  /** Removes the series of a deleted tool: those of its processes once the last one has ended. */
+  async forget(tool: string): Promise<void> {
+    void this.calls.forget(tool);
+    await this.running.ended(tool);
+    // The name may have been taken again meanwhile.
+    if (this.running.get(tool)) return;
+    await forgetTool(tool, [this.spawns, this.terminations, this.strayLines]);
+  }
+
+  private sample(): void {
+    this.processes.reset();
+    this.memory.reset();
+    for (const { definition, backend } of this.running.all()) {
+      const stats = sumOfStats(poolsOf(backend));
+      if (!stats) continue;
+      const tool = definition.name;
+      const { pids, starting, idle, busy } = stats;
+      for (const [state, count] of Object.entries({ starting, idle, busy })) {
+        this.processes.set({ tool, state }, count);
+      }
+      this.memory.set(
+        { tool },
+        pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0),
+      );
+    }
+  }
+}

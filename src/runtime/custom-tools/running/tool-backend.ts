@@ -1,0 +1,145 @@
+import {
+  type Dialect,
+  type PoolStats,
+  PoolFailure,
+  type PoolSettings,
+  type ProcessSpec,
+} from '../../process-pool/pool.types.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
+import type { Confined } from '../../sandbox/sandbox.js';
+import type { McpListing } from '../../mcp-client/mcp-review.js';
+import type { Redactor } from '../../secrets/redactor.js';
+import { processLimits } from '../launch/probe-executable.js';
+import type { AppConfig } from '../../../base/config/app-config.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+
+export interface RunningBackend {
+  /** The pool of all projects; if there are `projects`, of `default` alone. */
+  readonly pool: ProcessPool;
+  /** Absent: the projects share their processes. */
+  readonly projects?: ProjectPools;
+  readonly workingDir: string;
+  /** Path of the program that is started, links resolved. */
+  readonly realPath: string;
+  readonly redactor: Redactor;
+  /** The sandbox of its processes. */
+  readonly confined: Pick<Confined, 'effective' | 'brokenRule' | 'hint'>;
+  /** Tools that an MCP server lists. */
+  readonly listing?: McpListing;
+}
+
+/** A pool to run on, or the reason why there is none. */
+export type ToolBackend = RunningBackend | { readonly unavailable: string };
+
+/** All pools of a tool; none if it cannot run. */
+export function poolsOf(backend: ToolBackend | undefined): readonly ProcessPool[] {
+  if (!backend || 'unavailable' in backend) return [];
+  return backend.projects?.all() ?? [backend.pool];
+}
+
+/** The sum of several pools' statistics; undefined without pools. */
+export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined {
+  const [first, ...others] = pools.map((pool) => pool.stats());
+  return others.reduce<PoolStats | undefined>(
+    (sum, stats) =>
+      sum && {
+        starting: sum.starting + stats.starting,
+        idle: sum.idle + stats.idle,
+        busy: sum.busy + stats.busy,
+        waiting: sum.waiting + stats.waiting,
+        pids: [...sum.pids, ...stats.pids],
+      },
+    first,
+  );
+}
+
+/** The pool that serves a project. @throws PoolFailure `queue_full`, `shutting_down` */
+export const poolFor = ({ pool, projects }: RunningBackend, project: string): ProcessPool =>
+  projects ? projects.of(project) : pool;
+
+/**
+ * Pools of a tool whose processes serve one project each. A project other than `default` gets its pool with its first
+ * call, and keeps it until its processes have been idle for their time.
+ */
+export class ProjectPools {
+  private readonly pools = new Map<string, ProcessPool>();
+  private isClosed = false;
+
+  /**
+   * @param ofDefault the pool of project `default`, which keeps `minProcesses`
+   * @param max pools besides that one
+   */
+  constructor(
+    private readonly ofDefault: ProcessPool,
+    private readonly make: () => ProcessPool,
+    private readonly end: (pool: ProcessPool) => void,
+    private readonly max: number,
+  ) {}
+
+  /** @throws PoolFailure `queue_full` if too many projects use the tool, `shutting_down` */
+  of(project: string): ProcessPool {
+    if (project === 'default') return this.ofDefault;
+    return this.pools.get(project) ?? this.open(project);
+  }
+
+  all(): ProcessPool[] {
+    return [this.ofDefault, ...this.pools.values()];
+  }
+
+  /** Projects get no new pool any more. */
+  close(): void {
+    this.isClosed = true;
+  }
+
+  private open(project: string): ProcessPool {
+    if (this.isClosed) throw new PoolFailure('shutting_down', 'The tool is stopping');
+    if (this.pools.size >= this.max) for (const each of this.pools.keys()) this.endIfUnused(each);
+    if (this.pools.size >= this.max) {
+      const why = `${this.max} projects use the tool already (CUSTOM_TOOLS_MAX_PROCESSES)`;
+      throw new PoolFailure('queue_full', why);
+    }
+    const pool = this.make();
+    this.pools.set(project, pool);
+    pool.events.subscribe((event) => {
+      if (event.type === 'terminate' && event.reason === 'idle' && this.pools.get(project) === pool)
+        this.endIfUnused(project);
+    });
+    return pool;
+  }
+
+  private endIfUnused(project: string): void {
+    const pool = this.pools.get(project);
+    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = pool?.stats() ?? {};
+    if (!pool || starting + idle + busy + waiting > 0) return;
+    this.pools.delete(project);
+    this.end(pool);
+  }
+}
+
+export function poolSettings(
+  tool: CustomTool,
+  spec: ProcessSpec,
+  { customTools: limits, toolInput }: Pick<AppConfig, 'customTools' | 'toolInput'>,
+  dialect: Dialect | undefined,
+): PoolSettings {
+  return {
+    ...processLimits(limits, dialect),
+    name: tool.name,
+    spec,
+    minProcesses: tool.minProcesses,
+    poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
+    keepAlive: tool.keepAlive,
+    maxConcurrency: tool.maxConcurrency,
+    maxQueue: limits.maxQueue,
+    idleTimeoutMs: limits.idleTimeoutMs,
+    maxRequests: limits.maxRequestsPerProcess,
+    maxAgeMs: limits.maxProcessAgeMs,
+    maxRssBytes: tool.sandbox?.maxMemoryMB ? tool.sandbox.maxMemoryMB * 1_048_576 : limits.maxProcessRssBytes,
+    cancelGraceMs: limits.cancelGraceMs,
+    maxPendingInputBytes: 4 * toolInput.maxBytes,
+    maxFailedStarts: Math.max(3, tool.maxRetries),
+    // A server may remember what it was told: no process of it is replaced for its age, and after a call that was given
+    // up it has the time of a health check to answer a ping.
+    ...(dialect && { maxRequests: 0, maxAgeMs: 0, cancelGraceMs: limits.healthTimeoutMs }),
+  };
+}

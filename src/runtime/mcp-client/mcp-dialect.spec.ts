@@ -1,0 +1,139 @@
+import { type Dialect, type Handshake, type Reply } from '../process-pool/pool.types.js';
+import { listLimits, mcpDialect } from './mcp-dialect.js';
+
+type Answer = (reply: Reply, bytes: number) => void;
+
+/** A server without a process: the test gives its answers. */
+class Server {
+  readonly asked: { readonly method: string; readonly params: object; readonly answered: Answer }[] = [];
+  readonly notified: string[] = [];
+  readonly handshakes: (Handshake | string)[] = [];
+  readonly dialect: Dialect = mcpDialect(['/srv/data dir']);
+  readonly handle = this.dialect.begin(
+    {
+      request: (method, params, answered) => void this.asked.push({ method, params, answered }),
+      notify: (method) => void this.notified.push(method),
+    },
+    (handshake) => void this.handshakes.push(handshake),
+  );
+
+  answer(result: unknown, bytes = 100): this {
+    this.asked.shift()?.answered({ result }, bytes);
+    return this;
+  }
+
+  begins(about: object = {}): this {
+    return this.answer({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, ...about });
+  }
+}
+
+const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
+const changed = { method: 'notifications/tools/list_changed' };
+
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] }));
+afterEach(() => void jest.useRealTimers());
+
+it('introduces itself and reads all pages before the server is ready', () => {
+  const server = new Server();
+  expect(server.asked).toMatchObject([{ method: 'initialize', params: { protocolVersion: '2025-11-25' } }]);
+  server.begins({ serverInfo: { name: 'up', version: '2' }, instructions: 'Read me' });
+  expect(server.notified).toEqual(['notifications/initialized']);
+  server.answer({ tools: [tool('a')], nextCursor: 'more' });
+  expect(server.handshakes).toEqual([]);
+  expect(server.asked).toMatchObject([{ method: 'tools/list', params: { cursor: 'more' } }]);
+  server.answer({ tools: [tool('b')] });
+  expect(server.handshakes).toEqual([
+    {
+      name: 'up',
+      version: '2',
+      description: 'Read me',
+      protocolVersion: '2025-06-18',
+      capabilities: { cancel: true },
+      tools: [tool('a'), tool('b')],
+    },
+  ]);
+});
+
+it.each<[string, Reply, RegExp]>([
+  ['an error', { error: { code: -32603, message: 'not today' } }, /error -32603: not today/],
+  ['nothing', { result: null }, /a result that is not an object/],
+  [
+    'another revision',
+    { result: { protocolVersion: '1999-01-01' } },
+    /"1999-01-01"; this server speaks MCP 2025/,
+  ],
+  ['no tools', { result: { protocolVersion: '2025-11-25', capabilities: {} } }, /without tools/],
+])('does not start a server that introduces itself with %s', (_what, reply, why) => {
+  const server = new Server();
+  server.asked.shift()?.answered(reply, 9);
+  expect(server.handshakes).toEqual([expect.stringMatching(why)]);
+  expect(server.notified).toEqual([]);
+});
+
+const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+
+it.each<[string, unknown, number, RegExp]>([
+  [
+    '10,000 tools',
+    { tools: Array.from({ length: 10_000 }, (_, n) => tool(`t${n}`)) },
+    9,
+    /more than 512 tools/,
+  ],
+  ['4 MB of definitions', { tools: [tool('a')] }, 4_000_000, /over 1048576 bytes/],
+  ['deep definitions', { tools: [{ name: 'a', inputSchema: nested(50_000) }] }, 9, /deeper than 64 levels/],
+  ['no list', { tools: {} }, 9, /without a list of tools/],
+  ['a list of other things', { tools: [null] }, 9, /without a list of tools/],
+  ['nothing', null, 9, /without a list of tools/],
+])('does not start a server that lists %s', (_what, result, bytes, why) => {
+  const server = new Server().begins().answer(result, bytes);
+  expect(server.handshakes).toEqual([expect.stringMatching(why)]);
+});
+
+it('does not read pages without end, nor many that are too much together', () => {
+  const server = new Server().begins();
+  for (let n = 0; n <= listLimits.pages; n++) server.answer({ tools: [], nextCursor: 'again' });
+  expect(server.handshakes).toEqual([expect.stringMatching(/more than 64 pages/)]);
+  const large = new Server().begins();
+  for (let n = 0; n < 3; n++) large.answer({ tools: [], nextCursor: 'again' }, 400_000);
+  expect(large.handshakes).toEqual([expect.stringMatching(/over 1048576 bytes/)]);
+});
+
+it('asks once more for what changed while it was asked, and pauses between', () => {
+  const server = new Server().begins();
+  for (let n = 0; n < 100; n++) server.handle(changed);
+  expect(server.asked).toHaveLength(1);
+  server.answer({ tools: [tool('a')] });
+  for (let n = 0; n < 100; n++) server.handle(changed);
+  expect(server.asked).toHaveLength(0);
+  jest.advanceTimersByTime(1_000);
+  expect(server.asked).toHaveLength(1);
+  server.answer({ tools: [tool('b')] });
+  jest.advanceTimersByTime(10_000);
+  expect(server.asked).toHaveLength(0);
+  expect(server.handshakes.map((handshake) => (handshake as Handshake).tools)).toEqual([
+    [tool('a')],
+    [tool('b')],
+  ]);
+});
+
+it('asks a server that never stops saying so less and less often', () => {
+  const server = new Server().begins().answer({ tools: [] });
+  let lists = 0;
+  for (let s = 0; s < 600; s++) {
+    server.handle(changed);
+    lists += server.asked.length;
+    if (server.asked.length > 0) server.answer({ tools: [tool(`t${s}`)] });
+    jest.advanceTimersByTime(1_000);
+  }
+  expect(lists).toBeLessThan(20);
+});
+
+it('serves roots and pings, and refuses the rest', () => {
+  const { handle } = new Server();
+  expect(handle({ id: 1, method: 'roots/list' })).toEqual({
+    result: { roots: [{ uri: 'file:///srv/data%20dir', name: 'data dir' }] },
+  });
+  expect(handle({ id: 2, method: 'ping' })).toEqual({ result: {} });
+  expect(handle({ id: 3, method: 'sampling/createMessage' })).toMatchObject({ error: { code: -32601 } });
+  expect(handle({ method: 'notifications/whatever' })).toBeUndefined();
+});

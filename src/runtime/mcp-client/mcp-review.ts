@@ -1,0 +1,226 @@
+import { sha256, canonicalJson } from '../../base/common/canonical-json.js';
+import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+
+export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
+/**
+ * `callable`: listed exactly as approved · `held`: waits for an operator's approval · `refused`: cannot be approved ·
+ * `gone`: approved but no longer listed.
+ */
+export type McpToolState = (typeof mcpToolStates)[number];
+
+/** The comparison of one tool's approved and listed definitions. */
+export interface McpReview {
+  /** The server's name for the tool; shortened and escaped if it is invalid. */
+  readonly name: string;
+  readonly state: McpToolState;
+  /** Why the tool is not callable. */
+  readonly why?: string;
+  /** A defect that does not prevent calls. */
+  readonly warning?: string;
+  readonly approved?: McpDefinition;
+  readonly listed?: McpDefinition;
+}
+
+/**
+ * Compares the approved definitions with those that the server lists.
+ * @param listed undefined if not known yet: all approved tools are callable then
+ */
+export function reviewTools(
+  approved: readonly McpDefinition[],
+  listed: readonly Readonly<Record<string, unknown>>[] | undefined,
+): McpReview[] {
+  if (!listed) return approved.map((each) => ({ name: each.name, state: 'callable', approved: each }));
+  const known = new Map(approved.map((each) => [each.name, each]));
+  const likeness = new Map(approved.map(({ name }) => [folded(name), name]));
+  const reviews = new Map<string, McpReview>();
+  for (const raw of listed) {
+    const read = readDefinition(raw);
+    if ('wrong' in read) {
+      const name = nameIn(raw);
+      const before = known.get(name);
+      reviews.set(name, { name, state: 'refused', why: read.wrong, ...(before && { approved: before }) });
+      continue;
+    }
+    const { definition } = read;
+    const { name } = definition;
+    if (reviews.has(name)) reviews.set(name, { name, state: 'refused', why: 'it is listed twice' });
+    else reviews.set(name, reviewOf(definition, known.get(name), likeness.get(folded(name))));
+    if (!likeness.has(folded(name))) likeness.set(folded(name), name);
+  }
+  for (const each of approved) {
+    if (!reviews.has(each.name))
+      reviews.set(each.name, {
+        name: each.name,
+        state: 'gone',
+        why: 'the server does not list it',
+        approved: each,
+      });
+  }
+  return [...reviews.values()];
+}
+
+/** The definitions without anything suspicious, which a registration approves automatically. */
+export const plainDefinitions = (reviews: readonly McpReview[]): McpDefinition[] =>
+  reviews.flatMap(({ state, why, listed }) =>
+    state === 'held' && why === unapproved && listed ? [listed] : [],
+  );
+
+const unapproved = 'it has not been approved';
+
+function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, like = listed.name): McpReview {
+  const { name } = listed;
+  if (approved) {
+    const isSame = definitionHash(approved) === definitionHash(listed);
+    return isSame
+      ? { name, state: 'callable', approved, listed }
+      : { name, state: 'held', why: 'its definition changed since it was approved', approved, listed };
+  }
+  const why = like === name ? (hiddenIn(listed) ?? unapproved) : `its name reads like that of ${like}`;
+  return { name, state: 'held', why, listed };
+}
+
+/** Invisible characters: controls, zero-width, bidirectional marks and tags, but not emoji joiners. */
+const hidden = /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/u;
+
+/** @returns a sentence naming the first invisible character in the definition's texts or member names */
+function hiddenIn(definition: McpDefinition): string | undefined {
+  let found: string | undefined;
+  JSON.stringify(definition, (name, value: unknown) => {
+    found ??= hidden.exec(name + (typeof value === 'string' ? value : ''))?.[0];
+    return value;
+  });
+  const code = found?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+  return code && `it contains an invisible character (U+${code})`;
+}
+
+/** Equal for names that are easily confused. */
+const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+function nameIn({ name }: Readonly<Record<string, unknown>>): string {
+  return typeof name === 'string' ? JSON.stringify(name.slice(0, 100)).slice(1, -1) : '(no name)';
+}
+
+const between = '__';
+const refused = /[^A-Za-z0-9_.-]+/g;
+
+/** The full name of a server's tool, without characters that LLM platforms reject. */
+export function mcpToolName(server: string, tool: string): string {
+  const alias = tool.replace(refused, '_').slice(0, 119);
+  return `${server}${between}${tool.search(refused) < 0 ? tool : `${alias}_${sha256(tool).slice(0, 8)}`}`;
+}
+
+/** @returns the server in a full tool name; undefined if the name cannot belong to a server */
+export function serverOf(name: string): string | undefined {
+  const at = name.indexOf(between);
+  return at > 0 ? name.slice(0, at) : undefined;
+}
+
+/** Whether the server's name can be parsed unambiguously from the full names of its tools. */
+export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
+
+type Tools = readonly Readonly<Record<string, unknown>>[];
+
+/** The current list of tools of one server's processes. */
+export class McpListing {
+  /** Definitions as listed; absent until a process has started. */
+  tools: Tools | undefined;
+  /** SHA-256 of the list; absent until there is one. */
+  hash: string | undefined;
+
+  /** @param tools the list of a process that has just ended */
+  constructor(tools?: Tools) {
+    if (tools) this.take(tools);
+  }
+
+  /** @returns whether the list changed */
+  take(tools: Tools): boolean {
+    const hash = sha256(canonicalJson(tools));
+    if (hash === this.hash) return false;
+    this.tools = tools;
+    this.hash = hash;
+    return true;
+  }
+}
+
+/** MCP's hints, and a title. */
+export interface McpAnnotations {
+  readonly title?: string;
+  readonly readOnlyHint?: boolean;
+  readonly idempotentHint?: boolean;
+  readonly destructiveHint?: boolean;
+  readonly openWorldHint?: boolean;
+}
+
+/** A tool as an MCP server lists it, reduced to the members that affect callers. */
+export interface McpDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  readonly annotations?: McpAnnotations;
+}
+
+/** Printable ASCII only, because letters of other alphabets can look the same. */
+const namePattern = /^[ -~]{1,128}$/;
+const maxText = 16_384;
+/** The caps of a registered tool's schema (docs/tools/protocol.md). */
+const maxSchemaBytes = 65_536;
+const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHint'] as const;
+
+/** A valid definition, or a sentence that says why it is invalid. */
+export type ReadDefinition = { readonly definition: McpDefinition } | { readonly wrong: string };
+
+/** @param listed as the server sent it; its nesting is bounded already */
+export function readDefinition(listed: JsonObject): ReadDefinition {
+  const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
+  if (typeof name !== 'string' || !namePattern.test(name))
+    return { wrong: 'its name is not 1 to 128 letters, digits and signs of ASCII' };
+  for (const [member, value] of Object.entries({ title, description })) {
+    if (value !== undefined && typeof value !== 'string') return { wrong: `its ${member} is no text` };
+    if (value !== undefined && value.length > maxText)
+      return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxText}` };
+  }
+  if (!isSchema(inputSchema)) return { wrong: 'its inputSchema is no schema of an object' };
+  if (outputSchema !== undefined && !isObject(outputSchema))
+    return { wrong: 'its outputSchema is no schema' };
+  for (const [member, schema] of Object.entries({ inputSchema, outputSchema })) {
+    const bytes = Buffer.byteLength(JSON.stringify(schema ?? null));
+    if (bytes > maxSchemaBytes)
+      return { wrong: `its ${member} is ${bytes} bytes, the cap is ${maxSchemaBytes}` };
+  }
+  const definition = {
+    name,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    inputSchema,
+    ...(outputSchema !== undefined && { outputSchema }),
+    ...(isObject(annotations) && { annotations: annotationsIn(annotations) }),
+  } as McpDefinition;
+  return isStorable(definition) ? { definition } : { wrong: 'it contains a NUL or an unpaired surrogate' };
+}
+
+/** SHA-256 of the canonical JSON. Nulls are dropped because stored definitions may contain them. */
+export const definitionHash = (definition: McpDefinition): string =>
+  sha256(canonicalJson(asCompared(definition)));
+
+/** Drops null members, except under JSON Schema keywords for which null is a value. */
+const asCompared = <T extends object>(listed: T): T =>
+  withoutNulls(listed, ['default', 'const', 'enum', 'examples']) as T;
+
+function annotationsIn(listed: Readonly<Record<string, unknown>>): McpAnnotations {
+  const given = hints.flatMap((hint) => (typeof listed[hint] === 'boolean' ? [[hint, listed[hint]]] : []));
+  const { title } = listed;
+  return Object.fromEntries([
+    ...given,
+    ...(typeof title === 'string' ? [['title', title]] : []),
+  ]) as McpAnnotations;
+}
+
+/** PostgreSQL accepts neither NUL nor unpaired surrogates, which JSON.stringify writes as escapes. */
+const isStorable = (value: unknown): boolean =>
+  !/(^|[^\\])(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(JSON.stringify(value));
+
+const isSchema = (value: unknown): value is JsonSchema =>
+  isObject(value) && (value['type'] === undefined || value['type'] === 'object');

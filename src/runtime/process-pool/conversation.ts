@@ -1,0 +1,174 @@
+import type { JsonObject } from '../../base/common/json.js';
+import { quotedChars } from './failure-messages.js';
+import type { NoticeListener } from '../../base/common/tool-notice.js';
+import { errorReply, freshId, idOf, replyIn } from './json-rpc.js';
+import { readNotice as readOwnNotice } from './own-dialect.js';
+import type {
+  AddressedNotice,
+  Dialect,
+  Ending,
+  PoolFailureReason,
+  ProcessOutput,
+  Reply,
+  TerminationReason,
+} from './pool.types.js';
+
+/** The answer to an open request, another message of the protocol, or none of its messages. */
+export type MessageKind = 'answer' | 'aside' | 'stray';
+
+/** Callbacks of one request: exactly one of `answered` and `failed` is called, or none after `forget`. */
+export interface Exchange {
+  /** The call that the request belongs to, for notices that name it by this id. */
+  readonly executionId?: string | undefined;
+  /** Why the request was abandoned and its cancellation sent to the tool. */
+  readonly givenUp?: TerminationReason;
+  /** @param outputText the answer as the tool wrote it */
+  answered(reply: Reply, outputBytes: number, outputText?: string): void;
+  failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
+  /** Receives notices about the request. */
+  readonly noticed?: NoticeListener | undefined;
+}
+
+const idMember = /"id"\s*:\s*"?([\w-]+)/g;
+const answerMember = /"(jsonrpc|result|error)"\s*:/;
+/** Excludes a tool's log of the request itself, which repeats its id. */
+const looksLikeAnswer = (text: string): boolean => answerMember.test(text) && !/"method"\s*:/.test(text);
+
+/**
+ * The open requests of one process. Matches incoming messages to them by id and drops answers to unknown requests.
+ * Independent of pipes.
+ */
+export class Conversation {
+  private readonly open = new Map<string, Exchange>();
+  /** Set once a request was cancelled: messages without an id may then belong to that one. */
+  private hasCancelled = false;
+
+  /** @param handle receives requests of the process, and its notifications that are not notices */
+  constructor(
+    private readonly emit: (output: ProcessOutput) => void,
+    private readonly readNotice: Dialect['readNotice'] = readOwnNotice,
+    private readonly handle: (message: JsonObject) => void = () => undefined,
+  ) {}
+
+  get size(): number {
+    return this.open.size;
+  }
+
+  /** Why the open requests were abandoned; undefined if any of them was not. */
+  get givenUp(): TerminationReason | undefined {
+    let reason: TerminationReason | undefined;
+    for (const exchange of this.open.values()) {
+      if (exchange.givenUp === undefined) return undefined;
+      reason = exchange.givenUp;
+    }
+    return reason;
+  }
+
+  nextId(): string {
+    return freshId(this.open);
+  }
+
+  add(id: string, exchange: Exchange): void {
+    this.open.set(id, exchange);
+  }
+
+  /** Drops a request; a late answer to it is ignored. */
+  forget(id: string): void {
+    this.open.delete(id);
+  }
+
+  /** Marks a request as cancelled; `exchange` receives its answer from now on. */
+  cancel(id: string, exchange: Exchange): void {
+    this.hasCancelled = true;
+    this.open.set(id, exchange);
+  }
+
+  receive(message: JsonObject, bytes: number, text?: string): MessageKind {
+    const isRpc = message.jsonrpc === '2.0';
+    const isAnswer = 'result' in message || 'error' in message;
+    const id = idOf(message.id);
+    if (!isAnswer && 'method' in message) {
+      if (!isRpc) return 'stray';
+      if (id === undefined) return this.notified(message);
+      this.handle(message);
+      return 'aside';
+    }
+    if (id === undefined) return isRpc ? this.unaddressed(message.error, bytes) : 'stray';
+    // A late answer, or JSON outside of the protocol, such as a log record.
+    if (!this.open.has(id)) return isRpc ? 'aside' : 'stray';
+    if (!isRpc && !isAnswer) return 'stray';
+    const reply = replyIn(message);
+    const exchange = this.take(id);
+    if (typeof reply === 'string')
+      exchange?.failed('protocol_error', `The tool broke the protocol: ${reply}`);
+    else exchange?.answered(reply, bytes, text);
+    return 'answer';
+  }
+
+  /**
+   * Fails the open request that unparsable text seems to answer, because no other answer will come.
+   * @returns whether the text names an open request
+   */
+  broken(text: string, why: string): boolean {
+    if (this.open.size === 0 || !looksLikeAnswer(text)) return false;
+    for (const [, id = ''] of text.matchAll(idMember)) {
+      const exchange = this.take(id);
+      if (!exchange) continue;
+      exchange.failed(
+        'protocol_error',
+        `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`,
+      );
+      return true;
+    }
+    return false;
+  }
+
+  failAll(reason: PoolFailureReason, message: string, ending?: Ending): void {
+    const exchanges = [...this.open.values()];
+    this.open.clear();
+    for (const exchange of exchanges) exchange.failed(reason, message, ending);
+  }
+
+  /** Handles an error without an id: the tool could not parse a request, which is known if only one is open. */
+  private unaddressed(error: unknown, bytes: number): MessageKind {
+    const reply = errorReply(error);
+    const only = this.only();
+    if (only === undefined || !reply) return 'stray';
+    this.take(only)?.answered(reply, bytes);
+    return 'answer';
+  }
+
+  private notified(message: JsonObject): MessageKind {
+    const addressed = this.readNotice(message.method, message.params);
+    if (addressed === 'malformed') return 'stray';
+    if (addressed === 'unknown') {
+      this.handle(message);
+      return 'aside';
+    }
+    const exchange = this.addressee(addressed);
+    const { notice } = addressed;
+    if (notice.type === 'log') this.emit({ type: 'log', notice, executionId: exchange?.executionId });
+    exchange?.noticed?.(notice);
+    return 'aside';
+  }
+
+  private addressee({ id, executionId }: AddressedNotice): Exchange | undefined {
+    if (executionId !== undefined)
+      return [...this.open.values()].find((exchange) => exchange.executionId === executionId);
+    const named = id ?? this.only();
+    return named === undefined ? undefined : this.open.get(named);
+  }
+
+  /** The id of the only open request, to which a message without an id must belong. */
+  private only(): string | undefined {
+    if (this.hasCancelled || this.open.size !== 1) return undefined;
+    const [id] = this.open.keys();
+    return id;
+  }
+
+  private take(id: string): Exchange | undefined {
+    const exchange = this.open.get(id);
+    this.open.delete(id);
+    return exchange;
+  }
+}

@@ -1,0 +1,268 @@
+import type { JsonObject } from '../../base/common/json.js';
+import { LineBudget } from './line-budget.js';
+import { LineFramer } from './line-framer.js';
+import type { Conversation } from './conversation.js';
+import type { LaunchedProcess, OutputStream } from './launcher.js';
+import { MessageReader } from './message-reader.js';
+import type { PoolFailureReason, ProcessLimits, ProcessOutput } from './pool.types.js';
+
+const maxUnparsedChars = 500;
+/** Each line and each KiB is one unit of work; this many take well under a millisecond. */
+const unitsPerTurn = 128;
+const unitBytes = 1_024;
+/** Factor for output while no request is open, when a process has nothing to write. */
+const idleFactor = 10;
+/** Lines credited for each answer, such as an empty one or a few log lines. */
+const freeLines = 10;
+/** Overdraft of the budget after which a process is killed, in milliseconds. */
+const maxOverdraftMs = 10_000;
+/** Event loop turns without output after which the pipes of an ended process count as empty. */
+const quietTurns = 2;
+/** Limit of turns, for a grandchild that keeps writing to the pipes of an ended process. */
+const maxTurns = 1_024;
+
+/** Kills the process for its output; nothing more is read. */
+type Abort = (cause: 'output' | 'flood', reason: PoolFailureReason, message: string) => void;
+
+/**
+ * Reads the output of a process with bounded work per event loop turn, and with a budget per second for output that
+ * answers no request. A process far over its budget is killed. Answers are free, because there is one per request, and
+ * so is stderr while a request is open.
+ */
+export class OutputReader {
+  private readonly framer: LineFramer;
+  private readonly messages: MessageReader;
+  private readonly stdout: PacedStream;
+  private readonly stderr: PacedStream;
+  private readonly budget: LineBudget;
+  /** The end of stderr. */
+  readonly tail: ByteTail;
+  /** Lines to charge to the budget after the current chunk; negative: a refund. */
+  private owed = 0;
+  private isLast = false;
+  /** Whether anything was read since `readRest` last checked. */
+  private hasRead = false;
+  /** The last unparsed line and its time (performance.now()). */
+  private lastUnparsed = { line: '', at: -Infinity };
+
+  constructor(
+    { stdout, stderr }: LaunchedProcess,
+    private readonly limits: ProcessLimits,
+    private readonly conversation: Conversation,
+    private readonly emit: (output: ProcessOutput) => void,
+    private readonly abort: Abort,
+  ) {
+    const { maxLineBytes, linesPerSecond, stderrBytes } = limits;
+    this.budget = new LineBudget(linesPerSecond);
+    this.tail = new ByteTail(stderrBytes);
+    const overflow = (): void =>
+      this.end('output', 'output_too_large', `The tool's answer is over ${maxLineBytes} bytes`);
+    this.messages = new MessageReader(maxLineBytes, {
+      message: (message, bytes, text) => this.message(message, bytes, text),
+      unparsed: (text, lines, bytes) => this.unparsed(text, lines, bytes),
+      // After the end a broken line does not matter: the request fails as crashed.
+      broken: (text, why) => !this.isLast && this.conversation.broken(text, why),
+      overflow,
+    });
+    this.framer = new LineFramer(maxLineBytes, { line: (text, bytes) => this.line(text, bytes), overflow });
+    this.stdout = new PacedStream(stdout, (chunk) => this.readStdout(chunk));
+    this.stderr = new PacedStream(stderr, (chunk) => this.readStderr(chunk));
+  }
+
+  /** The last unparsed line, if it arrived after `time` (performance.now()). */
+  unreadSince(time: number): string | undefined {
+    return this.lastUnparsed.at >= time ? this.lastUnparsed.line : undefined;
+  }
+
+  /**
+   * Reads the remaining output of an ended process. The pipes are read until they are quiet, not until they close,
+   * because a grandchild may hold them open. Each turn polls them once for data in the kernel's buffers.
+   */
+  readRest(done: () => void): void {
+    this.isLast = true;
+    const pipes = [this.stdout, this.stderr];
+    let quiet = 0;
+    let turns = 0;
+    const turn = (): void => {
+      quiet = this.hasRead || pipes.some(({ isBehind }) => isBehind) ? 0 : quiet + 1;
+      this.hasRead = false;
+      if (quiet <= quietTurns && ++turns < maxTurns) return void setImmediate(turn);
+      this.framer.end();
+      this.messages.end();
+      for (const pipe of pipes) pipe.close();
+      done();
+    };
+    turn();
+  }
+
+  private get isIdle(): boolean {
+    return this.conversation.size === 0;
+  }
+
+  private readStdout(chunk: Buffer): number {
+    this.hasRead = true;
+    if (this.isIdle) this.charge(1);
+    const taken = this.framer.push(chunk);
+    this.keepWithinBudget();
+    return taken;
+  }
+
+  private readStderr(chunk: Buffer): number {
+    this.hasRead = true;
+    if (this.isIdle) this.charge(1 + chunk.length / unitBytes);
+    this.tail.push(chunk);
+    this.emit({ type: 'stderr', chunk });
+    this.keepWithinBudget();
+    return chunk.length;
+  }
+
+  private line(text: string, bytes: number): boolean {
+    this.messages.line(text, bytes);
+    this.stdout.spend(1);
+    return !this.stdout.isBehind;
+  }
+
+  private message(message: JsonObject, bytes: number, text: string): void {
+    const kind = this.conversation.receive(message, bytes, text);
+    if (kind === 'stray') this.unparsed(text, 1, bytes);
+    else if (kind === 'aside') this.charge(1 + bytes / unitBytes);
+    else this.owed -= freeLines * idleFactor;
+  }
+
+  private unparsed(text: string, lines: number, bytes: number): void {
+    this.charge(lines + bytes / unitBytes);
+    // Copied, because a slice would keep the whole text in memory.
+    const start =
+      text.length > maxUnparsedChars ? Buffer.from(text.slice(0, maxUnparsedChars)).toString() : text;
+    const line = start.trimEnd().replaceAll('\n', ' ');
+    if (line === '') return;
+    this.lastUnparsed = { line, at: performance.now() };
+    this.emit({ type: 'unparsed', line, lines });
+  }
+
+  private charge(lines: number): void {
+    this.owed += this.isIdle ? lines * idleFactor : lines;
+  }
+
+  private keepWithinBudget(): void {
+    const overMs = this.owed === 0 ? 0 : this.budget.charge(this.owed);
+    this.owed = 0;
+    if (overMs > maxOverdraftMs && !this.isLast)
+      this.end('flood', 'protocol_error', tooMuch(this.limits.linesPerSecond));
+  }
+
+  /** Stops reading stdout. stderr stays open: it may still explain the failure. */
+  private end(...why: Parameters<Abort>): void {
+    this.isLast = true;
+    this.framer.close();
+    this.stdout.close();
+    this.abort(...why);
+  }
+}
+
+const tooMuch = (lines: number): string =>
+  `The tool wrote over ${lines} lines a second beside its answers (${lines / idleFactor} while no call is open) ` +
+  `for ${maxOverdraftMs / 1_000} s`;
+
+/**
+ * Reads a stream in portions, one per event loop turn. Otherwise one turn would read all available data, up to 2 MiB.
+ */
+class PacedStream {
+  private left = unitsPerTurn;
+  private rest: Buffer | undefined;
+  private closed = false;
+
+  /**
+   * @param take receives a chunk, whose buffer may be reused after the call, and returns the number of bytes consumed;
+   * the others are passed to it again in the next turn
+   */
+  constructor(
+    private readonly stream: Pick<OutputStream, 'on' | 'pause' | 'resume'>,
+    private readonly take: (chunk: Buffer) => number,
+  ) {
+    stream.on('data', (chunk: Buffer) => {
+      if (this.left <= 0) return this.keep(chunk);
+      this.spend(chunk.length / unitBytes);
+      this.give(chunk);
+    });
+  }
+
+  /** Whether the stream is paused until the next turn. */
+  get isBehind(): boolean {
+    return this.left <= 0 && !this.closed;
+  }
+
+  /** Subtracts units from this turn's portion and pauses the stream if none is left. */
+  spend(units: number): void {
+    if (this.left <= 0) return;
+    this.left -= units;
+    if (this.left > 0) return;
+    this.stream.pause();
+    setImmediate(() => this.goOn());
+  }
+
+  /** Drops all further input. */
+  close(): void {
+    this.closed = true;
+    this.rest = undefined;
+  }
+
+  private give(chunk: Buffer): void {
+    const taken = this.take(chunk);
+    if (taken < chunk.length && !this.closed) this.rest = Buffer.from(chunk.subarray(taken));
+  }
+
+  /** Keeps a chunk that arrives while paused: Node resumes the streams of a child process when it exits. */
+  private keep(chunk: Buffer): void {
+    this.stream.pause();
+    if (!this.closed) this.rest = Buffer.concat(this.rest ? [this.rest, chunk] : [chunk]);
+  }
+
+  private goOn(): void {
+    if (this.closed) return;
+    this.left = unitsPerTurn;
+    const { rest } = this;
+    this.rest = undefined;
+    if (rest) this.give(rest);
+    if (this.left > 0 && !this.closed) this.stream.resume();
+  }
+}
+
+const firstBytes = 1_024;
+
+/**
+ * Keeps the last `maxBytes` bytes of a stream, such as stderr, in one buffer. Keeping the chunks instead would hold a
+ * flood in memory until the garbage collector runs.
+ */
+export class ByteTail {
+  private bytes = Buffer.alloc(0);
+  private length = 0;
+  /** Bytes of the stream so far. */
+  total = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /** @param chunk may be reused by the caller after the call */
+  push(chunk: Buffer): void {
+    // `slice(-maxBytes)` would keep everything if `maxBytes` is 0.
+    const end = chunk.subarray(Math.max(0, chunk.length - this.maxBytes));
+    this.total += chunk.length;
+    if (this.length + end.length > this.bytes.length) this.makeRoom(end.length);
+    this.length += end.copy(this.bytes, this.length);
+  }
+
+  /** The last `maxBytes` bytes as text, without trailing white space. */
+  text(maxBytes = this.maxBytes): string {
+    return this.bytes.toString('utf8', Math.max(0, this.length - maxBytes), this.length).trimEnd();
+  }
+
+  /** Grows the buffer on demand, because most processes write little; a full one drops its oldest bytes. */
+  private makeRoom(wanted: number): void {
+    const kept = Math.min(this.length, this.maxBytes - wanted);
+    const from = this.bytes;
+    if (kept + wanted > from.length)
+      this.bytes = Buffer.allocUnsafeSlow(Math.min(this.maxBytes, Math.max(firstBytes, 2 * (kept + wanted))));
+    from.copy(this.bytes, 0, this.length - kept, this.length);
+    this.length = kept;
+  }
+}

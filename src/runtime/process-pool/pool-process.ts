@@ -1,0 +1,300 @@
+import { whenItRunsOn } from './process-end.js';
+import type { JsonObject } from '../../base/common/json.js';
+import { Conversation, type Exchange } from './conversation.js';
+import { ownDialect } from './own-dialect.js';
+import { encodeNotification, encodeReply, encodeRequest, LineWriter } from './json-rpc.js';
+import { lateStart, whyNotStarted } from './failure-messages.js';
+import type { LaunchedProcess, Launcher } from './launcher.js';
+import { OutputReader } from './output-reader.js';
+import {
+  type Capabilities,
+  type Dialect,
+  type Ending,
+  type DialectSender,
+  type Handshake,
+  type MessageHandler,
+  PoolFailure,
+  type PoolFailureReason,
+  type ProcessLimits,
+  type ProcessOutput,
+  type ProcessSpec,
+  type RequestOptions,
+  type TerminationReason,
+} from './pool.types.js';
+
+const tailBytes = 2_048;
+const endedThen = 'It ended right after its answer to "initialize"';
+const unread = (bytes: number, max: number): string =>
+  `${bytes} bytes would wait in the tool's input, over ${max}`;
+const broke = (what: string): string => `The tool broke the protocol: ${what}`;
+
+/** Events of a process, emitted synchronously. `start_failed` precedes `ended`, which is the last event. */
+export type ProcessEvent =
+  | { readonly type: 'ready'; readonly handshake: Handshake }
+  | { readonly type: 'start_failed'; readonly error: string }
+  /** The process reads its input again. */
+  | { readonly type: 'drained' }
+  | ProcessOutput
+  | { readonly type: 'ended'; readonly ending: Ending };
+
+type ProcessState =
+  | { readonly name: 'starting' }
+  | { readonly name: 'ready'; readonly capabilities: Capabilities }
+  /** The process closed a pipe, usually the first sign of an exit. */
+  | { readonly name: 'broken'; readonly wasReady: boolean }
+  /** The process was asked or forced to end. */
+  | { readonly name: 'ending'; readonly wasReady: boolean; readonly cause: TerminationReason }
+  /** The process has ended; its remaining output is being read. */
+  | { readonly name: 'exited'; readonly wasReady: boolean; readonly cause: TerminationReason | undefined };
+
+/**
+ * One running executable that exchanges JSON-RPC 2.0 lines. The constructor starts it and sends `initialize`. A process
+ * that fails to start is killed.
+ */
+export class PoolProcess {
+  private readonly child: LaunchedProcess | undefined;
+  private readonly conversation: Conversation;
+  private readonly dialect: Dialect;
+  /** Answers requests of the process. */
+  private handle: MessageHandler = () => undefined;
+  private output: OutputReader | undefined;
+  private state: ProcessState = { name: 'starting' };
+  /** The rule that the process broke. */
+  private why: string | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly lines = new LineWriter(() => this.child?.stdin);
+
+  constructor(
+    spec: ProcessSpec,
+    private readonly limits: ProcessLimits,
+    launcher: Launcher,
+    private readonly emit: (event: ProcessEvent) => void,
+  ) {
+    this.dialect = limits.dialect ?? ownDialect;
+    this.conversation = new Conversation(emit, this.dialect.readNotice, (message) => this.received(message));
+    this.child = this.launch(spec, launcher);
+  }
+
+  /** Whether the process accepts requests. */
+  get usable(): boolean {
+    return this.state.name === 'ready';
+  }
+  /** Whether the process does not read its input; nothing more is written until it does. */
+  get congested(): boolean {
+    return this.lines.congested;
+  }
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
+  /**
+   * Writes one request.
+   * @returns its id, for `forget` and `cancel`
+   * @throws PoolFailure `protocol_error` if too much input is pending; nothing is written then
+   */
+  send(method: RequestOptions['method'], params: object, exchange: Exchange): string {
+    const id = this.conversation.nextId();
+    const line = encodeRequest(id, this.dialect.methods[method], params);
+    const before = this.lines.waiting;
+    const max = this.limits.maxPendingInputBytes;
+    // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
+    const waiting = before + (before + line.length * 3 > max ? Buffer.byteLength(line) : 0);
+    if (waiting > max) throw new PoolFailure('protocol_error', unread(waiting, max));
+    this.conversation.add(id, exchange);
+    this.lines.write(line);
+    return id;
+  }
+
+  forget(id: string): void {
+    this.conversation.forget(id);
+  }
+
+  /**
+   * Cancels a request; `exchange` receives the answer that shows that the process can be used again.
+   * @returns the id of that answer; undefined if the tool did not declare `cancel` or does not read its input
+   */
+  cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): string | undefined {
+    if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return undefined;
+    const { method, params } = this.dialect.cancel(id, exchange.givenUp);
+    if (!this.dialect.asksAfterCancel) this.conversation.cancel(id, exchange);
+    this.lines.write(encodeNotification(method, params));
+    return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;
+  }
+
+  unreadSince = (time: number): string | undefined => this.output?.unreadSince(time);
+  stderrBytes = (): number => this.output?.tail.total ?? 0;
+
+  stderrTail(since = 0): string {
+    return this.output?.tail.text(Math.min(tailBytes, this.stderrBytes() - since)) ?? '';
+  }
+
+  /**
+   * Sends `shutdown` if the tool declared it and closes stdin. SIGTERM and SIGKILL to the group follow, each after
+   * `stopGraceMs`.
+   */
+  stop(cause: TerminationReason): void {
+    const { state } = this;
+    if (state.name === 'exited' || state.name === 'ending') return;
+    if (this.pid === undefined) return this.kill(cause);
+    const takesShutdown = state.name === 'ready' && state.capabilities.shutdown;
+    this.state = { name: 'ending', wasReady: this.wasReady, cause };
+    if (takesShutdown) this.lines.write(encodeNotification('shutdown', {}));
+    this.lines.end();
+    this.after(this.limits.stopGraceMs, () => {
+      this.child?.kill('SIGTERM');
+      this.after(this.limits.stopGraceMs, () => this.child?.kill('SIGKILL'));
+    });
+  }
+
+  /** Sends SIGKILL to the group at once. Also cuts a running `stop` short, but keeps its cause. */
+  kill(cause: TerminationReason): void {
+    if (this.state.name === 'exited') return;
+    if (this.state.name !== 'ending') this.state = { name: 'ending', wasReady: this.wasReady, cause };
+    clearTimeout(this.timer);
+    this.child?.kill('SIGKILL');
+  }
+
+  private get wasReady(): boolean {
+    const { state } = this;
+    return state.name === 'ready' || (state.name !== 'starting' && state.wasReady);
+  }
+
+  private launch(spec: ProcessSpec, launcher: Launcher): LaunchedProcess | undefined {
+    const notStarted = (error: Error): void => this.notStarted(whyNotStarted(error, spec));
+    try {
+      const child = launcher(spec);
+      const { startTimeoutMs } = this.limits;
+      this.after(startTimeoutMs, () => this.failStart(lateStart(startTimeoutMs, this.unreadSince(0))));
+      child.on('error', notStarted);
+      child.on('spawn', () => this.begin(child));
+      return child;
+    } catch (error) {
+      // Deferred, as spawn errors are: the owner does not hold this object yet.
+      setImmediate(() => notStarted(error as Error));
+      return undefined;
+    }
+  }
+
+  private listen(child: LaunchedProcess): void {
+    const { limits, conversation, emit } = this;
+    this.output = new OutputReader(child, limits, conversation, emit, (...why) => this.abort(...why));
+    child.stdin.on('drain', () => {
+      this.lines.congested = false;
+      if (this.usable) this.emit({ type: 'drained' });
+    });
+    const broken = () => this.pipeBroken();
+    child.stdout.on('end', broken).on('error', broken);
+    child.stdin.on('error', broken);
+    child.stderr.on('error', broken);
+    child.on('exit', (code, signal) => this.exited(child, code, signal));
+  }
+
+  private begin(child: LaunchedProcess): void {
+    this.listen(child);
+    // It may have been stopped before it ran.
+    if (this.state.name !== 'starting') return;
+    const sender: DialectSender = {
+      request: (...request) => this.request(...request),
+      notify: (method, params) => this.lines.write(encodeNotification(method, params)),
+    };
+    this.handle = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
+  }
+
+  /** Sends a request of the dialect itself, at the start or later. */
+  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
+    if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
+    const id = method === 'initialize' ? '0' : this.conversation.nextId();
+    this.conversation.add(id, { answered, failed: (_reason, message) => this.introduced(message) });
+    this.lines.write(encodeRequest(id, method, params));
+  }
+
+  /** Handles a request of the process. The reply is dropped if the process does not read its input. */
+  private received(message: JsonObject): void {
+    const reply = this.handle(message);
+    if (reply && message.id !== undefined && !this.congested)
+      this.lines.write(encodeReply(message.id, reply));
+  }
+
+  private introduced(handshake: Handshake | string): void {
+    if (this.state.name === 'ending') return;
+    if (typeof handshake === 'string') {
+      if (this.usable) this.abort('protocol', 'protocol_error', broke(handshake));
+      else if (!this.wasReady) this.failStart(handshake);
+      return;
+    }
+    // Emitted before `ready`, so that no call reaches a process whose tools have changed.
+    const { tools } = handshake;
+    if (tools && (this.usable || this.state.name === 'starting')) this.emit({ type: 'listed', tools });
+    if (this.wasReady) return;
+    // It may have exited right after its answer.
+    if (this.state.name === 'exited') return this.failStart(endedThen);
+    if (this.state.name !== 'starting') return;
+    clearTimeout(this.timer);
+    this.state = { name: 'ready', capabilities: handshake.capabilities ?? {} };
+    this.emit({ type: 'ready', handshake });
+  }
+
+  /** Reports a failed start, unless the process was stopped on purpose. */
+  private failStart(error: string): void {
+    const { state } = this;
+    if (state.name === 'ending' || (state.name === 'exited' && state.cause)) return;
+    if (state.name !== 'exited') this.state = { name: 'ending', wasReady: false, cause: 'start_failed' };
+    this.emit({ type: 'start_failed', error });
+    this.kill('start_failed');
+  }
+
+  private notStarted(error: string): void {
+    clearTimeout(this.timer);
+    const cause = this.state.name === 'ending' ? this.state.cause : undefined;
+    this.state = { name: 'exited', wasReady: false, cause };
+    this.failStart(error);
+    const reason = cause ?? 'start_failed';
+    this.emit({ type: 'ended', ending: { reason, exitCode: null, signal: null, stderrTail: '' } });
+  }
+
+  /** Kills a process that broke the protocol or a limit; for a starting one this is a failed start. */
+  private abort(cause: TerminationReason, reason: PoolFailureReason, message: string): void {
+    if (this.usable) this.state = { name: 'ending', wasReady: true, cause };
+    this.why ??= message;
+    this.conversation.failAll(reason, message);
+    this.kill(cause);
+  }
+
+  /** Kills a process that keeps running with a pipe closed, because it cannot answer any more. */
+  private pipeBroken(): void {
+    if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
+    this.state = { name: 'broken', wasReady: this.wasReady };
+    const message = 'The tool closed its input or its output and went on running';
+    const abort = (): void => this.abort('protocol', 'protocol_error', message);
+    whenItRunsOn(this.pid, (ms, act) => this.after(ms, act), abort);
+  }
+
+  private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {
+    clearTimeout(this.timer);
+    const cause = this.state.name === 'ending' ? this.state.cause : undefined;
+    this.state = { name: 'exited', wasReady: this.wasReady, cause };
+    this.output?.readRest(() => {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      this.finish(exitCode, signal, cause);
+    });
+  }
+
+  private finish(exitCode: number | null, signal: string | null, cause: TerminationReason | undefined): void {
+    const { wasReady, conversation, why } = this;
+    const clean = wasReady && exitCode === 0 && conversation.size === 0;
+    const reason = cause ?? conversation.givenUp ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
+    const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail(), why };
+    const how = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
+    conversation.failAll(
+      'tool_crashed',
+      wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "initialize"`,
+      ending,
+    );
+    this.emit({ type: 'ended', ending });
+  }
+
+  private after(ms: number, act: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(act, ms);
+  }
+}

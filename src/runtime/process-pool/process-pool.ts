@@ -1,0 +1,304 @@
+import { CallerSlots } from '../../base/common/caller-slots.js';
+import type { Deadline } from '../../base/common/deadline.js';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import { cannotStart, givenUpRunning, givenUpWaiting, lastUnread, refusals } from './failure-messages.js';
+import { type Launcher, launch } from './launcher.js';
+import type { PoolMember } from './pool-member.js';
+import { PoolRequest } from './pool-request.js';
+import type {
+  GiveUpReason,
+  PoolAnswer,
+  PoolEvent,
+  PoolFailure,
+  PoolSettings,
+  PoolStats,
+  Release,
+  Reply,
+  RequestOptions,
+} from './pool.types.js';
+import { PoolMembers } from './pool-members.js';
+import { StartSlots } from './start-slots.js';
+
+/**
+ * The processes of one tool, started on demand up to `poolSize`, and its requests, which wait in a bounded queue until a
+ * process is free. Every event that may affect other requests ends in `advance`, the only place that decides what happens next.
+ */
+export class ProcessPool {
+  readonly events = new TypedEvents<PoolEvent>(() => undefined);
+  private readonly members: PoolMembers;
+  /** All unfinished requests; those without a process are also in `queue`. */
+  private readonly open = new Set<PoolRequest>();
+  private readonly queue: PoolRequest[] = [];
+  private readonly capacity: number;
+  private readonly share: number;
+  private readonly slots: CallerSlots;
+  /** Shared by all requests to avoid allocating a closure per call. */
+  private readonly onGiveUp = (request: PoolRequest, reason: GiveUpReason): void =>
+    this.gaveUp(request, reason);
+  /** Set from the first `stop` on; `cutOff`: the drain time is over and running calls were abandoned. */
+  private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
+  private readonly end = Promise.withResolvers<void>();
+  /** Resolves when the pool is stopped and no process is left. */
+  readonly ended = this.end.promise;
+
+  /**
+   * @param slots shared by all pools; by default unlimited
+   * @param random source of jitter, 0 to 1
+   */
+  constructor(
+    private readonly settings: PoolSettings,
+    slots = new StartSlots(),
+    launcher: Launcher = launch,
+    random: () => number = Math.random,
+  ) {
+    const { poolSize, keepAlive, maxConcurrency, maxQueue } = settings;
+    const running = poolSize * (keepAlive ? maxConcurrency : 1);
+    this.capacity = running + maxQueue;
+    this.share = running + Math.ceil(maxQueue * 0.75);
+    this.slots = new CallerSlots(this.share, this.capacity);
+    this.members = new PoolMembers(settings, slots, launcher, random, this.events, () => this.advance());
+  }
+
+  /**
+   * Takes one of poolSize × maxConcurrency + maxQueue slots, so that a call can be rejected before it is recorded. The
+   * last quarter of the queue is left to other callers.
+   * @throws PoolFailure `queue_full` or `shutting_down`
+   */
+  takeSlot(caller = ''): Release {
+    if (this.stopping) throw refusals.stopping(this.settings.name);
+    const release = this.slots.take(caller);
+    if (!release) throw refusals.queueFull(this.settings.name, this.capacity, this.share);
+    return () => {
+      release();
+      if (this.stopping) this.advance();
+    };
+  }
+
+  /**
+   * Runs one request on a process of its own or, with maxConcurrency, on a shared one.
+   * @returns the tool's answer, which may be an error
+   * @throws PoolFailure for every other failure
+   */
+  execute(options: RequestOptions): Promise<PoolAnswer> {
+    const refusal = this.refusal();
+    if (refusal) return Promise.reject(refusal);
+    const request = this.accept(options);
+    if (request.begin()) this.admit(request);
+    return request.answer;
+  }
+
+  /**
+   * Sends a health request to the least recently used idle process, without counting it as use.
+   * @returns undefined if no process is idle
+   * @throws PoolFailure; the failed process is replaced
+   */
+  health(deadline: Deadline): Promise<PoolAnswer | undefined> {
+    const member = this.stopping ? undefined : this.members.longestIdle();
+    if (!member) return Promise.resolve(undefined);
+    const request = this.accept({ method: 'health', params: () => ({}), deadline });
+    if (request.begin()) this.assign(request, member);
+    return request.answer;
+  }
+
+  /** @returns why no request can be served now, if the last starts failed and the next one is not due */
+  whyUnavailable(): string | undefined {
+    return this.members.whyHopeless();
+  }
+
+  stats(): PoolStats {
+    return this.members.stats(this.queue.length);
+  }
+
+  /** Replaces processes that are too old or too large; `residentBytes` returns the memory of a pid, if known. */
+  inspect(residentBytes: (pid: number) => number | undefined): void {
+    this.members.inspect(residentBytes);
+  }
+
+  /** Starts `minProcesses` processes and keeps that many running; events report the progress. */
+  warm(): void {
+    if (!this.stopping) this.members.warm();
+  }
+
+  /**
+   * Rejects new calls, gives the admitted ones `drainMs` to finish, then ends all processes. Resolves when no process is
+   * left. If called again, the new `drainMs` applies.
+   */
+  stop(drainMs = 0): Promise<void> {
+    this.stopping ??= { cutOff: false };
+    this.members.stop();
+    clearTimeout(this.stopping.drainTimer);
+    if (this.open.size + this.slots.taken > 0)
+      this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
+    this.advance();
+    return this.ended;
+  }
+
+  /** Assigns a request directly if no other waits and a process is free; otherwise queues it. */
+  private admit(request: PoolRequest): void {
+    const member = this.queue.length === 0 ? this.members.pick(request.isFresh) : undefined;
+    if (member && !this.assign(request, member)) return;
+    if (!member) this.queue.push(request);
+    this.advance();
+  }
+
+  private refusal(): PoolFailure | undefined {
+    if (this.stopping && !this.isOwed()) return refusals.stopping(this.settings.name);
+    if (this.open.size >= this.capacity)
+      return refusals.queueFull(this.settings.name, this.capacity, this.share);
+    const error = this.whyUnavailable();
+    return error === undefined ? undefined : refusals.cannotStart(this.settings.name, error);
+  }
+
+  /** Whether, while stopping, an admitted call has not sent its request yet. */
+  private isOwed(): boolean {
+    return this.stopping?.cutOff === false && this.slots.taken > this.open.size;
+  }
+
+  private accept(options: RequestOptions): PoolRequest {
+    const request = new PoolRequest(options, this.onGiveUp);
+    this.open.add(request);
+    return request;
+  }
+
+  /** Assigns requests, starts missing processes and ends surplus ones. */
+  private advance(): void {
+    if (this.fresh > 0) {
+      this.serve(true);
+      this.members.makeRoomForFresh(this.fresh);
+    }
+    if (this.queue.length > 0) this.serve(false);
+    this.members.grow(this.queue.length, this.fresh);
+    if (this.queue.length > 0) this.giveUpHope();
+    if (this.stopping) this.advanceStop();
+  }
+
+  private serve(fresh: boolean): void {
+    const next = (): number => this.queue.findIndex(({ isFresh }) => isFresh === fresh);
+    for (let at = next(); at >= 0; at = next()) {
+      const member = this.members.pick(fresh);
+      const [request] = member ? this.queue.splice(at, 1) : [];
+      if (!member || !request) return;
+      this.assign(request, member);
+    }
+  }
+
+  private get fresh(): number {
+    let fresh = 0;
+    for (const { isFresh } of this.queue) if (isFresh) fresh++;
+    return fresh;
+  }
+
+  /** Fails all waiting requests when no process can be started. */
+  private giveUpHope(): void {
+    const error = this.members.whyHopeless();
+    if (error === undefined) return;
+    for (const request of this.queue.splice(0)) {
+      this.open.delete(request);
+      request.fail('spawn_failed', cannotStart(this.settings.name, error));
+    }
+  }
+
+  private advanceStop(): void {
+    if (this.isOwed()) return;
+    if (this.queue.length === 0) this.members.stopUnused();
+    if (this.members.size > 0 || this.open.size > 0) return;
+    clearTimeout(this.stopping?.drainTimer);
+    this.members.close();
+    this.end.resolve();
+  }
+
+  private cutOff(): void {
+    if (this.stopping) this.stopping.cutOff = true;
+    // Queued requests first, so that no process is started for them.
+    for (const request of [...this.queue, ...this.open]) request.giveUp('shutting_down');
+    this.advance();
+  }
+
+  /** @returns whether the pool may have to start or end a process as a result */
+  private assign(request: PoolRequest, member: PoolMember): boolean {
+    const { method, params, executionId, onNotice } = request.options;
+    if (request.mustBegin) {
+      void this.reserve(request, member);
+      return false;
+    }
+    try {
+      const id = member.process.send(method, params(request.remainingMs()), {
+        executionId,
+        noticed: onNotice,
+        answered: (reply, outputBytes, outputText) => {
+          Object.assign(request.notes, { outputBytes, outputText });
+          this.answered(request, member, reply);
+        },
+        failed: (reason, message, ending) => {
+          this.leave(request);
+          request.fail(reason, message, ending);
+          member.failed(reason);
+          this.advance();
+        },
+      });
+      request.runsOn(member, id);
+    } catch (error) {
+      // Nothing was written, so the process stays usable.
+      this.leave(request);
+      request.reject(error);
+      return false;
+    }
+    return method === 'execute' && this.members.used(member);
+  }
+
+  /** Reserves the process until `begin` has ended. A process that is lost meanwhile was given nothing. */
+  private async reserve(request: PoolRequest, member: PoolMember): Promise<void> {
+    await request.beginOn(member);
+    if (request.state.name === 'over') this.leave(request);
+    else if (!member.isReady) this.queue.unshift(request);
+    else if (this.assign(request, member)) this.advance();
+    this.changed(member);
+  }
+
+  private answered(request: PoolRequest, member: PoolMember, reply: Reply): void {
+    this.leave(request);
+    request.resolve(reply);
+    if (request.options.method === 'execute') member.answered();
+    this.members.answered(member);
+    this.changed(member);
+  }
+
+  private gaveUp(request: PoolRequest, reason: GiveUpReason): void {
+    const { state, options } = request;
+    const { totalMs } = options.deadline;
+    this.leave(request);
+    if (state.name === 'running') {
+      const unread = lastUnread(state.member.process.unreadSince(request.arrivedAt));
+      request.fail(reason, givenUpRunning(reason, totalMs, unread));
+      this.abandon(state.member, state.id, reason, options.method === 'execute');
+    } else {
+      request.fail(reason, givenUpWaiting(reason, totalMs, this.members.whyWaiting()));
+    }
+    this.advance();
+  }
+
+  /**
+   * Handles the process of an abandoned request, whose answer may still arrive. The process is reused only if the tool
+   * cancels the call in time.
+   */
+  private abandon(member: PoolMember, id: string, reason: GiveUpReason, mayGoOn: boolean): void {
+    if (reason === 'shutting_down') return member.leave('stop', 'stop');
+    if (!mayGoOn || this.settings.cancelGraceMs === 0) return member.leave(reason, 'kill');
+    member.cancel(id, reason, (inTime) => {
+      if (!inTime) member.leave(reason, 'kill');
+      this.changed(member);
+    });
+  }
+
+  /** Called after a request on the member has ended. */
+  private changed(member: PoolMember): void {
+    const waits = this.queue.length > 0;
+    if (this.members.settle(member, waits) || waits || this.stopping) this.advance();
+  }
+
+  private leave(request: PoolRequest): void {
+    this.open.delete(request);
+    const at = this.queue.indexOf(request);
+    if (at >= 0) this.queue.splice(at, 1);
+  }
+}

@@ -1,0 +1,266 @@
+import { EventEmitter } from 'node:events';
+import { accessSync, constants as fsConstants } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import type { ProcessSpec } from './pool.types.js';
+import { type LaunchedProcess, type Launcher, type LaunchEvents, launch } from './launcher.js';
+import { Spawner, type SpawnerOptions } from './spawner.js';
+import {
+  encodeRelease,
+  encodeSignal,
+  encodeSpawn,
+  openPipes,
+  type Pipes,
+  systemError,
+  type ToolReply,
+} from './spawner-protocol.js';
+
+export interface SpawnerStats {
+  /** false: processes are started directly. */
+  readonly usable: boolean;
+  readonly pid: number | undefined;
+  /** Number of times that a dead spawner was replaced. */
+  readonly restarts: number;
+  /** Starts that the spawner has not answered. */
+  readonly waiting: number;
+  readonly running: number;
+}
+
+export type SpawnerEvent =
+  /** The spawner died, and `running` tools with it. */
+  | {
+      readonly type: 'died';
+      readonly pid: number | undefined;
+      readonly why: string;
+      readonly running: number;
+    }
+  /** The spawner does not work on this host: processes are started directly from now on. */
+  | { readonly type: 'unusable'; readonly why: string };
+
+/** A start is retried once if the spawner dies before answering. */
+const maxAttempts = 2;
+
+const readBufferBytes = 65_536;
+
+/**
+ * Finds the spawner that native/build.sh built for this platform.
+ * @param root the folder that contains native/
+ * @returns undefined if there is none or it is not executable
+ */
+export function findSpawner(root: string): string | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const binary = join(root, 'native', 'bin', `spawner-${process.arch}`);
+  try {
+    accessSync(binary, fsConstants.X_OK);
+    return binary;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Starts processes through a small native program (native/spawner.c), because forking this large process would block
+ * the event loop. If the spawner dies, its tools die with it and are reported as exited; pending starts are sent to
+ * its successor.
+ */
+export class SpawnerClient {
+  readonly events = new TypedEvents<SpawnerEvent>(() => undefined);
+  readonly launch: Launcher = (spec) => this.begin(spec);
+  private readonly spawner: Spawner;
+  private readonly processes = new Map<number, SpawnedProcess>();
+  /** One buffer for all processes, because chunks are handled synchronously. */
+  private readonly readBuffer = new Uint8Array(readBufferBytes);
+  private lastId = 0;
+  private closed = false;
+  private unusable = false;
+
+  constructor(options: SpawnerOptions) {
+    this.spawner = new Spawner(options, {
+      ready: () => this.advance(),
+      reply: (reply) => this.reply(reply),
+      lost: (pid, why) => this.lost(pid, why),
+      unusable: (why) => this.giveUp(why),
+    });
+  }
+
+  /** Starts the spawner ahead of the first launch. */
+  start(): void {
+    this.spawner.start();
+  }
+
+  stats(): SpawnerStats {
+    return {
+      usable: !this.unusable,
+      pid: this.spawner.pid,
+      restarts: this.spawner.restarts,
+      waiting: this.processes.size - this.at('running').length,
+      running: this.at('running').length,
+    };
+  }
+
+  /** Ends all processes and the spawner; resolves when they are gone. Later launches throw. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const process of this.at('queued')) this.fail(process, stopped());
+    await this.spawner.close();
+  }
+
+  private begin(spec: ProcessSpec): LaunchedProcess {
+    if (this.closed) throw stopped();
+    if (this.unusable) return launch(spec);
+    const id = ++this.lastId;
+    const process = new SpawnedProcess(id, spec.command, encodeSpawn(id, spec), (signal) =>
+      this.signal(process, signal),
+    );
+    this.processes.set(id, process);
+    this.spawner.start();
+    this.advance();
+    return process;
+  }
+
+  private at(stage: Stage): SpawnedProcess[] {
+    return [...this.processes.values()].filter((process) => process.stage === stage);
+  }
+
+  /** Sends all queued starts if the spawner is ready. */
+  private advance(): void {
+    if (this.spawner.ready)
+      for (const process of this.at('queued')) {
+        process.stage = 'asked';
+        process.attempts++;
+        this.spawner.send(process.request);
+      }
+    this.spawner.owes(this.at('asked').length > 0);
+  }
+
+  private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
+    if (process.stage !== 'queued') return this.spawner.send(encodeSignal(process.id, signal));
+    if (!this.processes.delete(process.id)) return;
+    // Deferred, as every other end is.
+    setImmediate(() => this.fail(process, cancelled(process)));
+  }
+
+  private reply(reply: ToolReply): void {
+    const process = this.processes.get(reply.id);
+    switch (reply.kind) {
+      case 'started':
+        return this.started(process, reply);
+      case 'failed':
+        if (process) this.fail(process, systemError(reply.errno, process.command));
+        return;
+      case 'exited':
+        this.processes.delete(reply.id);
+        process?.exited(reply.code, reply.signal);
+    }
+  }
+
+  private started(process: SpawnedProcess | undefined, { id, pid, fds }: Started): void {
+    // The spawner died meanwhile, and the tool with it: `lost` reports its end.
+    if (!process || this.spawner.pid === undefined || !this.spawner.ready) return;
+    let pipes: Pipes;
+    try {
+      pipes = openPipes(this.spawner.pid, fds, this.readBuffer);
+    } catch (error) {
+      return this.notOpened(process, error as NodeJS.ErrnoException);
+    }
+    this.spawner.send(encodeRelease(id));
+    process.started(pid, pipes);
+    this.advance();
+  }
+
+  private notOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
+    // The spawner is dying, as in `started`.
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return;
+    this.spawner.send(encodeSignal(process.id, 'SIGKILL'));
+    this.spawner.send(encodeRelease(process.id));
+    this.fail(process, new Error(`its pipes cannot be opened: ${error.message}`));
+    if (error.code === 'EACCES' || error.code === 'EPERM') this.giveUp(error.message);
+  }
+
+  private fail(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
+    this.processes.delete(process.id);
+    process.failed(error);
+    this.advance();
+  }
+
+  private lost(pid: number | undefined, why: string): void {
+    const running = this.at('running');
+    const owed = this.at('asked');
+    if (!this.closed) this.events.emit({ type: 'died', pid, why, running: running.length });
+    for (const process of owed) {
+      const again = !this.closed && !process.cancelled && process.attempts < maxAttempts;
+      if (again) process.stage = 'queued';
+      else this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
+    }
+    for (const process of running) {
+      this.processes.delete(process.id);
+      process.exited(null, 'SIGKILL');
+    }
+    this.advance();
+  }
+
+  private giveUp(why: string): void {
+    if (this.unusable) return;
+    this.unusable = true;
+    this.events.emit({ type: 'unusable', why });
+    for (const process of this.at('queued')) this.fail(process, new Error(`the spawner ${why}`));
+  }
+}
+
+type Started = Extract<ToolReply, { kind: 'started' }>;
+
+const stopped = (): Error => new Error('the server is stopping');
+
+const cancelled = ({ command }: SpawnedProcess): Error => systemError(-constants.errno.ECANCELED, command);
+
+/** queued: not sent to a spawner · asked: not answered by it · running · ended: exited or never started. */
+type Stage = 'queued' | 'asked' | 'running' | 'ended';
+
+/** A process started by the spawner, from the request to the exit. */
+class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProcess {
+  /** Set by the owner and by `started`, `failed` and `exited`. */
+  stage: Stage = 'queued';
+  /** Number of start requests sent to a spawner. */
+  attempts = 0;
+  /** Whether it was killed before it ran. */
+  cancelled = false;
+  pid: number | undefined;
+  /** The three streams are set from `spawn` on. */
+  stdin!: Writable;
+  stdout!: Readable;
+  stderr!: Readable;
+
+  constructor(
+    readonly id: number,
+    readonly command: string,
+    /** The encoded start request. */
+    readonly request: Buffer,
+    private readonly signal: (signal: NodeJS.Signals) => void,
+  ) {
+    super();
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    if (this.stage === 'ended') return;
+    if (this.stage !== 'running') this.cancelled = true;
+    this.signal(signal);
+  }
+
+  started(pid: number, pipes: Pipes): void {
+    this.stage = 'running';
+    Object.assign(this, pipes, { pid });
+    this.emit('spawn');
+  }
+
+  failed(error: NodeJS.ErrnoException): void {
+    this.stage = 'ended';
+    this.emit('error', error);
+  }
+
+  exited(code: number | null, signal: NodeJS.Signals | null): void {
+    this.stage = 'ended';
+    this.emit('exit', code, signal);
+  }
+}

@@ -1,0 +1,137 @@
+import type { Stats } from 'node:fs';
+import { chown, lstat, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { SandboxRefusal } from './granted-paths.js';
+import type { LaunchFiles } from './launch-files.js';
+import { covers } from './mounts.js';
+import type { Command, HostAbilities } from './sandbox.types.js';
+import { identityOf, lives } from '../../base/common/process-identity.js';
+
+/** Size of the range of uids for tools. A database constraint enforces the same bound. */
+const users = 65_536;
+
+const isToolUid = (uid: number, firstUid: number): boolean => uid >= firstUid && uid < firstUid + users;
+
+/** Required access to a path, which may be a link. */
+interface Need {
+  readonly path: string;
+  /** `enter`: reach the contents of a folder by name. `run` and `write` include `read`. */
+  readonly use: 'enter' | 'read' | 'run' | 'write';
+}
+
+const bits = { enter: 0o1, read: 0o4, run: 0o5, write: 0o6 } as const;
+const refusals = {
+  enter: 'is closed to',
+  read: 'may not be read by',
+  run: 'may not be run by',
+  write: 'may not be written by',
+} as const;
+
+/** Access that a tool's user needs, with the index in `allowedPaths` that requested it. */
+type ToolNeed = Need & { readonly index?: number };
+
+/**
+ * Checks that a tool's user can access everything that the tool needs, except system files.
+ * @throws SandboxRefusal naming the inaccessible path and the `chmod` that opens it
+ */
+export async function refuseObstacles(
+  uid: number,
+  { bubblewrap, launcher, socat }: HostAbilities,
+  { command, args, cwd }: Command,
+  files: Pick<LaunchFiles, 'own' | 'run' | 'read' | 'allowed'>,
+  write: boolean,
+): Promise<void> {
+  // Bubblewrap and the programs inside it start after the change of user.
+  const inside = bubblewrap === undefined ? [] : [bubblewrap, launcher, socat];
+  const shown = [...files.own, ...files.allowed];
+  const named = args
+    .map((arg) => resolve(cwd, arg))
+    .filter((path) => shown.some((each) => covers(each, path)));
+  const needs: ToolNeed[] = [
+    // Read access first: for a folder that must be entered too, the message then names both rights.
+    ...[...files.own, ...files.read, ...named].map((path) => ({ path, use: 'read' }) as const),
+    { path: cwd, use: 'enter' },
+    ...[command, ...files.run, ...inside].flatMap((path) =>
+      path === undefined ? [] : [{ path, use: 'run' } as const],
+    ),
+    // Contains the private folders.
+    { path: tmpdir(), use: 'enter' },
+    ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
+  ];
+  for (const need of needs) {
+    const obstacle = await obstacleFor(uid, need);
+    if (obstacle === undefined) continue;
+    throw new SandboxRefusal(need.index === undefined ? 'own' : 'allowedPaths', obstacle, need.index);
+  }
+}
+
+/**
+ * Checks the mode bits of a path and of its parent folders, but not the contents of a folder.
+ * @returns the path that a user cannot access, why, and how to open it; undefined if there is none
+ */
+export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
+  for (const { path, use } of stepsTo(need)) {
+    const about = await stat(path).catch(() => undefined);
+    if (!about || allows(about, uid, use)) continue;
+    const below = path === need.path ? '' : `, and ${need.path} lies below it`;
+    return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
+  }
+  return undefined;
+}
+
+// A tool's group has the number of its user.
+const classOf = ({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' =>
+  uid === user ? 'u' : gid === user ? 'g' : 'o';
+const shifts = { u: 6, g: 3, o: 0 } as const;
+const wantedBits = (about: Stats, use: Need['use']): number =>
+  about.isDirectory() ? bits[use] | bits.enter : bits[use];
+
+function allows(about: Stats, uid: number, use: Need['use']): boolean {
+  const wanted = wantedBits(about, use);
+  return ((about.mode >> shifts[classOf(about, uid)]) & wanted) === wanted;
+}
+
+/** The mode for chmod, such as `o+rx`. */
+function modeFor(about: Stats, uid: number, use: Need['use']): string {
+  const wanted = wantedBits(about, use);
+  const letters = [...'rwx'].filter((_, n) => (wanted & (0o4 >> n)) !== 0);
+  return `${classOf(about, uid)}+${letters.join('')}`;
+}
+
+/** The parent folders, outermost first, and the path itself. */
+function stepsTo({ path, use }: Need): Need[] {
+  const folder = dirname(path);
+  return folder === path ? [{ path, use }] : [...stepsTo({ path: folder, use: 'enter' }), { path, use }];
+}
+
+/** Folder names contain the identity of the gateway that created them. */
+const prefix = 'toolkeeper-private-';
+const makerOfFolder = /^toolkeeper-private-(\d+-\d+)-/;
+
+/** Creates a temporary folder of mode 0700. @param owner a tool's own user; absent: the gateway's */
+export async function makePrivateFolder(owner?: number): Promise<string> {
+  const maker = identityOf(process.pid) ?? `${process.pid}-0`;
+  const folder = await mkdtemp(join(await realpath(tmpdir()), `${prefix}${maker}-`));
+  if (owner !== undefined) await chown(folder, owner, owner);
+  return folder;
+}
+
+/** Removes private folders left by killed gateways, unless another user owns them. */
+export async function removeDeadPrivateFolders(firstUid: number): Promise<void> {
+  const isLeftBehind = (name: string): boolean => {
+    const maker = makerOfFolder.exec(name)?.[1];
+    return maker !== undefined && !lives(maker);
+  };
+  const found = (await readdir(tmpdir())).filter(isLeftBehind).map((name) => join(tmpdir(), name));
+  await Promise.all(found.map((folder) => removeOurs(folder, firstUid)));
+}
+
+async function removeOurs(folder: string, firstUid: number): Promise<void> {
+  const about = await lstat(folder).catch(() => undefined);
+  if (!about?.isDirectory()) return;
+  const gateway = process.getuid?.();
+  if (about.uid !== gateway && !(gateway === 0 && isToolUid(about.uid, firstUid))) return;
+  // Another starting gateway may remove it at the same time.
+  await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
+}

@@ -1,0 +1,203 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { KeyRing } from './key-ring.js';
+import { wrong } from '../../web/rest/wrong-field.js';
+import { KeyFileError } from '../../base/config/key-file.js';
+
+export type PlainEnv = Readonly<Record<string, string>>;
+
+/** A stored value cannot be decrypted. The message names the variable and the reason, never the content. */
+export class SecretUnreadable extends Error {
+  override readonly name = 'SecretUnreadable';
+}
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/**
+ * Encrypts the environment variables of tools. The tool's id and the variable's name are associated data: a ciphertext
+ * that is copied to another tool or name cannot be decrypted.
+ */
+export class EnvCipher {
+  constructor(private readonly keys: KeyRing) {}
+
+  /** @throws KeyFileError if there is no key and none can be stored */
+  seal(toolId: string, env: PlainEnv): StoredEnv {
+    return mapValues(env, (value, name) => this.sealOne(toolId, name, value));
+  }
+
+  /** @throws SecretUnreadable for the first value that was tampered with or whose key is missing */
+  open(toolId: string, env: StoredEnv): PlainEnv {
+    return mapValues(env, (stored, name) => this.openOne(toolId, name, stored));
+  }
+
+  /** Whether all values are encrypted with the primary key. */
+  isCurrent(env: StoredEnv): boolean {
+    const values = Object.values(env);
+    if (values.length === 0) return true;
+    const { id } = this.keys.primary();
+    return values.every((value) => typeof value !== 'string' && value.key === id);
+  }
+
+  /**
+   * Re-encrypts values with the primary key. Values that use it already keep their ciphertext.
+   * @throws SecretUnreadable
+   */
+  renew(toolId: string, env: StoredEnv): StoredEnv {
+    if (this.isCurrent(env)) return env;
+    const { id } = this.keys.primary();
+    return mapValues(env, (stored, name) =>
+      typeof stored !== 'string' && stored.key === id
+        ? stored
+        : this.sealOne(toolId, name, this.openOne(toolId, name, stored), identityOf(stored)),
+    );
+  }
+
+  /** Like `seal`, but unchanged values keep their ciphertext, so that equal configurations compare equal. */
+  sealLike(toolId: string, env: PlainEnv, before: StoredEnv): StoredEnv {
+    return mapValues(env, (value, name) => {
+      const stored = Object.hasOwn(before, name) ? before[name] : undefined;
+      const same = stored !== undefined && this.tryOpen(toolId, name, stored) === value;
+      return same ? stored : this.sealOne(toolId, name, value);
+    });
+  }
+
+  private sealOne(toolId: string, name: string, value: string, identity = newIdentity()): SealedValue {
+    const { id: key, bytes } = this.keys.primary();
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', bytes, nonce).setAAD(associated(toolId, name));
+    const data = Buffer.concat([cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    return {
+      alg: 'A256GCM',
+      id: identity,
+      key,
+      nonce: nonce.toString('base64'),
+      data: data.toString('base64'),
+    };
+  }
+
+  private openOne(toolId: string, name: string, stored: SealedValue | string): string {
+    if (typeof stored === 'string') return stored;
+    const key = this.keys.find(stored.key);
+    if (!key) {
+      throw new SecretUnreadable(
+        `${name} is encrypted under the key ${stored.key}, which neither SECRETS_KEY nor the key file holds`,
+      );
+    }
+    try {
+      const data = Buffer.from(stored.data, 'base64');
+      const nonce = Buffer.from(stored.nonce, 'base64');
+      const decipher = createDecipheriv('aes-256-gcm', key.bytes, nonce, { authTagLength: tagBytes })
+        .setAAD(associated(toolId, name))
+        .setAuthTag(data.subarray(-tagBytes));
+      return Buffer.concat([decipher.update(data.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
+    } catch {
+      throw new SecretUnreadable(`${name} was changed in the database: its encrypted value does not open`);
+    }
+  }
+
+  private tryOpen(toolId: string, name: string, stored: SealedValue | string): string | undefined {
+    if (typeof stored === 'string') return undefined;
+    try {
+      return this.openOne(toolId, name, stored);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const newIdentity = (): string => randomBytes(8).toString('hex');
+
+const associated = (toolId: string, name: string): Buffer =>
+  Buffer.from(JSON.stringify(['toolkeeper env 1', toolId, name]));
+
+function mapValues<A, B>(
+  values: Readonly<Record<string, A>>,
+  map: (value: A, name: string) => B,
+): Record<string, B> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]));
+}
+
+/** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
+export interface SealedValue {
+  readonly alg: 'A256GCM';
+  /** Kept when the value is re-encrypted, so that equal configurations compare equal. */
+  readonly id: string;
+  /** Id of the encryption key. */
+  readonly key: string;
+  readonly nonce: string;
+  readonly data: string;
+}
+
+/** A tool's environment as stored, by variable. A string is a value from before encryption was introduced. */
+export type StoredEnv = Readonly<Record<string, SealedValue | string>>;
+
+/** Placeholder for values in answers. Sending it back leaves the value unchanged. */
+export const hiddenValue = '***';
+
+/** Hides the values for answers: environment variables are write-only. */
+export function withoutValues(env: StoredEnv): Record<string, string> {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
+}
+
+/** An id for comparing values without revealing them. */
+export function identityOf(stored: SealedValue | string): string | undefined {
+  return typeof stored === 'string' ? undefined : stored.id;
+}
+
+/** A URL with its query values hidden, because they may be tokens. */
+export const shownUrl = (url: string): string => url.replaceAll(/([?&][^=&#]*=)[^&#]+/g, `$1${hiddenValue}`);
+
+/** A merge patch (RFC 7396) of a tool's environment: text sets a variable, null removes it, others stay. */
+export type EnvChanges = Readonly<Record<string, string | null>>;
+
+/**
+ * Encrypts the environment of a registration.
+ * @param before the stored environment; unchanged values keep their ciphertext
+ * @throws Problem `invalid_request` naming the variable
+ */
+export function sealedEnv(
+  cipher: EnvCipher,
+  toolId: string,
+  env: PlainEnv,
+  before: StoredEnv = {},
+): StoredEnv {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === hiddenValue) throw notTheValue(name);
+  }
+  return keyed(() => cipher.sealLike(toolId, env, before));
+}
+
+/**
+ * Applies changes to a stored environment. Unchanged values are not decrypted, so that values under a lost key can be
+ * replaced one by one.
+ * @throws Problem `invalid_request` naming the variable
+ */
+export function changedEnv(
+  cipher: EnvCipher,
+  toolId: string,
+  stored: StoredEnv,
+  changes: EnvChanges,
+): StoredEnv {
+  const set: [name: string, value: string][] = [];
+  const gone = new Set<string>();
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) gone.add(name);
+    else if (value !== hiddenValue) set.push([name, value]);
+    else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
+  }
+  const kept = Object.entries(stored).filter(([name]) => !gone.has(name));
+  const sealed = keyed(() => cipher.sealLike(toolId, Object.fromEntries(set), stored));
+  return { ...Object.fromEntries(kept), ...sealed };
+}
+
+const notTheValue = (name: string) =>
+  wrong(`/env/${name}`, `must be the value itself: ${hiddenValue} only stands for one that is set`);
+
+function keyed<T>(seal: () => T): T {
+  try {
+    return seal();
+  } catch (error) {
+    if (error instanceof KeyFileError) throw wrong('/env', `cannot be kept: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { isUuid, newId } from '../../../base/common/ids.js';
+import { keyIn, type Page, pageFrom } from '../../rest/page.js';
+import type { AuditEntryView, AuditQuery } from './audit.dto.js';
+
+/** The record of administrative acts: the caller, the operation and its target. */
+@Injectable()
+export class AuditLog {
+  private readonly logger = new Logger(AuditLog.name);
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** The act has been done: where its entry cannot be stored it stands in the server's log, as a whole. */
+  async write(entry: Omit<AuditEntryView, 'id' | 'at' | 'beforeHash' | 'afterHash'>): Promise<void> {
+    const stored = { id: newId(), at: new Date(), ...entry };
+    const { id, at, keyId, userId, address, requestId, action, target, status, reason } = stored;
+    try {
+      await this.dataSource.query(
+        `INSERT INTO audit_entries
+           (entry_id, at, key_id, user_id, address, request_id, action, target, status, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+        [id, at, keyId, userId, address, requestId, action, target, status, reason],
+      );
+    } catch (error) {
+      this.logger.error({ audit: stored, err: error }, 'An entry of the audit could not be stored');
+    }
+  }
+
+  async list(query: AuditQuery): Promise<Page<AuditEntryView>> {
+    const { target, action, userId, keyId, since, until, limit, cursor } = query;
+    const before = keyIn(cursor, (id) => (isUuid(id) ? id : undefined));
+    const rows: AuditEntryView[] = await this.dataSource.query(
+      `SELECT entry_id AS id, at, key_id AS "keyId", user_id AS "userId", address, request_id AS "requestId",
+         action, target, status, reason, before_hash AS "beforeHash", after_hash AS "afterHash"
+       FROM audit_entries
+       WHERE ($2::uuid IS NULL OR entry_id < $2)
+         AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/') OR split_part(target, '/', 2) = $3)
+         AND ($4::text IS NULL OR action = $4)
+         AND ($5::text IS NULL OR user_id = $5)
+         AND ($6::text IS NULL OR key_id = $6)
+         AND ($7::timestamptz IS NULL OR at >= $7)
+         AND ($8::timestamptz IS NULL OR at <= $8)
+       ORDER BY entry_id DESC LIMIT $1`,
+      [limit + 1, ...[before, target, action, userId, keyId, since, until].map((value) => value ?? null)],
+    );
+    return pageFrom(rows, ({ id }) => id, limit);
+  }
+}

@@ -1,0 +1,109 @@
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  SetMetadata,
+} from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { catchError, mergeMap, type Observable } from 'rxjs';
+import { sanitisedText } from '../../../base/common/pg-text.js';
+import { FleetBarrier } from '../../../base/database/fleet-barrier.js';
+import { statusOfProblem } from '../../rest/problem.filter.js';
+import { principalOf } from '../principal.decorator.js';
+import { AuditLog } from './audit-log.js';
+import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.dto.js';
+
+/** Marks the operations of administrators in the OpenAPI document until it is complete. */
+export const auditedOperation = 'x-audited';
+
+export const AUDITED = 'toolkeeper:audited';
+
+export const AUDITED_READ = 'toolkeeper:audited-read';
+
+/** This route shows what tools and models were given and answered: each read by an operator leaves an audit entry. */
+export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
+
+/** Audit entries of what these routes make name it by this member of the answer. */
+export const Audited = (member: string): ClassDecorator => SetMetadata(AUDITED, member);
+
+/** The parameters of a route's path. */
+type PathParams = Readonly<Record<string, string>>;
+
+const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** @returns false for a request that changes nothing which other replicas obey */
+export const isAct = (method: string, route: string): boolean =>
+  !reading.has(method) && !/\/(test|try|validate|replay)$/.test(route);
+
+/**
+ * Writes one audit entry for each administrative request, successful or not, before it is answered. What was
+ * changed is answered when all replicas obey it; an answer that some have not confirmed is 202 and names them. `@Scopes` binds this to the routes that need an administrative
+ * scope.
+ */
+@Injectable()
+export class AuditInterceptor implements NestInterceptor {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly log: AuditLog,
+    private readonly barrier: FleetBarrier,
+  ) {}
+
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const http = context.switchToHttp();
+    const asked = http.getRequest<FastifyRequest>();
+    const isRead = this.reflector.get<true | undefined>(AUDITED_READ, context.getHandler());
+    const isAudited = isRead ? principalOf(asked).scopes.has('tools:admin') : !reading.has(asked.method);
+    if (!isAudited) return next.handle();
+    const { params, ...request } = partsOf(asked);
+    const nameMember = this.reflector.get<string | undefined>(AUDITED, context.getClass());
+    const write = async (status: number, made?: object): Promise<void> => {
+      const name = made && nameMember && (Reflect.get(made, nameMember) as string);
+      const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
+      // The path is the sender's text, and requests for unknown names are audited too, so it must be sanitised.
+      const target = sanitisedText(path.slice(0, maxTargetLength));
+      await this.log.write({ ...request.by, action: context.getHandler().name, target, status });
+    };
+    return next.handle().pipe(
+      mergeMap(async (answer: unknown) => {
+        const { statusCode } = http.getResponse<FastifyReply>();
+        const isMade = statusCode === 201 && Object.keys(params).length === 0;
+        const written = write(statusCode, isMade ? (answer as object) : undefined);
+        const passed = isAct(asked.method, request.route) ? this.barrier.pass() : [];
+        const [missing] = await Promise.all([passed, written]);
+        // A replica that does not know what is new looks for it in the database.
+        if (missing.length === 0 || statusCode === 201) return answer;
+        void http.getResponse<FastifyReply>().status(202);
+        const unconfirmed: UnconfirmedView = { confirmed: false, missing: missing.map(({ name }) => name) };
+        return { ...(answer as object | undefined), ...unconfirmed };
+      }),
+      catchError(async (error: unknown) => {
+        await write(statusOfProblem(error));
+        throw error;
+      }),
+    );
+  }
+}
+
+function partsOf(request: FastifyRequest) {
+  const { userId, keyId = null } = principalOf(request);
+  return {
+    params: request.params as PathParams,
+    route: request.routeOptions.url ?? '',
+    by: { userId, keyId, address: request.ip, requestId: request.id, reason: reasonIn(request) },
+  };
+}
+
+/** The reason that an act was given, also where the act itself was refused for what else it holds. */
+function reasonIn({ query, body }: FastifyRequest): string | null {
+  const [asked, sent] = [query, body] as ({ reason?: unknown } | null | undefined)[];
+  const reason = asked?.reason ?? sent?.reason;
+  return typeof reason === 'string' ? sanitisedText(reason.slice(0, maxReasonLength)) : null;
+}
+
+/** The resource that a path names, without what is done with it: `custom-tools/word_count`. */
+function targetOf(route: string, params: PathParams): string {
+  const [own = ''] = /^.*:\w+/.exec(route) ?? [route];
+  return own.replace('/api/v1/', '').replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? '');
+}

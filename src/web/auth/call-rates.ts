@@ -1,0 +1,75 @@
+import { Inject, Injectable } from '@nestjs/common';
+import ipaddr from 'ipaddr.js';
+import { Refusal } from '../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { Counters } from '../../base/counters/counters.js';
+import type { CallRate } from '../contract/principal.js';
+import type { CallRequest } from '../contract/tool-call.js';
+
+/** The calls that are counted together, their maximum, and the message of a refusal. */
+interface Limit {
+  readonly of: string;
+  readonly rate: CallRate;
+  readonly toldAs: string;
+}
+
+const periods = { second: 1_000, minute: 60_000 } as const;
+
+/**
+ * Counts the calls of keys that have a rate, and of addresses without a key if CALLS_PER_ADDRESS is set. A second, or a
+ * minute, begins with the first call in it. Calls without a limit are not counted and wait for nothing.
+ */
+@Injectable()
+export class CallRates {
+  /** Distinguishes what is counted here from other counts of the same keys. */
+  protected readonly counted: string = 'calls';
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
+    private readonly counters: Counters,
+  ) {}
+
+  /**
+   * @returns undefined for a call without a limit
+   * @throws Refusal `rate_limited` for one call too many
+   */
+  count(call: Pick<CallRequest, 'principal' | 'address'>): Promise<void> | undefined {
+    const limit = this.limitOf(call);
+    return limit && this.take(limit);
+  }
+
+  private async take({ of, rate: { calls, per }, toldAs }: Limit): Promise<void> {
+    const counter = { kind: 'rate', project: '', subject: `${this.counted} ${per} ${of}`, name: '' } as const;
+    const taken = await this.counters.take({ ...counter, limit: calls, ttlMs: periods[per] });
+    if (taken.granted) return;
+    throw new Refusal('rate_limited', toldAs, { retryAfterMs: Math.max(1, taken.resetsAt - Date.now()) });
+  }
+
+  private limitOf({ principal, address }: Pick<CallRequest, 'principal' | 'address'>): Limit | undefined {
+    const { keyId, rate } = principal;
+    if (rate && keyId !== undefined) {
+      const toldAs = `This key may make ${rate.calls} calls a ${rate.per}; an administrator may change that (PATCH /api/v1/keys/${keyId})`;
+      return { of: keyId, rate, toldAs };
+    }
+    const calls = this.config.auth.callsPerAddress;
+    if (keyId !== undefined || address === undefined || calls === 0) return undefined;
+    const toldAs = `Without a key ${calls} calls a minute may come from one address (CALLS_PER_ADDRESS)`;
+    return { of: networkOf(address), rate: { calls, per: 'minute' }, toldAs };
+  }
+}
+
+/** The caller in limits that hold for each caller: its key, or its address without one. */
+export const holderOf = ({ principal, address = '' }: Pick<CallRequest, 'principal' | 'address'>): string =>
+  principal.keyId ?? networkOf(address);
+
+/** An IPv4 address, or the first 64 bits of an IPv6 address: clients choose the others freely. */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const found = ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
+  if (found?.kind() !== 'ipv6') return found?.toString() ?? address;
+  const { parts } = found as ipaddr.IPv6;
+  return parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
+}

@@ -1,0 +1,125 @@
+import { ApiProperty, PartialType } from '@nestjs/swagger';
+import {
+  AnyText,
+  Int,
+  Moment,
+  NullableMoment,
+  NullableText,
+  OneOf,
+  OptionalMomentText,
+  OptionalNested,
+  OptionalText,
+  OptionalTextList,
+  PageOf,
+  Rule,
+  SentBackBy,
+  SomeOf,
+  Text,
+} from '../../rest/dto.js';
+import { type CallRate, ratePeriods, type Scope, scopes } from '../../contract/principal.js';
+
+const id = '019a9e0c5d0e7cc1a3f2';
+
+export class KeyParams {
+  @AnyText({ pattern: '^[0-9a-f]{20}$', example: id }) readonly id!: string;
+}
+
+export class CallRateBody implements CallRate {
+  @Int(1, 1_000_000, { example: 100 }) readonly calls!: number;
+  @OneOf(ratePeriods, { example: 'minute' }) readonly per!: CallRate['per'];
+}
+
+/** The members of a key that may be changed. */
+class KeyLimits {
+  @Text(128, { example: 'on-call agent', description: 'For people' }) readonly name!: string;
+  @OptionalTextList({
+    nullable: true,
+    minItems: 1,
+    maxItems: 100,
+    minLength: 1,
+    maxLength: 256,
+    pattern: '^[^\\x00-\\x1f]*$',
+    example: ['payments'],
+    description:
+      'Projects that its calls may name (`x-project-id`); the first stands in where they name none. Absent, null: all',
+  })
+  readonly projects?: string[] | null;
+  @OptionalTextList({
+    nullable: true,
+    minItems: 1,
+    maxItems: 1_000,
+    minLength: 1,
+    maxLength: 128,
+    pattern: '^[^*]*\\*?$',
+    example: ['get_playbooks', 'disk_*'],
+    description:
+      'Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all',
+  })
+  readonly tools?: string[] | null;
+  @OptionalNested(CallRateBody, {
+    nullable: true,
+    description: 'Calls that each server lets it make. Absent, null: any number',
+  })
+  readonly rate?: CallRate | null;
+  @Rule('must lie in the future', (at) => Date.parse(at as string) > Date.now())
+  @OptionalMomentText({
+    nullable: true,
+    example: '2099-01-01T00:00:00.000Z',
+    description: 'From then on it opens nothing. Absent, null: never',
+  })
+  readonly expiresAt?: string | null;
+}
+
+export class CreateKeyBody extends KeyLimits {
+  @SomeOf(scopes, {
+    minItems: 1,
+    uniqueItems: true,
+    example: ['tools:call'],
+    description: '`admin` includes all others, `tools:admin` includes `tools:call` and `metrics:read`',
+  })
+  readonly scopes!: Scope[];
+  @OptionalText(128, {
+    pattern: '^[^\\x00-\\x1f]*\\S[^\\x00-\\x1f]*$',
+    example: 'sre-team',
+    description: 'Whom its calls are recorded for where they name no user. Absent: its name',
+  })
+  readonly owner?: string;
+}
+
+/** Absent members stay as they are; null takes a limit away. */
+export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
+
+export const keyStatuses = ['active', 'expired', 'revoked'] as const;
+/** A key without its secret, which is shown only at creation. */
+@SentBackBy(UpdateKeyBody)
+export class KeyView {
+  @ApiProperty({ example: id }) readonly id!: string;
+  @ApiProperty({ example: 'on-call agent' }) readonly name!: string;
+  @ApiProperty({ example: 'sre-team' }) readonly owner!: string;
+  @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
+  @ApiProperty({ type: [String], nullable: true, example: ['payments'] })
+  readonly projects!: readonly string[] | null;
+  @ApiProperty({ type: [String], nullable: true, example: ['get_playbooks', 'disk_*'] })
+  readonly tools!: readonly string[] | null;
+  @ApiProperty({ type: CallRateBody, nullable: true }) readonly rate!: CallRate | null;
+  @ApiProperty({ enum: keyStatuses, example: 'active' }) readonly status!: (typeof keyStatuses)[number];
+  @Moment('2026-01-15T09:30:00.000Z') readonly createdAt!: Date;
+  @ApiProperty({ example: 'admin' }) readonly createdBy!: string;
+  @NullableMoment(null) readonly expiresAt!: Date | null;
+  @NullableMoment(null) readonly lastUsedAt!: Date | null;
+  @NullableMoment(null) readonly revokedAt!: Date | null;
+  @NullableText(null) readonly revokedBy!: string | null;
+}
+
+export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }) {}
+
+export class NewKeyView extends KeyView {
+  @ApiProperty({
+    example: `tk_${id}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
+    description: 'The key itself: shown this once, and kept nowhere',
+  })
+  readonly key!: string;
+}
+
+/** A row of `api_keys`. */
+export type StoredKey = Omit<KeyView, 'status'> & { readonly hash: Buffer };

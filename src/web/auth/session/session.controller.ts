@@ -1,0 +1,183 @@
+import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
+import {
+  ApiCreatedResponse,
+  ApiNoContentResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { join } from 'node:path';
+import { minuteMs } from '../../../base/common/clock.js';
+import { invalidRequest, Problem } from '../../../base/common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { LocalCounters } from '../../../base/counters/counters.js';
+import { Replicas } from '../../../base/database/replicas.js';
+import { Contributors } from '../../../base/observability/contributors.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import type { Principal } from '../../contract/principal.js';
+import { unauthorized } from '../access-policy.js';
+import { presentedKey } from '../api-key.js';
+import { AuditLog } from '../audit/audit-log.js';
+import { networkOf } from '../call-rates.js';
+import { adminKeyId, KnownKeys } from '../known-keys.js';
+import { principalOf } from '../principal.decorator.js';
+import { Public, Scopes } from '../scopes.decorator.js';
+import { type NewSession, SignInLinks, Sessions, setCookie } from '../sessions.js';
+import { type EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.dto.js';
+
+/** Signs browsers in and out, and says who a caller is. */
+
+@ApiTags('session')
+@ApiProblems('unauthorized', 'forbidden')
+@Controller('api/v1/session')
+export class SessionController {
+  /** Keys and links that opened nothing, by address. */
+  private readonly failures = new LocalCounters(maxFailures);
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly keys: KnownKeys,
+    private readonly links: SignInLinks,
+    private readonly sessions: Sessions,
+    private readonly contributors: Contributors,
+    private readonly audit: AuditLog,
+    private readonly replicas: Replicas,
+  ) {}
+
+  /**
+   * @throws Problem `unauthorized` for an invalid key, or a used or expired link; `conflict` if no API key is required;
+   * `rate_limited` after too many failures from one address
+   */
+  @Post()
+  @Public()
+  @ApiOperation({
+    summary: 'Sign a browser in',
+    description:
+      'The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included; whatever is not GET also shows the CSRF token, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
+  })
+  @ApiCreatedResponse({ type: NewSessionView })
+  @ApiProblems('invalid_request', 'payload_too_large', 'conflict', 'rate_limited')
+  async signIn(
+    @Body() body: SignInBody,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<NewSessionView> {
+    const principal = this.shownBy(body);
+    if (!principal) throw this.failure(body, request.ip);
+    const session = this.sessions.begin(principal.keyId ?? adminKeyId);
+    if (!session)
+      throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
+    answerCookie(request, reply, session);
+    await this.record(principal, request);
+    return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken };
+  }
+
+  @Get()
+  @Scopes()
+  @ApiOperation({
+    summary: 'Who am I, and what may I do',
+    description: 'For any caller, by a session, a key, or without either.',
+  })
+  @ApiOkResponse({ type: SessionView })
+  getSession(@Req() request: FastifyRequest): Promise<SessionView> {
+    const { headers } = request;
+    const session = presentedKey(headers) === undefined ? this.sessions.find(headers) : undefined;
+    return this.viewOf(principalOf(request), session);
+  }
+
+  @Delete()
+  @Public()
+  @HttpCode(204)
+  @ApiOperation({
+    summary: 'Sign this browser out',
+    description: 'Takes the cookie out of the browser. A session that was copied ends with its key.',
+  })
+  @ApiNoContentResponse({ description: 'The cookie is gone' })
+  signOut(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): void {
+    answerCookie(request, reply, undefined);
+  }
+
+  /** @returns undefined for a key that opens nothing, or a link that was used or is over */
+  private shownBy({ key, once }: SignInBody): Principal | undefined {
+    if ((key === undefined) === (once === undefined))
+      throw invalidRequest({ pointer: '', detail: 'must hold either key or once' });
+    if (once === undefined) return this.keys.find(key);
+    return this.links.take(once) ? this.keys.withId(adminKeyId) : undefined;
+  }
+
+  /** Failures alone are counted: others behind the same address must not stop a right key. */
+  private failure(body: SignInBody, address: string): Problem {
+    const of = { kind: 'rate', project: '', subject: networkOf(address), name: '' } as const;
+    const { granted, resetsAt } = this.failures.take({ ...of, limit: maxFailures, ttlMs: minuteMs });
+    return granted ? unauthorized(opensNothing(body)) : tooManyFailures(resetsAt - Date.now());
+  }
+
+  private record({ userId, keyId = adminKeyId }: Principal, { ip, id }: FastifyRequest): Promise<void> {
+    const by = { userId, keyId, address: ip, requestId: id, reason: null };
+    return this.audit.write({ ...by, action: 'signIn', target: 'session', status: 201 });
+  }
+
+  private async viewOf(
+    principal: Principal,
+    session: { readonly expiresAt: number } | undefined,
+  ): Promise<SessionView> {
+    const expiresAt = session ? new Date(session.expiresAt).toISOString() : null;
+    const { userId, keyId = null, scopes, projects = null, tools = null } = principal;
+    return {
+      ...{ userId, keyId, anonymous: keyId === null, scopes: [...scopes], projects, tools, expiresAt },
+      environment: scopes.has('metrics:read') ? await this.environment() : null,
+    };
+  }
+
+  private async environment(): Promise<EnvironmentView> {
+    const sandbox = await new Map(this.contributors.health()).get('sandbox')?.();
+    const tier = sandbox?.['tier'];
+    return {
+      version: this.config.version,
+      command: join(this.config.root, 'bin/toolkeeper.mjs'),
+      dataDir: this.config.dataDir,
+      keyFile: this.keys.adminKeyFile ?? null,
+      replica: this.replicas.name,
+      database: this.config.database.url === undefined ? 'embedded' : 'own',
+      sandboxTier: typeof tier === 'number' ? tier : null,
+      grantablePaths: (sandbox?.['grantable'] as readonly string[] | undefined) ?? [],
+      limits: serverLimits(this.config),
+    };
+  }
+}
+
+/** The caps that callers and authors of tools meet, by the variable that sets each. */
+function serverLimits(config: AppConfig): Readonly<Record<string, number>> {
+  const { bundles, customTools, investigations, recorder, spans, toolInput } = config;
+  return {
+    INVESTIGATION_CALLS_PER_TOOL: investigations.callsPerTool,
+    CUSTOM_TOOLS_DEFAULT_TIMEOUT: customTools.defaultTimeoutMs,
+    TOOL_INPUT_MAX_BYTES: toolInput.maxBytes,
+    CUSTOM_TOOLS_MAX_OUTPUT_BYTES: customTools.maxOutputBytes,
+    CUSTOM_TOOLS_MAX_QUEUE: customTools.maxQueue,
+    CUSTOM_TOOLS_MAX_PROCESSES: customTools.maxProcesses,
+    BUNDLE_MAX_BYTES: bundles.maxBytes,
+    METRICS_RETENTION_DAYS: recorder.retentionDays,
+    SPANS_RETENTION_DAYS: spans.retentionDays,
+  };
+}
+
+const maxFailures = 20;
+
+const opensNothing = ({ once }: SignInBody): string =>
+  once === undefined
+    ? 'This key is not known, has expired or was revoked.'
+    : 'This link was used, or its five minutes are over: sign in with a key, or restart the server for another link.';
+
+const tooManyFailures = (retryAfterMs: number): Problem =>
+  new Problem('rate_limited', `${maxFailures} sign-ins a minute may fail from one address`, { retryAfterMs });
+
+function answerCookie(
+  { protocol }: FastifyRequest,
+  reply: FastifyReply,
+  session: NewSession | undefined,
+): void {
+  const value = setCookie(session?.cookie, session?.expiresAt ?? 0, protocol === 'https');
+  void reply.headers({ 'set-cookie': value, 'cache-control': 'no-store' });
+}

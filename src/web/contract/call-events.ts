@@ -1,0 +1,79 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { OutcomeCode, Refusal } from '../../base/common/errors.js';
+import { TypedEvents } from '../../base/common/typed-events.js';
+import type { CallContext } from './tool.js';
+import type { CachedAnswer } from './call-ticket.js';
+import type { OutcomeStatus } from './tool-outcome.js';
+
+interface EndOfCall {
+  /** The name of a registered tool. */
+  readonly tool: string;
+  /** The input; for hashes only, never to be stored or logged. */
+  readonly input: unknown;
+  readonly context: CallContext;
+}
+
+/** The end of an execution that was admitted. */
+export interface ExecutedCall extends EndOfCall {
+  readonly kind: 'executed';
+  readonly executionId: string;
+  readonly status: OutcomeStatus;
+  /** `internal_error`: our own bug. */
+  readonly errorType?: OutcomeCode | 'internal_error' | undefined;
+  /** JSON-RPC code of the failure. */
+  readonly errorCode?: number | undefined;
+  /** The failure is the tool's own and feeds its circuit. */
+  readonly fault: boolean;
+  readonly executionTimeMs: number;
+  /** End of the execution, milliseconds since the epoch. */
+  readonly at: number;
+  readonly test: boolean;
+  /** It was a half-open circuit's trial. */
+  readonly probe: boolean;
+  /** Bytes of the result as JSON. */
+  readonly outputSize?: number | undefined;
+}
+
+/** A call that was answered with a cached or a shared result: nothing was run. */
+export interface CachedCall extends EndOfCall, CachedAnswer {
+  readonly kind: 'cached';
+}
+
+export interface RefusedCall extends EndOfCall {
+  readonly kind: 'refused';
+  readonly refusal: Refusal;
+}
+
+export type CallEvent = ExecutedCall | CachedCall | RefusedCall;
+
+/**
+ * The end of a call of a known tool, once: executed, cached or refused. A replayed key and `forbidden` are only counted. Emitted synchronously; a listener that throws fails no call.
+ * A listener that one tool concerns subscribes to that tool.
+ */
+@Injectable()
+export class CallEvents {
+  private readonly logger = new Logger(CallEvents.name);
+  private readonly all = this.newEvents();
+  private readonly byTool = new Map<string, TypedEvents<CallEvent>>();
+
+  /** @returns a function that ends the subscription */
+  subscribe(listener: (event: CallEvent) => void): () => void {
+    return this.all.subscribe(listener);
+  }
+
+  /** @returns a function that ends the subscription */
+  subscribeTo(tool: string, listener: (event: CallEvent) => void): () => void {
+    const events = this.byTool.get(tool) ?? this.newEvents();
+    this.byTool.set(tool, events);
+    return events.subscribe(listener);
+  }
+
+  emit(event: CallEvent): void {
+    this.all.emit(event);
+    this.byTool.get(event.tool)?.emit(event);
+  }
+
+  private newEvents(): TypedEvents<CallEvent> {
+    return new TypedEvents((error) => this.logger.error(error, 'a listener of calls failed'));
+  }
+}

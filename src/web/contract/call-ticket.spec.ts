@@ -1,0 +1,37 @@
+import { Deadline } from '../../base/common/deadline.js';
+import { CallTicket } from './call-ticket.js';
+import type { Tool } from './tool.js';
+
+const newTicket = (): CallTicket => new CallTicket('id', {} as Tool, Deadline.ofSmallest([]));
+const flags = ['budgeted', 'circuitPassed', 'admittedToQueue', 'recorded'] as const;
+const admitted = (): CallTicket =>
+  Object.assign(newTicket(), Object.fromEntries(flags.map((flag) => [flag, true])));
+
+describe('CallTicket', () => {
+  it.each(flags)('admits no call that is not %s', (flag) => {
+    const ticket = admitted();
+    expect(() => ticket.assertAdmitted()).not.toThrow();
+    ticket[flag] = false;
+    expect(() => ticket.assertAdmitted()).toThrow('only through the door');
+  });
+
+  it('admits no call that has ended', () => {
+    const ticket = admitted();
+    ticket.end(true);
+    expect(() => ticket.assertAdmitted()).toThrow('only through the door');
+  });
+
+  it.each([
+    [true, ['budget', 'slot', 'circuit']],
+    [false, ['slot', 'circuit']],
+  ])('gives back what was reserved, once, when refused is %s', (refused, expected) => {
+    const given: string[] = [];
+    const ticket = newTicket();
+    ticket.returnIfRefused(() => given.push('budget'));
+    ticket.returnAtEnd(() => given.push('slot'));
+    ticket.returnAtEnd(() => given.push('circuit'));
+    ticket.end(refused);
+    ticket.end(!refused);
+    expect(given).toEqual(expected);
+  });
+});

@@ -1,0 +1,170 @@
+import { Logger } from '@nestjs/common';
+import type { FieldProblem } from '../../base/common/errors.js';
+import { UpstreamFailure } from '../../base/outbound/upstream-failure.js';
+import type { Principal } from './principal.js';
+import { compileSchema } from '../../base/schemas/schema-compiler.js';
+import type { Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
+import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { ToolFailure } from './tool-outcome.js';
+
+/** One execution of a built-in tool. */
+export interface BuiltinRun extends ToolRun {
+  /** Aborts at the deadline and when the caller leaves. */
+  readonly signal: AbortSignal;
+}
+
+/** Optional members of a built-in tool. */
+interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
+  /** The schema for callers, if a public contract requires one less strict than `input`. */
+  readonly published?: JsonSchema;
+  /** Hints; a missing one is taken for the worst, as in MCP. */
+  readonly annotations?: Partial<ToolAnnotations>;
+  /** The text that an LLM reads instead of a result. */
+  readonly fallback?: (reason: string) => unknown;
+  /**
+   * The name of the service that the tool asks ("Playbook search"). When that fails or takes too long the call ends as
+   * `upstream_unavailable`: the tool's circuit stays closed. Callers read the kind of failure, the log has its message.
+   */
+  readonly upstream?: string;
+  /** The key of a cached result; absent: the input with its defaults. */
+  readonly cacheKey?: (input: Input) => unknown;
+  readonly onReuse?: Tool['onReuse'];
+  readonly asReused?: Tool['asReused'];
+  /** Why a caller may not call it with this input; undefined: it may. */
+  readonly refuses?: (input: Input, caller: Principal) => string | undefined;
+}
+
+export interface ToolSpec<Input> extends Extras<Input> {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema (2020-12) that an input is held against. An absent field gets the `default` of its schema. */
+  readonly input: JsonSchema;
+  /**
+   * @param input valid, with its defaults
+   * @param run `signal` aborts at the deadline and when the caller leaves; the call ends then, whatever the tool does
+   * @returns the result, a JSON value
+   * @throws ToolFailure for every expected failure
+   */
+  readonly run: (input: Input, run: BuiltinRun) => Promise<unknown>;
+}
+
+const defaultTimeoutMs = 30_000;
+const theWorst: ToolAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+const logger = new Logger('Tools');
+
+/**
+ * Creates a built-in tool from its input schema and its function.
+ * @throws Error when `input` is no JSON Schema
+ */
+export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
+  const {
+    input: schema,
+    published = schema,
+    annotations,
+    fallback,
+    upstream,
+    cacheKey,
+    onReuse,
+    asReused,
+    refuses,
+    run,
+    ...definition
+  } = spec;
+  const away = `${upstream ?? definition.name} is not available`;
+  const withDefaults = (input: unknown): Input => ({ ...defaultsIn(schema), ...(input as Input) });
+  return {
+    definition: {
+      kind: 'builtin',
+      version: '1.0.0',
+      tags: [],
+      timeoutMs: defaultTimeoutMs,
+      ...definition,
+      inputSchema: published,
+      annotations: { ...theWorst, ...annotations },
+      ...(fallback && { fallback: fallback(away) }),
+    },
+    ...(fallback && { fallback }),
+    ...(onReuse && { onReuse }),
+    ...(asReused && { asReused }),
+    ...(refuses && { refuses: (input, caller) => refuses(withDefaults(input), caller) }),
+    validate: validatorOf(schema),
+    cacheKey: (input) => (cacheKey ? cacheKey(withDefaults(input)) : withDefaults(input)),
+    run: async (input, toolRun) => {
+      try {
+        return await runUnderDeadline(toolRun, async (bounded) => run(withDefaults(input), bounded));
+      } catch (error) {
+        if (upstream === undefined || isDecided(error)) throw error;
+        logger.warn({ event: 'upstream_failed', tool: definition.name, error: String(error) }, away);
+        const kind = error instanceof UpstreamFailure || error instanceof ToolFailure ? reasonOf(error) : '';
+        throw new ToolFailure('upstream_unavailable', away + kind);
+      }
+    },
+  };
+}
+
+/** Its kind alone: the message may name hosts. */
+const reasonOf = (error: UpstreamFailure | ToolFailure): string =>
+  ` (${(error instanceof UpstreamFailure ? error.kind : error.type).replaceAll('_', ' ')})`;
+
+/** The input's members that have a default; members of members have none. */
+function defaultsIn({ properties }: JsonSchema): object {
+  const fields = Object.entries((properties ?? {}) as Record<string, { readonly default?: unknown }>);
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => (field.default === undefined ? [] : [[name, field.default]])),
+  );
+}
+
+/** Maximum size of an input for which all problems are reported; for larger ones only the first is. */
+const maxBytesForAll = 65_536;
+
+function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => readonly FieldProblem[] {
+  const all = compileSchema(schema, { allErrors: true });
+  const first = compileSchema(schema);
+  return (input, bytes) => (bytes <= maxBytesForAll ? all : first).problemsOf(input);
+}
+
+/** The tool reported a failure, or its caller has left. */
+const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
+
+/** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves, or whatever the work throws */
+async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
+  const controller = new AbortController();
+  let stop = (_failure: ToolFailure): void => undefined;
+  const stopped = new Promise<never>((_resolve, reject) => {
+    stop = (failure) => {
+      reject(failure);
+      controller.abort(failure);
+    };
+  });
+  const onCallerLeft = (): void =>
+    stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
+  const timer = setTimeout(
+    () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
+    run.deadline.remainingMs(),
+  );
+  run.cancellation.subscribe(onCallerLeft);
+  if (run.cancellation.isCancelled) onCallerLeft();
+  try {
+    return await Promise.race([work({ ...run, signal: controller.signal }), stopped]);
+  } finally {
+    clearTimeout(timer);
+    run.cancellation.unsubscribe(onCallerLeft);
+  }
+}
+
+/** The schema of a whole number; both bounds are inclusive. */
+export const whole = (minimum: number, maximum: number, usual: number, description: string): JsonSchema => ({
+  type: 'integer',
+  minimum,
+  maximum,
+  default: usual,
+  description,
+});
+
+/** The schema of a text that is not blank. */
+export const words = (maxLength: number, description: string): JsonSchema => ({
+  type: 'string',
+  pattern: '\\S',
+  maxLength,
+  description,
+});

@@ -1,0 +1,59 @@
+import { isOneOf, type NamePattern } from '../../base/common/name-patterns.js';
+
+/** The authenticated caller. */
+export interface Principal {
+  /** Owner of the key, else `anonymous`. */
+  readonly userId: string;
+  /** Id of the key that was shown; absent without one. */
+  readonly keyId?: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Projects that it may use; the first is the default. Absent: all, with `default` as the default. */
+  readonly projects?: readonly string[];
+  /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
+  readonly tools?: readonly NamePattern[];
+  /** No key was shown: of the built-in tools only those may be called that neither write nor reach out. */
+  readonly keyless?: boolean;
+  /** Absent: any number of calls. */
+  readonly rate?: CallRate;
+}
+
+/** How many calls may come within a second, or a minute. */
+export interface CallRate {
+  readonly calls: number;
+  readonly per: (typeof ratePeriods)[number];
+}
+
+/** The caller of several requests: the id of its key; callers without a key are one. */
+export const callerIdOf = ({ keyId = 'anonymous' }: Principal): string => keyId;
+
+export const ratePeriods = ['second', 'minute'] as const;
+export const scopes = [
+  'tools:call',
+  'tools:admin',
+  'metrics:read',
+  'playbooks:write',
+  'traces:write',
+  'traces:read',
+  'experiments:write',
+  'admin',
+] as const;
+export type Scope = (typeof scopes)[number];
+
+/** The parts of a tool that decide who may call it. */
+interface Callable {
+  readonly name: string;
+  readonly kind: string;
+  readonly annotations: { readonly readOnly: boolean; readonly openWorld: boolean };
+}
+
+/** Whether a caller may call a tool, and is shown it: lists, searches and the door all ask this. */
+export const mayCall = (caller: Principal, tool: Callable): boolean =>
+  mayName(caller, tool.name) && !needsKey(caller, tool);
+
+/** Whether a caller may call a tool of this name, whether there is one or not. */
+export const mayName = (caller: Principal, name: string): boolean =>
+  caller.scopes.has('tools:call') && (caller.tools === undefined || isOneOf(caller.tools, name));
+
+/** Custom tools were registered by the operator for the agents here; a built-in tool that writes or reaches out acts for its caller. */
+export const needsKey = ({ keyless = false }: Principal, { kind, annotations }: Callable): boolean =>
+  keyless && kind === 'builtin' && (!annotations.readOnly || annotations.openWorld);

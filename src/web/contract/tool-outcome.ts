@@ -1,0 +1,98 @@
+import { type OutcomeCode, errorTable } from '../../base/common/errors.js';
+
+export type OutcomeStatus = 'success' | 'error' | 'timeout';
+
+/** Why an execution failed. */
+export interface ToolErrorBody {
+  /** JSON-RPC code: the tool's own where it answered, else the table's. */
+  readonly code: number;
+  readonly type: OutcomeCode;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+interface OutcomeBase {
+  readonly executionId: string;
+  readonly tool: string;
+  readonly executionTimeMs: number;
+  readonly attempts: number;
+  readonly cached: boolean;
+}
+
+/** The answer of an execution that ran. A failed one carries the tool's fallback, if any, in `result`. */
+export type ToolOutcome =
+  | (OutcomeBase & { readonly status: 'success'; readonly result: unknown })
+  | (OutcomeBase & {
+      readonly status: 'error' | 'timeout';
+      readonly error: ToolErrorBody;
+      readonly result?: unknown;
+    });
+
+/** The outcome of a failed call, with the tool's fallback, if any, as the result. */
+export function failedOutcome(
+  base: Pick<OutcomeBase, 'executionId' | 'tool'> &
+    Partial<Pick<OutcomeBase, 'executionTimeMs' | 'attempts'>>,
+  {
+    type,
+    message,
+    code = errorTable[type].jsonRpc,
+    data,
+  }: Omit<ToolErrorBody, 'code'> & { readonly code?: number },
+  fallback?: unknown,
+): ToolOutcome {
+  return {
+    executionId: base.executionId,
+    tool: base.tool,
+    executionTimeMs: base.executionTimeMs ?? 0,
+    attempts: base.attempts ?? 1,
+    cached: false,
+    status: type === 'timeout' ? 'timeout' : 'error',
+    error: { code, type, message, ...(data !== undefined && { data }) },
+    ...(fallback !== undefined && { result: fallback }),
+  };
+}
+
+/** Thrown by a tool's `run` for every expected failure. */
+export class ToolFailure extends Error {
+  override readonly name = 'ToolFailure';
+  readonly code: number;
+
+  constructor(
+    readonly type: OutcomeCode,
+    message: string,
+    { code = errorTable[type].jsonRpc, data, toolFault }: ToolFailureOptions = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.data = data;
+    this.isToolFault = toolFault ?? isToolFault({ type, code });
+  }
+
+  readonly data: unknown;
+  /** Counts against the tool's circuit. */
+  readonly isToolFault: boolean;
+}
+
+interface ToolFailureOptions {
+  readonly code?: number;
+  readonly data?: unknown;
+  /**
+   * false: the type would be the tool's fault, but this failure is not, say a time-out before any process was asked.
+   */
+  readonly toolFault?: boolean;
+}
+
+const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
+  'cancelled',
+  'interrupted',
+  'upstream_unavailable',
+]);
+
+/**
+ * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error ("Invalid params");
+ * one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
+ */
+function isToolFault(error: { readonly type: OutcomeCode; readonly code: number }): boolean {
+  if (notTheToolsFault.has(error.type)) return false;
+  return !(error.type === 'tool_error' && error.code === errorTable.invalid_input.jsonRpc);
+}

@@ -1,0 +1,136 @@
+import { type ArgumentMetadata, type Type, ValidationPipe } from '@nestjs/common';
+import { DECORATORS } from '@nestjs/swagger';
+import { plainToInstance } from 'class-transformer';
+import { isObject, type ValidationError } from 'class-validator';
+import { type FieldProblem, invalidRequest } from '../../base/common/errors.js';
+import { escapePointer, maxProblems, unstorable } from '../../base/common/field-problems.js';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** The values of a query or a path, which are all text. */
+export class QueryText {}
+
+/** Nest's validation of bodies, queries and paths: reports each invalid field once and rejects unknown fields. */
+export class DtoPipe extends ValidationPipe {
+  constructor() {
+    super({
+      transform: true,
+      whitelist: true,
+      forbidNonWhitelisted: true,
+      stopAtFirstError: true,
+      exceptionFactory: (errors) => invalidRequest(...problemsOf(errors, '').slice(0, maxProblems)),
+    });
+  }
+
+  /** @throws Problem `invalid_request` that lists all invalid fields */
+  override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    const { metatype, type } = metadata;
+    if (!metatype || !this.toValidate(metadata)) return super.transform(value, metadata);
+    const given = value ?? {};
+    if (!isMembers(given)) throw invalidRequest({ pointer: '', detail: 'must be object' });
+    const plain = type === 'body' ? changeable(metatype, given) : inSnakeCase(metatype, given);
+    // class-transformer would drop members with such names silently.
+    const odd = Object.keys(plain).find((name) => name in Object.prototype);
+    if (odd !== undefined) throw invalidRequest({ pointer: `/${odd}`, detail: notKnown });
+    const known = withoutSurplus(metatype, plain);
+    const source = type === 'body' ? known : Object.assign(new QueryText(), known);
+    const dto = withoutUnset((await super.transform(source, metadata)) as object);
+    const problems = unstorable(plain, '');
+    if (problems.length > 0) throw invalidRequest(...problems.slice(0, maxProblems));
+    return dto;
+  }
+
+  /** Validates a value that is not part of a request, such as a file. */
+  async read<T extends object>(type: Type<T>, value: unknown, from: 'body' | 'query' = 'body'): Promise<T> {
+    return (await this.transform(value, { type: from, metatype: type })) as T;
+  }
+
+  /** Overridden to do nothing: free JSON may have `__proto__` members, and class-transformer does not descend into it. */
+  protected override stripProtoKeys(): void {}
+}
+
+const notKnown = 'is not a known field';
+const isMembers = (value: unknown): value is Members => isObject(value);
+
+/** Converts an object to an instance of the class; other values stay as they are. */
+export const instanceOf = (type: Type, value: unknown): unknown =>
+  isMembers(value) ? withoutUnset(plainToInstance(type as Type<object>, withoutSurplus(type, value))) : value;
+
+/** Removes undefined properties: declared class fields exist even if they were not given. */
+function withoutUnset<T extends object>(dto: T): T {
+  for (const [name, value] of Object.entries(dto)) if (value === undefined) delete dto[name as keyof T];
+  return dto;
+}
+
+/** Keeps the known members, and enough unknown ones to be rejected, without their values. */
+function withoutSurplus(type: Type, members: Members): Members {
+  const properties = propertiesOf(type);
+  const known = Object.entries(members).filter(([name]) => properties.has(name));
+  const unknown = Object.keys(members).filter((name) => !properties.has(name));
+  return {
+    ...Object.fromEntries(unknown.slice(0, maxProblems).map((name) => [name, null])),
+    ...Object.fromEntries(known),
+  };
+}
+
+function problemsOf(errors: readonly ValidationError[], above: string): FieldProblem[] {
+  return errors.flatMap(({ property, value, constraints, contexts, children = [] }): FieldProblem[] => {
+    const pointer = `${above}/${escapePointer(property)}`;
+    if (!constraints) return problemsOf(children, pointer);
+    const { problemsIn } = (contexts?.['items'] ?? {}) as {
+      problemsIn?: (all: unknown) => [string, string][];
+    };
+    if (problemsIn)
+      return problemsIn(value).map(([name, detail]) => ({
+        pointer: `${pointer}/${escapePointer(name)}`,
+        detail,
+      }));
+    const [[rule, detail] = ['', '']] = Object.entries(constraints);
+    return [{ pointer, detail: rule === 'whitelistValidation' ? notKnown : detail }];
+  });
+}
+
+/** Metadata key of a body: the view that answers show. */
+export const VIEW = 'toolkeeper:view';
+
+/** Removes members of the view that are not changes, so that the answer of GET can be sent back. */
+function changeable(type: Type, body: Members): Members {
+  const view = Reflect.getOwnMetadata(VIEW, type) as Type | undefined;
+  if (!view) return body;
+  const own = propertiesOf(type);
+  const shown = propertiesOf(view);
+  // A view shows null for an absent member, or a list for what the body takes as an object.
+  const isShown = (name: string, value: unknown): boolean =>
+    Array.isArray(value) &&
+    value.every(isObject) &&
+    shown.get(name)?.['isArray'] === true &&
+    own.get(name)?.['type'] === 'object';
+  const isChange = (name: string, value: unknown): boolean =>
+    own.has(name) && !isShown(name, value)
+      ? value !== null || shown.get(name)?.['nullable'] !== true || own.get(name)?.['nullable'] === true
+      : !shown.has(name);
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => isChange(name, value)));
+}
+
+/** Accepts camel case for snake-case parameters: `threadIds` for `thread_ids`. */
+function inSnakeCase(type: Type, query: Members): Members {
+  const properties = propertiesOf(type);
+  const nameOf = (given: string): string => {
+    const snake = given.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+    return properties.has(snake) ? snake : given;
+  };
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [nameOf(name), value]));
+}
+
+/** The properties of a DTO with their Swagger metadata. */
+function propertiesOf({ prototype }: { prototype: object }): ReadonlyMap<string, Members> {
+  const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
+  return new Map(
+    names
+      .map((marked) => marked.slice(1))
+      .map((name) => [
+        name,
+        Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name) as Members,
+      ]),
+  );
+}

@@ -1,0 +1,298 @@
+import * as rules from 'class-validator';
+import { applyDecorators, type Type } from '@nestjs/common';
+import { ApiProperty, type ApiPropertyOptions, getSchemaPath } from '@nestjs/swagger';
+import { Exclude, Expose, Transform, Type as TransformTo } from 'class-transformer';
+import { instanceOf, QueryText, VIEW } from './dto.pipe.js';
+import { inWords, maxProblems } from '../../base/common/field-problems.js';
+import type { Page } from './page.js';
+
+/*
+ * Decorators for the properties of DTOs. Each sets both the validation rules (class-validator) and the OpenAPI schema.
+ * `schema` is the OpenAPI schema; its bounds (maxLength, minimum, maxItems, …) are validated as well. Fields with an
+ * `Optional…` decorator may be absent.
+ */
+
+/** The OpenAPI schema of a property. */
+export type Schema = Readonly<Record<string, unknown>>;
+type Message = string | ((value: unknown) => string);
+type Check = readonly [message: Message, isValid: (value: unknown) => boolean];
+type Bounds = Readonly<Record<string, (value: unknown, limit: never) => boolean>>;
+
+const sentence = (message: Message, value: unknown): string =>
+  typeof message === 'string' ? message : message(value);
+
+/** A custom rule. `message` follows the field's name, for example "must be a version". */
+export const Rule = (message: Message, isValid: (value: unknown) => boolean): PropertyDecorator =>
+  rules.ValidateBy({
+    name: 'rule',
+    validator: { validate: isValid, defaultMessage: (at) => sentence(message, at?.value) },
+  });
+
+/** Checks each item of a list or each value of an object; the problem's pointer names the item. */
+function Items(checks: readonly Check[]): PropertyDecorator {
+  const problemsIn = (all: object): [name: string, detail: string][] => {
+    const problems: [string, string][] = [];
+    for (const [name, item] of Object.entries(all)) {
+      const [message] = checks.find(([, isValid]) => !isValid(item)) ?? [];
+      if (message !== undefined && problems.push([name, sentence(message, item)]) === maxProblems) break;
+    }
+    return problems;
+  };
+  const validator = {
+    validate: (all: object) => problemsIn(all).length === 0,
+    defaultMessage: () => 'has a wrong item',
+  };
+  return rules.ValidateBy({ name: 'items', validator }, { context: { problemsIn } });
+}
+
+const typed = (type: string, isValid: (value: unknown) => boolean): Check => [
+  (value) => `must be ${type}${value === null ? ', not null' : ''}`,
+  isValid,
+];
+const isText = typed('string', rules.isString);
+const isInteger = typed('integer', rules.isInt);
+const isObject = typed('object', rules.isObject);
+const isList = typed('array', rules.isArray);
+
+const notBlank = '\\S';
+const bounds: Bounds = {
+  maxLength: rules.maxLength,
+  minLength: rules.minLength,
+  pattern: (it, pattern: string) => rules.matches(it as string, new RegExp(pattern, 'u')),
+  enum: rules.isIn,
+  minimum: rules.min,
+  maximum: rules.max,
+};
+const sizes: Bounds = {
+  maxItems: rules.arrayMaxSize,
+  minItems: rules.arrayMinSize,
+  uniqueItems: (it) => rules.arrayUnique(it as unknown[]),
+  maxProperties: (it, max: number) => Object.keys(it as object).length <= max,
+};
+const checksOf = (table: Bounds, schema: Schema): Check[] =>
+  Object.entries(table)
+    .filter(([keyword]) => schema[keyword] !== undefined)
+    .map(([keyword, isValid]) => [
+      inWords(keyword, schema[keyword]) ?? 'is not valid',
+      (it) => isValid(it, schema[keyword] as never),
+    ]);
+
+/** A type into which class-transformer does not descend. */
+@Exclude()
+class Opaque {}
+
+type Convert = (value: unknown) => unknown;
+const same: Convert = (value) => value;
+
+/** Combines a property's schema, its conversion and its checks, including whether it may be absent or null. */
+function field(
+  schema: Schema,
+  checks: readonly Check[],
+  fromText = same,
+  fromJson = same,
+): PropertyDecorator {
+  const { required, nullable, default: defaultValue } = schema;
+  return applyDecorators(
+    ApiProperty(schema),
+    rules.ValidateIf(
+      (_, value) => (value !== undefined || required !== false) && (value !== null || nullable !== true),
+    ),
+    TransformTo(() => Opaque),
+    Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) =>
+      obj instanceof QueryText ? (fromText(obj[key]) ?? defaultValue) : fromJson(obj[key]),
+    ),
+    // Absent properties are converted only if they are exposed.
+    ...(defaultValue === undefined ? [] : [Expose()]),
+    Rule('is required', (value) => value !== undefined),
+    ...checks.map((check) => Rule(...check)),
+  );
+}
+
+type Decorator = (schema?: Schema) => PropertyDecorator;
+
+/** Any JSON value. */
+export const FreeJson: Decorator = (schema = {}) => field(schema, []);
+
+/** Creates a decorator for JSON with a single custom rule. */
+export const Ruled =
+  (...rule: Check): Decorator =>
+  (schema = {}) =>
+    field(schema, [rule]);
+
+/** Any JSON object. */
+export const AnyObject: Decorator = (schema) =>
+  field({ type: 'object', additionalProperties: true, ...schema }, [isObject]);
+
+/** Text that may be empty. */
+export const AnyText: Decorator = (schema = {}) =>
+  field({ type: 'string', ...schema }, [isText, ...checksOf(bounds, schema)]);
+
+/** A name, an id or a reason: text that is not blank. */
+export const Text = (maxLength: number, schema: Schema = {}): PropertyDecorator =>
+  AnyText({ minLength: 1, pattern: notBlank, maxLength, ...schema });
+export const OptionalText = (maxLength: number, schema: Schema = {}): PropertyDecorator =>
+  Text(maxLength, { required: false, ...schema });
+
+const toNumber: Convert = (text) =>
+  typeof text === 'string' && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
+
+/** An optional number. */
+export const OptionalNum: Decorator = (schema = {}) =>
+  field(
+    { required: false, ...schema },
+    [typed('number', Number.isFinite), ...checksOf(bounds, schema)],
+    toNumber,
+  );
+
+/** An integer; both bounds are inclusive. */
+export function Int(minimum: number, maximum: number | undefined, schema: Schema = {}): PropertyDecorator {
+  const whole = { type: 'integer', minimum, maximum, ...schema };
+  return field(whole, [isInteger, ...checksOf(bounds, whole)], toNumber);
+}
+export const OptionalInt = (minimum: number, maximum?: number, schema: Schema = {}): PropertyDecorator =>
+  Int(minimum, maximum, { required: false, ...schema });
+
+const toFlag: Convert = (text) => (text === 'true' || text === 'false' ? text === 'true' : text);
+
+/** True or false. */
+export const Flag: Decorator = (schema = {}) => field(schema, [typed('boolean', rules.isBoolean)], toFlag);
+export const OptionalFlag: Decorator = (schema) => Flag({ required: false, ...schema });
+
+/** A value from an enum. */
+export const OneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
+  field({ enum: values, ...schema }, [isText, ...checksOf(bounds, { enum: values })]);
+export const OptionalOneOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
+  OneOf(values, { required: false, ...schema });
+
+/** Parses `a,b` in a query like the parameter given twice. */
+const toList: Convert = (text) =>
+  text === undefined
+    ? undefined
+    : [text]
+        .flat()
+        .flatMap((part) => (typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part));
+
+const list = (schema: Schema, ...ofItems: readonly Check[]): PropertyDecorator =>
+  applyDecorators(field(schema, [isList, ...checksOf(sizes, schema)], toList), Items(ofItems));
+
+/** A list of strings; `maxLength`, `minLength` and `pattern` apply to the items. */
+export const TextList: Decorator = (schema = {}) =>
+  list({ type: [String], ...schema }, isText, ...checksOf(bounds, schema));
+export const OptionalTextList: Decorator = (schema) => TextList({ required: false, ...schema });
+
+/** A list of values from an enum. */
+export const SomeOf = (values: readonly string[], schema: Schema = {}): PropertyDecorator =>
+  list({ enum: values, isArray: true, ...schema }, isText, ...checksOf(bounds, { enum: values }));
+
+/** A list of JSON objects. */
+export const ObjectList: Decorator = (schema) =>
+  list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, isObject);
+
+/** An optional object of strings or integers, depending on `additionalProperties`. */
+export function OptionalMap(schema: Schema & { readonly additionalProperties: Schema }): PropertyDecorator {
+  const { additionalProperties: each } = schema;
+  const checks = [each['type'] === 'integer' ? isInteger : isText, ...checksOf(bounds, each)];
+  const orNull = checks.map(([message, isValid]): Check => [
+    message,
+    (value) => (value === null && each['nullable'] === true) || isValid(value),
+  ]);
+  const map = { type: 'object', required: false, ...schema };
+  return applyDecorators(field(map, [isObject, ...checksOf(sizes, schema)]), Items(orNull));
+}
+
+/** An optional nested DTO. */
+export const OptionalNested = (type: Type, schema: Schema = {}): PropertyDecorator =>
+  applyDecorators(
+    field({ type, required: false, ...schema }, [isObject], same, (value) => instanceOf(type, value)),
+    rules.ValidateNested(),
+  );
+
+/** A list of nested DTOs. */
+export function NestedList(type: Type, maxItems: number, schema: Schema = {}): PropertyDecorator {
+  const merged = { type: [type], maxItems, ...schema };
+  const dtos: Convert = (value) =>
+    rules.isArray(value) && value.length <= maxItems ? value.map((item) => instanceOf(type, item)) : value;
+  return applyDecorators(
+    field(merged, [isList, ...checksOf(sizes, merged)], same, dtos),
+    Items([isObject]),
+    rules.ValidateNested(),
+  );
+}
+
+const isMoment = 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
+
+/** An optional time in a query, converted to a Date. */
+export const OptionalMoment = (schema: Schema): PropertyDecorator =>
+  field({ required: false, ...schema }, [[isMoment, rules.isDate]], (text) =>
+    typeof text === 'string' ? momentOf(text) : text,
+  );
+
+/** An optional time in a body, which stays a string. */
+export const OptionalMomentText = (schema: Schema): PropertyDecorator =>
+  field({ type: String, format: 'date-time', required: false, ...schema }, [
+    isText,
+    [isMoment, (text) => rules.isDate(momentOf(text as string))],
+  ]);
+
+/** A property of a view, with its example. */
+const Shown =
+  <T>(schema: Schema) =>
+  (example: T, description?: string): PropertyDecorator =>
+    ApiProperty({ ...schema, example, description });
+const moment = { type: String, format: 'date-time' };
+
+export const NullableText = Shown<string | null>({ type: String, nullable: true });
+export const NullableNumber = Shown<number | null>({ type: Number, nullable: true });
+export const NullableMoment = Shown<string | null>({ ...moment, nullable: true });
+export const Moment = (example = '2026-01-23T10:30:00.000Z'): PropertyDecorator => Shown(moment)(example);
+export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
+
+/** Another view, or null: `nullable` beside a `$ref` would still require an object. */
+export const OrNull = (view: Type, description?: string): PropertyDecorator =>
+  ApiProperty({
+    anyOf: [{ $ref: getSchemaPath(view) }, { type: 'object', nullable: true, enum: [null] }],
+    description,
+  });
+
+/** Lets `body` ignore members that only the decorated view has, so that the answer of GET can be sent back. */
+export const SentBackBy =
+  (body: Type): ClassDecorator =>
+  (view) =>
+    Reflect.defineMetadata(VIEW, view, body);
+
+/** The page size of a list, up to 1,000. */
+export const Limit = (defaultValue: number, schema: Schema = {}): PropertyDecorator =>
+  OptionalInt(1, 1_000, { default: defaultValue, example: defaultValue, ...schema });
+
+export const Cursor = (): PropertyDecorator =>
+  OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
+
+/** Query parameters of a paginated list. */
+export class PageQuery {
+  @Limit(100) readonly limit!: number;
+  @Cursor() readonly cursor?: string;
+}
+
+/** Creates the view of a page: `class ThingPageView extends PageOf(ThingView) {}`. */
+export function PageOf<T>(item: Type<T>, schema: ApiPropertyOptions = {}): Type<Page<T>> {
+  class PageView implements Page<T> {
+    @ApiProperty({ type: [item], ...schema }) readonly data!: T[];
+    @NullableText(null, 'Opaque; null on the last page') readonly nextCursor!: string | null;
+  }
+  return PageView;
+}
+
+const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** Parses an ISO 8601 time, in UTC if it has no offset. Returns an invalid Date for any other text. */
+export function momentOf(text: string): Date {
+  const [, date = ''] = isoTime.exec(text) ?? [];
+  // `Date` accepts the 30th of February as the 2nd of March.
+  if (!isCalendarDay(date)) return new Date(NaN);
+  return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
+}
+
+const isCalendarDay = (date: string): boolean => {
+  const midnight = new Date(date);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date);
+};

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
+import { alteredNumber } from './exact-numbers.js';
+import { invalidRequest, Problem } from '../../base/common/errors.js';
+import { alwaysFits, excessOfCaller, excessOfNames } from '../../base/common/json-size.js';
+
+/** A route that receives its body unparsed, so that a worker thread can parse it. */
+export interface RawBody {
+  readonly types: readonly string[];
+  /** Bytes on the wire. */
+  readonly limit: number;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    rawBody?: RawBody;
+  }
+  interface FastifyRequest {
+    /** Media types that the route receives unparsed; undefined: it takes parsed JSON. */
+    rawTypes: readonly string[] | undefined;
+  }
+}
+
+export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
+  Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+
+/** Registers the body parsers: JSON for all routes, unparsed JSON and further types for routes with `rawBody`. */
+export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly string[]): void {
+  fastify.decorateRequest('rawTypes', undefined);
+  fastify.addHook('onRoute', (route) => {
+    const raw = rawBodyIn(route.config);
+    if (!raw) return;
+    route.bodyLimit = raw.limit;
+    const before = route.preParsing ?? [];
+    const setTypes: preParsingHookHandler = (request, _reply, _payload, done) => {
+      request.rawTypes = raw.types;
+      done();
+    };
+    route.preParsing = [before, setTypes].flat();
+  });
+  const parseJson = fastify.getDefaultJsonParser('error', 'error');
+  fastify.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (wants(request, 'application/json')) return done(null, body);
+    // Many clients send a content type with an empty body.
+    if (body.length === 0) return done(null);
+    const { 'content-encoding': encoding = 'identity' } = request.headers;
+    if (encoding.trim().toLowerCase() !== 'identity') return done(encodedBody(encoding));
+    const text = body.toString();
+    const isSmall = body.length < alwaysFits;
+    const excess = isSmall ? undefined : excessOfCaller(text);
+    if (excess !== undefined) return done(tooMuch(excess));
+    const altered = alteredNumber(text);
+    if (altered) return done(invalidRequest(altered));
+    if (isSmall) return void parseJson(request, text, done);
+    void parseJson(request, text, (error, value) => {
+      const names = error ? undefined : excessOfNames(value);
+      done(names === undefined ? error : tooMuch(names), value);
+    });
+  });
+  fastify.addContentTypeParser([...furtherTypes], { parseAs: 'buffer' }, (request, body, done) => {
+    const [type = ''] = (request.headers['content-type'] ?? '').split(';');
+    if (wants(request, type.trim().toLowerCase())) done(null, body);
+    else refuseType(request, done);
+  });
+  fastify.addContentTypeParser('*', (request, _payload, done) => refuseType(request, done));
+}
+
+/** Rejects a body of an unsupported type. The content type of a request without a body is ignored. */
+export function refuseType(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  done: (error: Error | null) => void,
+): void {
+  const length = headers['content-length'] ?? '0';
+  const isEmpty = length === '0' && headers['transfer-encoding'] === undefined;
+  done(isEmpty ? null : new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+}
+
+const tooMuch = (excess: string): Problem => new Problem('invalid_request', `The body ${excess}`);
+
+const encodedBody = (encoding: string): Problem =>
+  new Problem(
+    'invalid_request',
+    `Content-Encoding ${JSON.stringify(encoding)} is not supported by this route: send the body as it is`,
+    { status: 415 },
+  );
+
+const rawBodyIn = (config: unknown): RawBody | undefined =>
+  typeof config === 'object' && config !== null && 'rawBody' in config
+    ? (config.rawBody as RawBody)
+    : undefined;
+
+const wants = ({ rawTypes }: FastifyRequest, type: string): boolean => rawTypes?.includes(type) ?? false;
