@@ -370,7 +370,7 @@ describe('two servers on one database', () => {
       .then((answer) => answer);
     await until(() => existsSync(started), { what: 'the change to look at the executable' });
     const enabled = a.http.post(`${path}/enable`).then((answer) => answer);
-    await b.http.post(`${path}/disable`).expect(200, /"status":"inactive"/);
+    await b.http.post(`${path}/disable`).expect(202, /"status":"inactive"/);
     writeFileSync(go, '');
     expect((await change).body).toMatchObject({ code: 'conflict', detail: 'slow was disabled meanwhile' });
     expect((await enabled).status).toBe(200);

@@ -78,7 +78,7 @@ async function start(variables: NodeJS.ProcessEnv, ...controllers: Type[]): Prom
     providers: [
       { provide: APP_FILTER, useClass: ProblemFilter },
       { provide: AuditLog, useValue: { write: (entry: object) => void audited.push(entry) } },
-      { provide: FleetBarrier, useValue: { pass: () => Promise.resolve() } },
+      { provide: FleetBarrier, useValue: { pass: () => Promise.resolve([]) } },
     ],
   })
   class TestModule {}

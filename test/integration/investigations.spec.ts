@@ -21,7 +21,7 @@ import { supertest as request } from '../support/http.js';
 
 /** Nothing is done by hand that the audit is asked for. */
 const noAudit = { provide: AuditLog, useValue: { write: () => Promise.resolve() } };
-const alone = { provide: FleetBarrier, useValue: { pass: () => Promise.resolve() } };
+const alone = { provide: FleetBarrier, useValue: { pass: () => Promise.resolve([]) } };
 
 @Injectable()
 class Gateway {

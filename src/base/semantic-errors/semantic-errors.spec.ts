@@ -4,7 +4,7 @@ import { findInSpan, findSemanticError, scannedLength } from './find-semantic-er
 import { isSelfReported } from './self-reported.js';
 import { errorPatterns } from './patterns.js';
 
-const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
 describe('each pattern', () => {
   const texts: Readonly<Record<string, { matches: readonly string[]; passes: readonly string[] }>> = {

@@ -31,6 +31,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
     { bufferLogs: true, autoFlushLogs: false, abortOnError: false, bodyParser: false },
   );
   app.useLogger(app.get(Logger));
+  app.flushLogs();
   app.useGlobalPipes(new DtoPipe());
   app.useGlobalFilters(new ProblemFilter());
   limitConnections(app.getHttpServer());

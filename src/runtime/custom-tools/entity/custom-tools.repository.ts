@@ -3,6 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { Problem } from '../../../base/common/errors.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
+import { DatabaseHealth } from '../../../base/database/database-health.js';
 import { CustomTool, CustomToolImport, type ToolStatus } from './custom-tool.entity.js';
 import { type ToolCondition, ToolConditions } from './tool-conditions.js';
 import type { Reply } from '../../process-pool/pool.types.js';
@@ -10,17 +11,32 @@ import type { Reply } from '../../process-pool/pool.types.js';
 /** Columns that the reconciler needs. */
 export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
 
+interface KnownStates {
+  readonly rows: Promise<ToolState[]>;
+  readonly at: number;
+}
+
+/** States are read again after a minute, for what a notification does not reach. */
+export const statesMs = 60_000;
+
 /** A health check is no change of the tool: `updatedAt` stays. */
 const unchanged = { updatedAt: () => 'updated_at' };
 
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
+  private known: KnownStates | undefined;
+
   constructor(
     @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
     @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
     private readonly conditions: ToolConditions,
-  ) {}
+    private readonly database: DatabaseHealth,
+  ) {
+    const forget = (): void => (this.known = undefined);
+    database.changes.subscribe((table) => table === 'custom_tools' && forget());
+    database.connections.subscribe(forget);
+  }
 
   /** Sorted by name. */
   async list(status?: ToolStatus): Promise<CustomTool[]> {
@@ -28,10 +44,18 @@ export class CustomToolsRepository {
     return status ? tools.filter((tool) => tool.status === status) : tools;
   }
 
-  /** All of them, in no order. */
+  /** All of them, in no order, as of the last change that the database has notified of. */
   async states(): Promise<ToolState[]> {
+    const isFresh = this.known && this.database.listens && performance.now() - this.known.at < statesMs;
+    const known = isFresh && this.known ? this.known : this.readStates();
+    return (await known.rows).map((row) => this.conditions.over({ ...row }));
+  }
+
+  private readStates(): KnownStates {
     const select = { id: true, name: true, revision: true, status: true, healthStatus: true } as const;
-    return (await this.tools.find({ select })).map((row) => this.conditions.over(row));
+    const known = { rows: this.tools.find({ select }), at: performance.now() };
+    known.rows.catch(() => this.known === known && (this.known = undefined));
+    return (this.known = known);
   }
 
   /** @throws Problem `not_found` */

@@ -3,7 +3,7 @@ import { StartupWork } from '../../../base/common/startup-work.js';
 import { TableFollower } from '../../../base/database/table-follower.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository, statesMs } from '../entity/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 
@@ -28,7 +28,8 @@ export class ToolFollower implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     void this.work.settled().then(() => {
       this.registry.fetch = (name) => this.fetch(name);
-      this.follower.follow({ table: 'custom_tools', what: 'tools' }, () => this.look());
+      const followed = { table: 'custom_tools', what: 'tools', everyMs: statesMs };
+      this.follower.follow(followed, () => this.look());
     });
   }
 
