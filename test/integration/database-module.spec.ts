@@ -155,7 +155,7 @@ describe('DatabaseModule', () => {
     const port = typeof address === 'object' ? address?.port : 0;
     const silence = Promise.withResolvers<void>();
     const health = new DatabaseHealth(`postgres://a:b@127.0.0.1:${port}/c`, 20, silence.resolve);
-    health.start();
+    await health.start();
     await silence.promise;
     expect(() => health.assertAnswers()).toThrow(DatabaseUnavailable);
     await health.stop();

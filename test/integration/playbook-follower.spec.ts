@@ -34,7 +34,7 @@ function replica({ listens = true } = {}) {
   const repository = new PlaybooksRepository(db.dataSource);
   const { catalogue, index } = catalogueOn(db.dataSource);
   const session = new DatabaseHealth(db.url, 2_000, () => undefined);
-  if (listens) session.start();
+  if (listens) void session.start();
   const follower = new TableFollower(session);
   stops.push(async () => {
     await follower.beforeApplicationShutdown();

@@ -25,8 +25,8 @@ import { TableFollower } from '../../src/base/database/table-follower.js';
 export class SessionModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly session: DatabaseHealth) {}
 
-  onApplicationBootstrap(): void {
-    this.session.start();
+  onApplicationBootstrap(): Promise<void> {
+    return this.session.start();
   }
 
   onApplicationShutdown(): Promise<void> {

@@ -5,7 +5,7 @@ import { gzip } from 'node:zlib';
 const compress = promisify(gzip);
 const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i;
 
-export const takesGzip = (accepted: unknown): boolean => acceptsGzip.test(String(accepted ?? ''));
+export const takesGzip = (accepted: string | string[] = ''): boolean => acceptsGzip.test(String(accepted));
 
 /** Content that never changes: each answer sends the same buffer. */
 export class StaticFile {

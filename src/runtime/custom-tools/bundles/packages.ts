@@ -12,7 +12,7 @@ const ecosystems = [
   {
     file: 'package.json',
     folder: 'node_modules',
-    namesSome(text: string): boolean {
+    namesSome: (text: string): boolean => {
       const { dependencies, optionalDependencies } = jsonIn('package.json', text);
       return Object.keys({ ...dependencies, ...optionalDependencies }).length > 0;
     },
