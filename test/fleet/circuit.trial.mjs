@@ -43,7 +43,8 @@ async function quickFaults({ fleet, checks, receiver }) {
     await fleet.warm(name);
     await Promise.all(times(30).map(() => fleet.call(name, { action: 'error', code: -32001 })));
   }
-  const webhooksOf = (name) => receiver.seen.filter(({ data }) => data.tool === name).length;
+  const webhooksOf = (name) =>
+    receiver.seen.filter(({ type, tool }) => type === 'circuit.opened' && tool === name).length;
   await until(() => names.every((name) => webhooksOf(name) > 0), {
     timeoutMs: within(20_000),
     what: 'webhooks',

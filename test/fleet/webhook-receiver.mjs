@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 
 /** Keeps the webhooks that came, and can leave them without an answer. */
 export class WebhookReceiver {
-  /** `{ id, type, data, port }`: port is that of the sender's end of the connection. */
+  /** `{ id, type, tool, data, port }`: port is that of the sender's end of the connection. */
   seen = [];
   isHolding = false;
   held = [];
@@ -40,8 +40,8 @@ export class WebhookReceiver {
   async take(request, answer) {
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;
-    const { type, data } = JSON.parse(text);
-    this.seen.push({ id: request.headers['webhook-id'], type, data, port: request.socket.remotePort });
+    const { type, tool, data } = JSON.parse(text);
+    this.seen.push({ id: request.headers['webhook-id'], type, tool, data, port: request.socket.remotePort });
     if (this.isHolding) this.held.push(answer);
     else answer.end();
   }
