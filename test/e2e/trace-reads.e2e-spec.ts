@@ -110,7 +110,9 @@ describe('reading spans over REST', () => {
   });
 
   it('reads an hour, a day, a week or thirty days back from now', async () => {
-    const hours = { recent: 0.9, hour: 1.1, day: 25, week: 7 * 24 + 1, month: 30 * 24 + 1 };
+    // Spans are kept by whole days: one of more than thirty days is there since midnight (UTC).
+    const sinceMidnight = (now / (60 * minute)) % 24;
+    const hours = { recent: 0.9, hour: 1.1, day: 25, week: 7 * 24 + 1, month: 30 * 24 + sinceMidnight / 2 };
     const spans = Object.entries(hours).map(([id, ago]) => {
       const start = now - ago * 60 * minute;
       return { ...spansOf('x')[0], span_id: id, start_time_us: start, finish_time_us: start } as RawSpan;
