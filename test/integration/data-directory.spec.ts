@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, copyFileSync, mkdirSync, openSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
 
 // real: the server, its sandbox of every tier that this host has, a tool that goes for the admin key; mock: nothing
 
@@ -126,8 +128,12 @@ describe('a tool that is stored', () => {
     await work(tk).finally(() => tk.close());
   };
   const isRefused = async (tk: TestApp, name: string, why: string): Promise<void> => {
-    const { body } = await tk.http.get(`/api/v1/custom-tools/${name}`).expect(200);
-    expect(body).toMatchObject({ healthStatus: 'degraded', errorMessage: expect.stringContaining(why) });
+    const shown = async (): Promise<Json> =>
+      (await tk.http.get(`/api/v1/custom-tools/${name}`).expect(200)).body;
+    // The condition of a tool is stored after it was tried.
+    const isDegraded = async (): Promise<boolean> => (await shown()).healthStatus === 'degraded';
+    await until(isDegraded, { what: `${name} to be degraded`, timeoutMs: 10_000 });
+    expect((await shown()).errorMessage).toContain(why);
     await tk.call(name, { path: asker }).expect(503, /"code":"tool_unavailable"/);
   };
 
