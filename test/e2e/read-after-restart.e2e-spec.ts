@@ -34,7 +34,7 @@ describe('after a restart', () => {
     const before = await until(
       async () => {
         const read = await page(tk);
-        return read.data.length === 5 && read;
+        return messages(read).at(-1)?.startsWith('event 7') && read;
       },
       { what: 'the events' },
     );
