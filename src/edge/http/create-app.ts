@@ -27,7 +27,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config),
     new FastifyAdapter(serverOptions(config)),
-    // Where the start fails, main reports why; the lines before that would follow it in another format.
+    // If the start fails, main reports the reason; buffered lines would follow it in another format.
     { bufferLogs: true, autoFlushLogs: false, abortOnError: false, bodyParser: false },
   );
   app.useLogger(app.get(Logger));

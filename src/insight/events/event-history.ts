@@ -66,7 +66,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     };
     super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
     source.subscribe(({ key = newId(), ...event }) => waiting.emit({ key, event }));
-    // What an act has brought about is in the list when the act is answered.
+    // Events of an act are in the list when the act is answered.
     barrier.add(() => this.flush());
     this.ring = this.ringOf('');
   }

@@ -168,7 +168,7 @@ function untrustedHost(): Problem {
 
 const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.+)$/;
 
-/** What shows that a proxy sent a request: a header, or HTTP/1.0, which nginx speaks where it adds no header. */
+/** The sign that a proxy sent a request: a header, or HTTP/1.0, which nginx speaks if it adds no header. */
 function traceOfProxy({ headers, raw }: Visit): string | undefined {
   const header = Object.keys(headers).find((name) => proxyHeader.test(name));
   if (header !== undefined) return `its header ${header}`;
