@@ -14,7 +14,6 @@ import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import { StartupWork } from '../../../base/common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
-import type { CustomToolHealthView } from './custom-tools.dto.js';
 import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
@@ -137,7 +136,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Checks a tool now. @throws Problem `not_found` */
-  async check(name: string): Promise<CustomToolHealthView> {
+  async check(name: string) {
     const row = await this.repository.get(name);
     if (this.running.awaits(name)) await this.manager.load(name);
     const found = await this.find(name, row, true);
