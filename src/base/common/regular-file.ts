@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 
 /** A path leads to a pipe, a device or a folder: there is no whole content to read. */
 export class NotRegularFile extends Error {
@@ -41,3 +41,6 @@ export async function readRegularFile(path: string, maxBytes: number): Promise<s
     await file.close();
   }
 }
+
+/** Undefined if there is nothing at a path, or it cannot be looked at. */
+export const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined);

@@ -4,9 +4,8 @@ import { CurrentPrincipal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Page } from '../../web/rest/page.js';
-import { PageQuery } from '../../web/rest/dto.js';
+import { PageQuery, ToolParams } from '../../web/rest/dto.js';
 import type { Principal } from '../../web/contract/principal.js';
-import { ToolParams } from '../../records/executions/tool-metrics.dto.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 import {
   CircuitAdviceQuery,

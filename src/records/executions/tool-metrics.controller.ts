@@ -22,9 +22,9 @@ import {
   SeriesView,
   SlowQuery,
   ToolNamesView,
-  ToolParams,
   ToolStatsView,
 } from './tool-metrics.dto.js';
+import { ToolParams } from '../../web/rest/dto.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './execution-recorder.js';
 

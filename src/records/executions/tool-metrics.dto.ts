@@ -23,10 +23,6 @@ const Id = (example: string, description?: string): PropertyDecorator =>
   OptionalText(256, { example, ...(description !== undefined && { description }) });
 const OfTool = (): PropertyDecorator => Id('log_summary', 'Of all tools when absent');
 
-export class ToolParams {
-  @Text(256, { example: 'log_summary' }) readonly tool!: string;
-}
-
 export class PeriodQuery {
   @OptionalMoment({ example: dayBefore, description: 'Included; 24 hours before `until` when absent' })
   readonly since?: Date;

@@ -6,9 +6,9 @@ import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
 import { CustomToolManager } from './manager/custom-tool-manager.js';
-import { Registrations } from './manager/registrations.js';
+import { ToolPlanner } from './manager/tool-planner.js';
 import { TemplatesController } from './http/templates.controller.js';
-import { ToolTrialsController } from './http/tool-trials.controller.js';
+import { DryRunsController } from './http/dry-runs.controller.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { ToolConditions } from './entity/tool-conditions.js';
@@ -54,7 +54,7 @@ export class CustomToolsModule {
       ],
       controllers: [
         TemplatesController,
-        ToolTrialsController,
+        DryRunsController,
         ToolLogsController,
         CustomToolsController,
         McpToolsController,
@@ -67,7 +67,7 @@ export class CustomToolsModule {
         ToolRevisionsRepository,
         ToolInspector,
         RunningTools,
-        Registrations,
+        ToolPlanner,
         CustomToolManager,
         ...bundles,
         InstalledToolsImporter,

@@ -273,6 +273,11 @@ export class PageQuery {
   @Cursor() readonly cursor?: string;
 }
 
+/** The path of the routes of one tool. */
+export class ToolParams {
+  @Text(256, { example: 'log_summary' }) readonly tool!: string;
+}
+
 /** Creates the view of a page: `class ThingPageView extends PageOf(ThingView) {}`. */
 export function PageOf<T>(item: Type<T>, schema: ApiPropertyOptions = {}): Type<Page<T>> {
   class PageView implements Page<T> {

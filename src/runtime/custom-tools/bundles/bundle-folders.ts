@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import {
   Inject,
   Injectable,
@@ -6,20 +5,20 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile, open, opendir } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isUtf8 } from 'node:buffer';
-import { NullableText } from '../../../web/rest/dto.js';
 import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import type { Problem } from '../../../base/common/errors.js';
 import { messageOf } from '../../../base/common/message-of.js';
+import { statOf } from '../../../base/common/regular-file.js';
 import { SingleFlight } from '../../../base/common/single-flight.js';
 import { WorkerCalls } from '../../../base/common/worker-calls.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
-import { BundlesRepository, type BundleView } from './bundles.repository.js';
+import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
 const sweepEveryMs = 3_600_000;
 /** A work folder as old as this was left by a server that was killed. */
@@ -153,30 +152,10 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
 const unpackable = (why: string): Problem => wrong('/bundle', `cannot be unpacked here: ${why}`);
 
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
+const isFolder = async (path: string): Promise<boolean> => (await statOf(path))?.isDirectory() === true;
 
-const isAbandoned = (path: string): Promise<boolean> =>
-  stat(path).then(
-    ({ mtimeMs }) => Date.now() - mtimeMs > abandonedMs,
-    () => false,
-  );
-
-class BundleFileView {
-  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
-  @NullableText('#!/usr/bin/env python3\n…', 'Null: it is no text, or there is too much of it')
-  readonly content!: string | null;
-  @ApiProperty({ example: false }) readonly executable!: boolean;
-}
-
-export class BundleFilesView {
-  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
-  @ApiProperty({ example: true, description: 'All files are there with their contents' })
-  readonly complete!: boolean;
-}
+const isAbandoned = async (path: string): Promise<boolean> =>
+  Date.now() - ((await statOf(path))?.mtimeMs ?? Infinity) > abandonedMs;
 
 const maxFiles = 200;
 /** Maximum bytes of all contents together. */
@@ -184,8 +163,8 @@ const maxTextBytes = 1_048_576;
 const executableBits = 0o111;
 
 /** Reads the files of an unpacked bundle. */
-export async function filesIn(folder: string, { files }: BundleView): Promise<BundleFilesView> {
-  const data: BundleFileView[] = [];
+export async function filesIn(folder: string, { files }: Pick<StoredBundle, 'files'>) {
+  const data: { path: string; content: string | null; executable: boolean }[] = [];
   let bytesLeft = maxTextBytes;
   for await (const path of pathsBelow(folder)) {
     if (data.length === maxFiles) break;

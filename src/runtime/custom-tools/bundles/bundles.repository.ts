@@ -1,18 +1,12 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Moment } from '../../../web/rest/dto.js';
 
 /** The uploaded files of a tool: a row of `tool_bundles` without the archive. */
-export class BundleView {
-  @ApiProperty({
-    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    description: 'SHA-256 over paths, contents and executable bits of its files',
-  })
-  readonly hash!: string;
-  @ApiProperty({ example: 4 }) readonly files!: number;
-  @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
-  @Moment() readonly uploadedAt!: Date;
+export interface StoredBundle {
+  readonly hash: string;
+  readonly files: number;
+  readonly bytes: number;
+  readonly uploadedAt: Date;
 }
 
 /** Time for which an unused upload is kept, because its revision may not be stored yet. */
@@ -33,7 +27,7 @@ export class BundlesRepository {
   }
 
   /** Stores a bundle, or touches it if another replica has stored the same files. */
-  async insert(bundle: Omit<BundleView, 'uploadedAt'>, archive: Buffer): Promise<void> {
+  async insert(bundle: Omit<StoredBundle, 'uploadedAt'>, archive: Buffer): Promise<void> {
     const { hash, files, bytes } = bundle;
     await this.dataSource.query(
       `INSERT INTO tool_bundles (hash, archive, files, bytes) VALUES ($1, $2, $3, $4)
@@ -42,8 +36,8 @@ export class BundlesRepository {
     );
   }
 
-  async find(hash: string): Promise<BundleView | undefined> {
-    const rows: BundleView[] = await this.dataSource.query(
+  async find(hash: string): Promise<StoredBundle | undefined> {
+    const rows: StoredBundle[] = await this.dataSource.query(
       `SELECT hash, files, bytes::float8 AS bytes, uploaded_at AS "uploadedAt"
        FROM tool_bundles WHERE hash = $1`,
       [hash],

@@ -4,14 +4,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { parse } from 'secure-json-parse';
 import { Problem } from '../../../base/common/errors.js';
 import { messageOf } from '../../../base/common/message-of.js';
+import { readRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
-import { BundlesRepository, type BundleView } from './bundles.repository.js';
-import { refuseMissingPackages, textOf } from './packages.js';
+import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 
 /** A stored bundle and the content of its tool.json. */
 export interface TakenBundle {
@@ -63,7 +64,7 @@ export class Bundles {
   }
 
   /** @throws Problem `not_found` */
-  async get(hash: string): Promise<BundleView> {
+  async get(hash: string): Promise<StoredBundle> {
     const found = await this.repository.find(hash);
     if (!found) throw new Problem('not_found', `There is no bundle ${hash}`);
     return found;
@@ -93,3 +94,59 @@ const capped = (maxBytes: number) =>
 
 const tooLarge = (what: string): Problem =>
   new Problem('payload_too_large', `The bundle ${what} (BUNDLE_MAX_BYTES)`);
+
+const maxTextBytes = 4_194_304;
+
+/** The file that names a tool's packages, the folder that holds them, and whether it names any. */
+const ecosystems = [
+  {
+    file: 'package.json',
+    folder: 'node_modules',
+    namesSome: (text: string): boolean => {
+      const { dependencies, optionalDependencies } = jsonIn('package.json', text);
+      return Object.keys({ ...dependencies, ...optionalDependencies }).length > 0;
+    },
+  },
+  {
+    file: 'requirements.txt',
+    folder: 'site-packages',
+    namesSome: (text: string): boolean => /^\s*[^\s#]/m.test(text),
+  },
+];
+
+/**
+ * Refuses a bundle that names packages and does not contain them: the server installs none.
+ * @throws Problem `invalid_request` that names the file of the bundle
+ */
+async function refuseMissingPackages(bundle: string): Promise<void> {
+  for (const { file, folder, namesSome } of ecosystems) {
+    const text = await textOf(bundle, file);
+    const isThere = await statOf(join(bundle, folder));
+    if (text === '' || isThere || !namesSome(text)) continue;
+    throw wrong(
+      `/${file}`,
+      `names packages, and there is no ${folder} beside it: \`toolkeeper tool bundle <folder>\` installs them there`,
+    );
+  }
+}
+
+/** Empty if there is no such file. @throws Problem `invalid_request` if it is too large to be read at once */
+async function textOf(bundle: string, file: string, maxBytes = maxTextBytes): Promise<string> {
+  try {
+    return await readRegularFile(join(bundle, file), maxBytes);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw wrong(`/${file}`, `cannot be read: ${messageOf(error).replace(bundle, '.')}`);
+  }
+}
+
+function jsonIn(
+  file: string,
+  text: string,
+): { readonly dependencies?: object; readonly optionalDependencies?: object } {
+  try {
+    return (parse(text) as object | null) ?? {};
+  } catch {
+    throw wrong(`/${file}`, 'is no JSON');
+  }
+}

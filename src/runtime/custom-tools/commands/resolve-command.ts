@@ -2,30 +2,13 @@ import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { openRegularFile } from '../../../base/common/regular-file.js';
+import { openRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { hostVariable, isServersOwn } from '../../../base/config/app-config.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { alwaysGiven, type CommandRules, stemOf } from './command-rules.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
-
-export type LaunchSettings = Pick<
-  CustomTool,
-  | 'id'
-  | 'userNumber'
-  | 'protocol'
-  | 'sandbox'
-  | 'command'
-  | 'args'
-  | 'url'
-  | 'headers'
-  | 'bundle'
-  | 'workingDir'
-  | 'env'
-  | 'permissions'
-  | 'pinnedCommand'
->;
 
 /** @returns why the tool's user may not run a program; undefined: it may */
 export type WhyNotRun = (program: string) => Promise<string | undefined>;
@@ -47,8 +30,8 @@ export interface ResolvedCommand {
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
-  tool: Pick<LaunchSettings, 'command' | 'args' | 'workingDir' | 'permissions' | 'pinnedCommand'>,
-  place: Pick<LaunchSettings, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
+  tool: Pick<CustomTool, 'command' | 'args' | 'workingDir' | 'permissions' | 'pinnedCommand'>,
+  place: Pick<CustomTool, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
   own: PlainEnv,
   root: string,
   rules: CommandRules,
@@ -57,7 +40,7 @@ export async function resolveCommand(
   rules.checkText(tool);
   rules.checkVariables(Object.keys(own), tool.permissions?.allowedEnvironmentVars ?? []);
   const cwd = resolve(root, place.workingDir ?? '.');
-  if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
+  if (!(await statOf(cwd))?.isDirectory()) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
   const env = toolEnvironment(tool, own);
   const { command, args: writtenArgs } = tool;
@@ -75,18 +58,12 @@ export async function resolveCommand(
   return { spec, realPath, ...(script !== undefined && { script }) };
 }
 
-/** @throws Problem `invalid_request` if a file that could be started cannot be any more */
-export async function checkExecutable(path: string): Promise<void> {
-  const problem = await whyNotExecutable(path);
-  if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
-}
-
 /**
  * A path must lead where it led when it was registered. A bare name is looked up on the server's own PATH, which is
  * the operator's: an upgrade of the interpreter is no attack.
  */
 function checkPin(
-  { command, pinnedCommand }: Pick<LaunchSettings, 'command' | 'pinnedCommand'>,
+  { command, pinnedCommand }: Pick<CustomTool, 'command' | 'pinnedCommand'>,
   real: string,
 ): void {
   if (!command.includes('/') || pinnedCommand === null || pinnedCommand === real) return;
@@ -102,16 +79,13 @@ function checkPin(
  */
 async function startPath(link: string, real: string, isInterpreter: boolean): Promise<string> {
   if (isInterpreter && stemOf(basename(link)) !== stemOf(basename(real))) return link;
-  const inEnvironment = await stat(join(dirname(dirname(link)), 'pyvenv.cfg')).then(
-    () => true,
-    () => false,
-  );
+  const inEnvironment = await statOf(join(dirname(dirname(link)), 'pyvenv.cfg'));
   return inEnvironment ? link : real;
 }
 
 /** Built from nothing: four names of the host, those the tool was granted, and the tool's own. */
 function toolEnvironment(
-  { permissions }: Pick<LaunchSettings, 'permissions'>,
+  { permissions }: Pick<CustomTool, 'permissions'>,
   own: PlainEnv,
 ): Record<string, string> {
   const asked = permissions?.allowedEnvironmentVars ?? [];
@@ -196,11 +170,4 @@ export async function isScript(path: string): Promise<boolean> {
   } finally {
     await file?.close();
   }
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
 }

@@ -153,7 +153,7 @@ export function healthOf(reply: Reply): StatedHealth {
 
 /**
  * The condition of a tool that has just answered `initialize`.
- * @param health its answer to `health`; undefined: none within the time of a trial start, which is no fault yet
+ * @param health its answer to `health`; undefined: none within the time of a first start, which is no fault yet
  */
 export function answeredNow(health: Reply | undefined) {
   const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;

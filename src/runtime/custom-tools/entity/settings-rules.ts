@@ -1,20 +1,9 @@
 import { defaultThresholds, type ToolThresholds } from '../../../web/contract/tool.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
+import { isServerName } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from './custom-tool.entity.js';
-
-type Remote = Pick<
-  CustomTool,
-  | 'protocol'
-  | 'command'
-  | 'args'
-  | 'url'
-  | 'headers'
-  | 'bundle'
-  | 'workingDir'
-  | 'env'
-  | 'sandbox'
-  | 'permissions'
->;
+import { initialOf } from './setting-facets.js';
+import { type CustomToolCreate, type CustomToolUpdate, ToolSettings } from './tool-settings.js';
 
 /** Transport headers, which a registration cannot set. */
 const ownHeaders = new Set(
@@ -29,18 +18,8 @@ const secretHeader = /auth|cookie|token|secret|key|session/i;
 const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /** @throws Problem `invalid_request` with the field: what runs a tool is either a command or, of an MCP server, a URL */
-export function checkRemote({
-  protocol,
-  command,
-  args,
-  url,
-  headers,
-  bundle,
-  workingDir,
-  env,
-  sandbox,
-  permissions,
-}: Remote): void {
+function checkRemote(tool: CustomTool): void {
+  const { protocol, command, url, headers, bundle, workingDir } = tool;
   if (bundle !== null && workingDir !== null)
     throw wrong('/workingDir', 'must be left out: a tool that brought a bundle runs in its folder');
   if (url === null) {
@@ -52,12 +31,12 @@ export function checkRemote({
   if (bundle !== null)
     throw wrong('/url', 'must be left out: the tool brought a bundle, whose files run here');
   if (command !== '') throw wrong('/url', 'must be left out where command is given');
-  if (args.length > 0) throw wrong('/args', 'needs command');
+  if (tool.args.length > 0) throw wrong('/args', 'needs command');
   const runsElsewhere = 'needs command: what is behind a url runs elsewhere, without a sandbox of ours';
-  if (Object.keys(sandbox ?? {}).length > 0) throw wrong('/sandbox', runsElsewhere);
-  if (Object.keys(permissions ?? {}).length > 0) throw wrong('/permissions', runsElsewhere);
+  if (Object.keys(tool.sandbox ?? {}).length > 0) throw wrong('/sandbox', runsElsewhere);
+  if (Object.keys(tool.permissions ?? {}).length > 0) throw wrong('/permissions', runsElsewhere);
   checkUrl(url);
-  for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, env);
+  for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, tool.env);
 }
 
 function checkUrl(text: string): void {
@@ -116,4 +95,84 @@ export function checkedThresholds(
     throw wrong('/thresholds/latencyDegradedMs', detail);
   }
   return own;
+}
+
+/**
+ * An MCP server may remember what it is told: it has one process, which is always there and serves many calls at a time,
+ * unless it says otherwise. Projects do not share what it remembers.
+ */
+const ofServers = { keepAlive: true, minProcesses: 1, maxConcurrency: 64, isolation: 'project' };
+
+/** A registered tool before its executable was asked: the settings that are given, else their defaults. */
+export function initialTool(
+  create: CustomToolCreate,
+  defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs' | 'bundle'>,
+): CustomTool {
+  const { env: _sealedByTheCaller, ...given } = create;
+  const defaults = {
+    ...initialOf(ToolSettings),
+    pinnedCommand: null,
+    revision: 0,
+    status: 'active',
+    ...defaultsHere,
+    ...(create.protocol === 'mcp' && ofServers),
+  };
+  return {
+    ...defaults,
+    ...given,
+    annotations: { ...defaults.annotations, ...given.annotations },
+    sandbox: merged(null, given.sandbox),
+    permissions: merged(null, given.permissions),
+    thresholds: merged(null, given.thresholds),
+  } as CustomTool;
+}
+
+/**
+ * Checks the settings of a tool against each other and against the limits of the server.
+ * @param given by the request
+ * @throws Problem `invalid_request` with the field
+ */
+export function checkSettings(tool: CustomTool, maxPoolSize: number, given: CustomToolUpdate): void {
+  checkRemote(tool);
+  if (tool.protocol === 'mcp') checkServer(tool, given);
+  tool.thresholds = checkedThresholds(tool.thresholds);
+  checkPool(tool, maxPoolSize);
+  if (tool.cacheTtlMs && !tool.annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
+}
+
+function checkServer({ name, keepAlive }: CustomTool, { inputSchema }: CustomToolUpdate): void {
+  if (!isServerName(name))
+    throw wrong('/name', 'must hold no "__" and not end with "_": its tools are called name__tool');
+  if (!keepAlive) throw wrong('/keepAlive', 'must not be false for an MCP server');
+  if (inputSchema)
+    throw wrong('/inputSchema', 'must be left out: an MCP server lists the schemas of its tools itself');
+}
+
+function checkPool({ poolSize, minProcesses, keepAlive }: CustomTool, maxPoolSize: number): void {
+  if (poolSize > maxPoolSize) {
+    throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
+  }
+  if (minProcesses > poolSize)
+    throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
+  if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
+}
+
+/** Settings that a change names, without its environment. */
+export function changedSettings(tool: CustomTool, changes: CustomToolUpdate): Partial<CustomTool> {
+  const { env: _sealedByTheCaller, annotations, sandbox, permissions, thresholds, ...others } = changes;
+  return {
+    ...(others as Partial<CustomTool>),
+    annotations: { ...tool.annotations, ...annotations },
+    sandbox: merged(tool.sandbox, sandbox),
+    permissions: merged(tool.permissions, permissions),
+    thresholds: merged(tool.thresholds, thresholds),
+  };
+}
+
+/** A member that is an object, with changes: what they do not name stays, null takes a value, or the member, away. */
+function merged<T extends object>(stored: T | null, changes: T | null | undefined): T | null {
+  if (changes === undefined) return stored;
+  if (changes === null) return null;
+  const kept = Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null);
+  return kept.length === 0 ? null : (Object.fromEntries(kept) as T);
 }

@@ -27,7 +27,7 @@ import {
 import type { McpDefinition } from '../../mcp-client/mcp-review.js';
 import { type EnvChanges, hiddenValue } from '../../secrets/env-cipher.js';
 import { AnnotationsBody, SandboxSettings, ThresholdSettings, ToolPermissions } from './nested-settings.js';
-import { InAnswers, Stored } from './setting-facets.js';
+import { Setting } from './setting-facets.js';
 
 export const toolProtocols = ['jsonrpc', 'mcp'] as const;
 /** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
@@ -55,39 +55,33 @@ const carefulAnnotations = { readOnly: false, idempotent: false, destructive: tr
  * show it. Durations in milliseconds.
  */
 export class ToolSettings {
-  @Stored('text', '')
-  @InAnswers(ApiProperty({ example: 'log_summary' }))
+  @Setting('text', ApiProperty({ example: 'log_summary' }), '')
   @AnyText({
     pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
     example: 'word_count',
     description: 'Letters, digits, _ and -; begins with a letter',
   })
   name!: string;
-  @Stored('text')
-  @InAnswers(ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }))
+  @Setting('text', ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }))
   @OptionalOneOf(toolProtocols, {
     default: 'jsonrpc',
     example: 'jsonrpc',
     description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
   })
   protocol!: ToolProtocol;
-  @Stored('text', '')
-  @InAnswers(ApiProperty({ example: 'Summarises log lines' }))
+  @Setting('text', ApiProperty({ example: 'Summarises log lines' }), '')
   @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
   description!: string;
-  @Stored('text', '1.0.0')
-  @InAnswers(ApiProperty({ example: '1.0.0' }))
+  @Setting('text', ApiProperty({ example: '1.0.0' }), '1.0.0')
   @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
   version!: string;
-  @Stored('text', '')
-  @InAnswers(ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }))
+  @Setting('text', ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }), '')
   @OptionalText(4096, {
     example: 'python3',
     description: 'A name on the PATH or a path; needed without `url`',
   })
   command!: string;
-  @Stored('text', null)
-  @InAnswers(NullableText(null))
+  @Setting('text', NullableText(null), null)
   @OptionalText(4096, {
     nullable: true,
     example: null,
@@ -95,8 +89,8 @@ export class ToolSettings {
       'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
   })
   url!: string | null;
-  @Stored('jsonb', null)
-  @InAnswers(
+  @Setting(
+    'jsonb',
     ApiProperty({
       type: 'object',
       nullable: true,
@@ -104,6 +98,7 @@ export class ToolSettings {
       example: null,
       description: 'As registered: variables stay names',
     }),
+    null,
   )
   @OptionalMap({
     additionalProperties: { type: 'string', maxLength: 4096 },
@@ -113,12 +108,10 @@ export class ToolSettings {
       'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
   })
   headers!: Record<string, string> | null;
-  @Stored('jsonb')
-  @InAnswers(ApiProperty({ type: [String], example: ['tool.py'] }))
+  @Setting('jsonb', ApiProperty({ type: [String], example: ['tool.py'] }))
   @OptionalTextList({ maxItems: 256, example: ['tool.py'], default: [] })
   args!: string[];
-  @Stored('text', null)
-  @InAnswers(NullableText(null))
+  @Setting('text', NullableText(null), null)
   @OptionalText(4096, {
     nullable: true,
     example: './tools/installed/log_summary',
@@ -126,17 +119,17 @@ export class ToolSettings {
   })
   workingDir!: string | null;
   /** The hash of an uploaded bundle. */
-  @Stored('text', null)
-  @InAnswers(
+  @Setting(
+    'text',
     NullableText(
       null,
       'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
     ),
+    null,
   )
   bundle!: string | null;
   /** Values are encrypted in the row, and decrypted only where a process is started. */
-  @Stored('jsonb', {})
-  @InAnswers(TextMap({ API_KEY: hiddenValue }))
+  @Setting('jsonb', TextMap({ API_KEY: hiddenValue }), {})
   @VariableNames()
   @OptionalMap({
     additionalProperties: { type: 'string' },
@@ -145,8 +138,11 @@ export class ToolSettings {
   })
   env!: Readonly<Record<string, unknown>>;
   /** Stored as `json`, like the definitions: in the order of its author. */
-  @Stored('json', {})
-  @InAnswers(ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } }))
+  @Setting(
+    'json',
+    ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } }),
+    {},
+  )
   @AnyObject({
     required: false,
     example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
@@ -154,47 +150,41 @@ export class ToolSettings {
   })
   inputSchema!: JsonSchema;
   /** Tools of an MCP server that were approved, as they were listed then. */
-  @Stored('json', null)
+  @Setting('json', undefined, null)
   definitions!: McpDefinition[] | null;
-  @Stored('integer', 30_000)
-  @InAnswers(ApiProperty({ example: 30000 }))
+  @Setting('integer', ApiProperty({ example: 30000 }), 30_000)
   @OptionalInt(10, 3_600_000, { example: 10000, description: 'Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT' })
   timeoutMs!: number;
-  @Stored('integer')
-  @InAnswers(ApiProperty({ example: 0 }))
+  @Setting('integer', ApiProperty({ example: 0 }))
   @OptionalInt(0, 10, { default: 0, example: 1 })
   maxRetries!: number;
-  @Stored('integer')
-  @InAnswers(ApiProperty({ example: 1000 }))
+  @Setting('integer', ApiProperty({ example: 1000 }))
   @OptionalInt(0, 60_000, { default: 1000, example: 200 })
   retryDelayMs!: number;
-  @Stored('integer')
-  @InAnswers(ApiProperty({ example: 1 }))
+  @Setting('integer', ApiProperty({ example: 1 }))
   @OptionalInt(1, 1_000, { default: 1, example: 2, description: 'At most CUSTOM_TOOLS_MAX_POOL_SIZE' })
   poolSize!: number;
-  @Stored('integer')
-  @InAnswers(ApiProperty({ example: 0 }))
+  @Setting('integer', ApiProperty({ example: 0 }))
   @OptionalInt(0, 1_000, { default: 0, example: 1, description: 'Processes kept warm; needs keepAlive' })
   minProcesses!: number;
-  @Stored('integer')
-  @InAnswers(ApiProperty({ example: 1 }))
+  @Setting('integer', ApiProperty({ example: 1 }))
   @OptionalInt(1, 1_000, {
     default: 1,
     example: 1,
     description: 'Requests that one process serves at a time',
   })
   maxConcurrency!: number;
-  @Stored('boolean')
-  @InAnswers(ApiProperty({ example: true }))
+  @Setting('boolean', ApiProperty({ example: true }))
   @OptionalFlag({ default: false, example: true, description: 'false: a fresh process for every call' })
   keepAlive!: boolean;
-  @Stored('text', 'shared')
-  @InAnswers(
+  @Setting(
+    'text',
     ApiProperty({
       enum: isolations,
       example: 'shared',
       description: 'Which callers share a process that stays: those of a project, or all',
     }),
+    'shared',
   )
   @OptionalOneOf(isolations, {
     example: 'project',
@@ -202,26 +192,23 @@ export class ToolSettings {
       'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   isolation!: Isolation;
-  @Stored('jsonb', carefulAnnotations)
-  @InAnswers(ApiProperty({ type: AnnotationsView }))
+  @Setting('jsonb', ApiProperty({ type: AnnotationsView }), carefulAnnotations)
   @OptionalNested(AnnotationsBody)
   annotations!: AnnotationsBody;
-  @Stored('jsonb', null)
-  @InAnswers(
+  @Setting(
+    'jsonb',
     ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' }),
+    null,
   )
   @OptionalNested(ThresholdSettings, { nullable: true, description: 'By which its health is judged' })
   thresholds!: ThresholdSettings | null;
-  @Stored('jsonb', null)
-  @InAnswers(ApiProperty({ type: SandboxSettings }))
+  @Setting('jsonb', ApiProperty({ type: SandboxSettings }), null)
   @OptionalNested(SandboxSettings, { nullable: true })
   sandbox!: SandboxSettings | null;
-  @Stored('jsonb', null)
-  @InAnswers(ApiProperty({ type: ToolPermissions }))
+  @Setting('jsonb', ApiProperty({ type: ToolPermissions }), null)
   @OptionalNested(ToolPermissions, { nullable: true })
   permissions!: ToolPermissions | null;
-  @Stored('jsonb', null)
-  @InAnswers(ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' }))
+  @Setting('jsonb', ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' }), null)
   @AnyObject({
     required: false,
     nullable: true,
@@ -229,16 +216,14 @@ export class ToolSettings {
     description: 'What an LLM should read when the tool fails or is refused',
   })
   fallback!: Record<string, unknown> | null;
-  @Stored('integer', null)
-  @InAnswers(NullableNumber(null))
+  @Setting('integer', NullableNumber(null), null)
   @OptionalInt(0, 1_000_000, {
     nullable: true,
     example: 20,
     description: '0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL',
   })
   callsPerInvestigation!: number | null;
-  @Stored('integer', null)
-  @InAnswers(NullableNumber(null, 'Milliseconds; null: never'))
+  @Setting('integer', NullableNumber(null, 'Milliseconds; null: never'), null)
   @OptionalInt(0, 2_147_483_647, {
     nullable: true,
     default: 0,
@@ -246,8 +231,7 @@ export class ToolSettings {
     description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
   })
   cacheTtlMs!: number | null;
-  @Stored('text')
-  @InAnswers(ApiProperty({ enum: semanticErrorModes, example: 'show' }))
+  @Setting('text', ApiProperty({ enum: semanticErrorModes, example: 'show' }))
   @OptionalOneOf(semanticErrorModes, {
     default: 'show',
     example: 'mark',
@@ -256,8 +240,7 @@ export class ToolSettings {
       'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
   })
   semanticErrors!: SemanticErrors;
-  @Stored('text')
-  @InAnswers(ApiProperty({ enum: captureSettings, example: 'none' }))
+  @Setting('text', ApiProperty({ enum: captureSettings, example: 'none' }))
   @OptionalOneOf(captureSettings, {
     default: 'none',
     example: 'failures',
@@ -265,18 +248,18 @@ export class ToolSettings {
       'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
   })
   capture!: CaptureSetting;
-  @Stored('jsonb', [])
-  @InAnswers(ApiProperty({ type: [String], example: ['logs'] }))
+  @Setting('jsonb', ApiProperty({ type: [String], example: ['logs'] }), [])
   @OptionalTextList({ maxItems: 64, example: ['text'] })
   tags!: string[];
-  @Stored('jsonb', {})
-  @InAnswers(
+  @Setting(
+    'jsonb',
     ApiPropertyOptional({
       type: 'object',
       additionalProperties: true,
       example: {},
       description: 'Up to 16 KiB; absent in lists',
     }),
+    {},
   )
   @Rule(
     `must have at most ${maxMetadataBytes} bytes as JSON`,

@@ -19,21 +19,24 @@ import {
   CustomToolView,
   customToolView,
   ListCustomToolsQuery,
+  ValidationView,
 } from './custom-tools.dto.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
-import { replicaWarnings } from './replica-warnings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ToolConditions } from '../entity/tool-conditions.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { ValidationView } from '../launch/tool-inspector.js';
-import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { CustomToolManager, ofItself } from '../manager/custom-tool-manager.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
 
 @CustomToolRoutes('', 'tools:admin')
 @Audited('name')
 export class CustomToolsController {
   constructor(
+    private readonly repository: CustomToolsRepository,
+    private readonly inspector: ToolInspector,
     private readonly manager: CustomToolManager,
     private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
@@ -52,7 +55,7 @@ export class CustomToolsController {
   async listCustomTools(
     @Query() { status, limit, cursor }: ListCustomToolsQuery,
   ): Promise<Page<CustomToolView>> {
-    const tools = await this.manager.list(status);
+    const tools = await this.repository.list(status);
     const { data, nextCursor } = pageOf(tools, (tool) => tool.name, limit, cursor);
     const listed = (tool: CustomTool): CustomToolView => {
       const { metadata: _large, tools: _many, ...view } = this.view(tool);
@@ -75,7 +78,7 @@ export class CustomToolsController {
     @Body() body: CustomToolCreate,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.saved(await this.manager.register(body, { source: 'register', by: userId }));
+    return this.saved(await this.manager.store({ create: body }, { source: 'register', by: userId }));
   }
 
   @Get(':name')
@@ -86,7 +89,7 @@ export class CustomToolsController {
     'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
   )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    const view = this.view(await this.manager.get(name));
+    const view = this.view(await this.repository.get(name));
     return acrossReplicas(view, await this.conditions.troubles(name));
   }
 
@@ -104,7 +107,7 @@ export class CustomToolsController {
     @Body() body: CustomToolUpdate,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.saved(await this.manager.update(name, body, { source: 'patch', by: userId }));
+    return this.saved(await this.manager.store({ name, changes: body }, { source: 'patch', by: userId }));
   }
 
   @Delete(':name')
@@ -130,7 +133,7 @@ export class CustomToolsController {
     'tool_unavailable',
   )
   async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.view(await this.manager.enable(name));
+    return this.view(await this.manager.store({ name, enables: true }, ofItself));
   }
 
   @Post(':name/disable')
@@ -150,8 +153,8 @@ export class CustomToolsController {
     'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
     'tool_unavailable',
   )
-  validateCustomTool(@Param('name') name: string): Promise<ValidationView> {
-    return this.manager.validate(name);
+  async validateCustomTool(@Param('name') name: string): Promise<ValidationView> {
+    return this.inspector.validate(await this.repository.get(name));
   }
 
   @Get(':name/health')
@@ -192,4 +195,19 @@ export class CustomToolsController {
   private view(tool: CustomTool): CustomToolView {
     return customToolView(tool, this.running);
   }
+}
+
+/** Warnings for an operator who saves a tool that may keep state, if there are several replicas. */
+async function replicaWarnings(
+  { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
+  replicas: Pick<Replicas, 'alive'>,
+): Promise<{ readonly warnings?: readonly string[] }> {
+  // The state of a server behind a URL is there.
+  if (protocol !== 'mcp' || url !== null) return {};
+  const { length } = await replicas.alive().catch(() => []);
+  if (length < 2) return {};
+  const warning =
+    `Each of the ${length} replicas runs this MCP server for itself, with a memory of its own. If it keeps state between ` +
+    'calls, pin its callers to one replica at the balancer, in haproxy with "balance hdr(x-session-id)"';
+  return { warnings: [warning] };
 }

@@ -180,3 +180,16 @@ export class CustomToolHealthView {
   @NullableText(null) readonly errorMessage!: string | null;
   @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
 }
+
+/** Whether an executable is a tool, and how its registration differs from its handshake. */
+export class ValidationView {
+  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
+  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
+  readonly errors!: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: string[];
+}

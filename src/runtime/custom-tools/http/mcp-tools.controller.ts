@@ -8,6 +8,7 @@ import type { Principal } from '../../../web/contract/principal.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { fieldChanges } from '../entity/revision-content.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolView, customToolView } from './custom-tools.dto.js';
 import { ApproveBody, McpToolsView, type McpToolView } from './mcp-tools.dto.js';
@@ -18,6 +19,7 @@ import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js'
 @Audited('name')
 export class McpToolsController {
   constructor(
+    private readonly repository: CustomToolsRepository,
     private readonly manager: CustomToolManager,
     private readonly running: RunningTools,
   ) {}
@@ -30,7 +32,7 @@ export class McpToolsController {
   )
   @ApiName('files')
   async listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
-    const tool = await this.manager.get(name);
+    const tool = await this.repository.get(name);
     checkServer(tool);
     const server = this.running.server(name);
     const reviews = server?.review() ?? reviewTools(tool.definitions ?? [], undefined);
@@ -55,7 +57,7 @@ export class McpToolsController {
     @Body() { listHash, tools }: ApproveBody,
     @CurrentPrincipal() { userId: by }: Principal,
   ): Promise<CustomToolView> {
-    const approved = await this.manager.change(name, { source: 'approve', by }, (tool) => {
+    const edit = (tool: CustomTool): void => {
       checkServer(tool);
       const server = this.running.server(name);
       const hash = server?.listing?.hash;
@@ -67,7 +69,8 @@ export class McpToolsController {
       if (hash !== listHash)
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
       tool.definitions = approvedOf(server.review(), tools);
-    });
+    };
+    const approved = await this.manager.store({ name, edit }, { source: 'approve', by });
     return customToolView(approved, this.running);
   }
 

@@ -11,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { holderIn } from '../../../web/auth/principal.decorator.js';
 import { Public } from '../../../web/auth/scopes.decorator.js';
-import { FleetLogs, LogPageView, replicaHeader } from '../logs/fleet-logs.js';
+import { FleetLogs, replicaHeader } from '../logs/fleet-logs.js';
 import { type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import type { Placed } from '../../../base/streams/event-ring.js';
 import { OpenStreams } from '../../../base/streams/open-streams.js';
@@ -19,7 +19,7 @@ import { StreamTopics } from '../../../base/streams/stream-topics.js';
 import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../../base/streams/sse.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
-import { LogsQuery } from './tool-logs.dto.js';
+import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
 const logStream = [

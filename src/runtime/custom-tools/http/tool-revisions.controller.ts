@@ -10,20 +10,22 @@ import { Problem } from '../../../base/common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../../web/rest/page.js';
 import { PageQuery } from '../../../web/rest/dto.js';
 import type { Principal } from '../../../web/contract/principal.js';
-import { BundleFilesView, filesIn, BundleFolders } from '../bundles/bundle-folders.js';
+import { BundleFolders, filesIn } from '../bundles/bundle-folders.js';
 import { Bundles } from '../bundles/bundles.js';
-import { BundleView } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { changesBetween } from '../entity/revision-content.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { Registrations } from '../manager/registrations.js';
+import { type Request, ToolPlanner } from '../manager/tool-planner.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { CustomToolView, customToolView } from './custom-tools.dto.js';
 import {
   BundleFilesQuery,
+  BundleFilesView,
+  BundleView,
   RevisionDiffQuery,
   RevisionDiffView,
   RevisionPageView,
@@ -40,8 +42,9 @@ import {
 @Audited('name')
 export class ToolRevisionsController implements OnModuleInit {
   constructor(
+    private readonly repository: CustomToolsRepository,
     private readonly manager: CustomToolManager,
-    private readonly registrations: Registrations,
+    private readonly planner: ToolPlanner,
     private readonly revisions: ToolRevisionsRepository,
     private readonly bundles: Bundles,
     private readonly folders: BundleFolders,
@@ -63,7 +66,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Param('name') name: string,
     @Query() { limit, cursor }: PageQuery,
   ): Promise<Page<RevisionSummaryView>> {
-    const { id } = await this.manager.get(name);
+    const { id } = await this.repository.get(name);
     const rows = await this.revisions.list(id, limit + 1, keyIn(cursor, revisionOf));
     return pageFrom(rows.map(revisionSummary), ({ revision }) => String(revision), limit);
   }
@@ -71,7 +74,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @Get('revisions/:revision')
   @ToolRoute(RevisionView, 'Show one revision', 'Its configuration as it was; a revision never changes.')
   async getCustomToolRevision(@Param() { name, revision }: RevisionParams): Promise<RevisionView> {
-    return revisionView(await this.revisions.get(await this.manager.get(name), revision));
+    return revisionView(await this.revisions.get(await this.repository.get(name), revision));
   }
 
   @Get('revisions/:revision/diff')
@@ -84,7 +87,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Param() { name, revision }: RevisionParams,
     @Query() { against = revision - 1 }: RevisionDiffQuery,
   ): Promise<RevisionDiffView> {
-    const tool = await this.manager.get(name);
+    const tool = await this.repository.get(name);
     const after = await this.revisions.get(tool, revision);
     const before = against === 0 ? undefined : await this.revisions.get(tool, against);
     return { revision, against: before?.revision ?? null, changes: changesBetween(before, after) };
@@ -105,7 +108,8 @@ export class ToolRevisionsController implements OnModuleInit {
     @Body() { revision }: RollbackBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.view(await this.manager.rollback(name, revision, userId));
+    const origin = { source: 'rollback', by: userId, restores: revision } as const;
+    return this.view(await this.manager.store({ name, revision }, origin));
   }
 
   @Post('bundle')
@@ -126,8 +130,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    const wanted = await this.registrations.bundled(name, uploadIn(request), 'create');
-    return this.view(await this.manager.take(wanted, userId));
+    return this.take(await this.planner.bundled(name, uploadIn(request), 'create'), userId);
   }
 
   @Put('bundle')
@@ -148,8 +151,7 @@ export class ToolRevisionsController implements OnModuleInit {
     @Req() request: FastifyRequest,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    const wanted = await this.registrations.bundled(name, uploadIn(request), 'change');
-    return this.view(await this.manager.take(wanted, userId));
+    return this.take(await this.planner.bundled(name, uploadIn(request), 'change'), userId);
   }
 
   @Get('bundle')
@@ -179,11 +181,15 @@ export class ToolRevisionsController implements OnModuleInit {
 
   /** The bundle of a tool's current or given revision. @throws Problem `not_found` */
   private async bundleOf(name: string, revision?: number): Promise<BundleView> {
-    const tool = await this.manager.get(name);
+    const tool = await this.repository.get(name);
     const { bundle = null } =
       revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;
     if (bundle !== null) return this.bundles.get(bundle);
     throw new Problem('not_found', `${name} has no bundle: its files are stored elsewhere`);
+  }
+
+  private async take(request: Request, by: string): Promise<CustomToolView> {
+    return this.view(await this.manager.store(request, { source: 'bundle', by }));
   }
 
   private view(tool: CustomTool): CustomToolView {

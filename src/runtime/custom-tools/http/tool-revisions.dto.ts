@@ -25,6 +25,31 @@ export class RevisionFileView {
   readonly hash!: string | null;
 }
 
+/** The uploaded files of a tool: a row of `tool_bundles` without the archive. */
+export class BundleView {
+  @ApiProperty({
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    description: 'SHA-256 over paths, contents and executable bits of its files',
+  })
+  readonly hash!: string;
+  @ApiProperty({ example: 4 }) readonly files!: number;
+  @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
+  @Moment() readonly uploadedAt!: Date;
+}
+
+class BundleFileView {
+  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
+  @NullableText('#!/usr/bin/env python3\n…', 'Null: it is no text, or there is too much of it')
+  readonly content!: string | null;
+  @ApiProperty({ example: false }) readonly executable!: boolean;
+}
+
+export class BundleFilesView {
+  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
+  @ApiProperty({ example: true, description: 'All files are there with their contents' })
+  readonly complete!: boolean;
+}
+
 export class RevisionSummaryView {
   @ApiProperty({ example: 1 }) readonly revision!: number;
   @ApiProperty({

@@ -1,23 +1,25 @@
 import type { Server } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { Problem } from '../../../base/common/errors.js';
+import { NotRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { CommandRules } from '../commands/command-rules.js';
-import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
+import { resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
 import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { type PlainEnv, EnvCipher, SecretUnreadable } from '../../secrets/env-cipher.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { filledHeaders } from '../entity/settings-rules.js';
 import { mcpDialect } from '../../mcp-client/mcp-dialect.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import { portOf } from '../../../base/outbound/addresses.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
 import type { Launcher } from '../../process-pool/launcher.js';
-import { asWrongCommand, notGranted, wrong } from '../../../web/rest/wrong-field.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
 import { covers } from '../../sandbox/mounts.js';
 import { isProgram } from './program-files.js';
 
@@ -58,7 +60,7 @@ export class LaunchPreparation {
    * @param starts false: the files of its bundle are not looked at
    * @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env`
    */
-  async prepare(tool: LaunchSettings, starts = true): Promise<PreparedLaunch> {
+  async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
     const own = this.open(tool);
     if (tool.url !== null)
       return { ...this.elsewhere(tool.url, tool.headers, own), ...dialectOf(tool, this.config.root) };
@@ -87,14 +89,14 @@ export class LaunchPreparation {
     return { ...launch, spec, place: place.own, redactor: new Redactor(own), ...dialectOf(tool, spec.cwd) };
   }
 
-  private elsewhere(address: string, headers: LaunchSettings['headers'], own: PlainEnv): PreparedLaunch {
+  private elsewhere(address: string, headers: CustomTool['headers'], own: PlainEnv): PreparedLaunch {
     const url = new URL(address);
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
     const remote = remoteLauncher({ url, headers: filledHeaders(headers, own) }, this.remote);
     return { spec, realPath: url.href, place: undefined, redactor: new Redactor(own), remote };
   }
 
-  private open({ id, env }: LaunchSettings): PlainEnv {
+  private open({ id, env }: CustomTool): PlainEnv {
     try {
       return this.box.open(id, env);
     } catch (error) {
@@ -105,7 +107,7 @@ export class LaunchPreparation {
 }
 
 /** An MCP server that asks for its roots gets the paths that it was granted. */
-function dialectOf({ protocol, sandbox, permissions }: LaunchSettings, workingDir: string) {
+function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: string) {
   if (protocol !== 'mcp') return {};
   const granted = permissions?.canReadFiles === false ? [] : (sandbox?.allowedPaths ?? []);
   return { dialect: mcpDialect(granted.map((path) => resolve(workingDir, path))) };
@@ -115,7 +117,7 @@ interface OwnPlace {
   /** The directory that is the tool's own, else its file alone; undefined if it has neither. */
   readonly own: string | undefined;
   /** How it is launched there. */
-  readonly launch: Pick<LaunchSettings, 'args' | 'workingDir'>;
+  readonly launch: Pick<CustomTool, 'args' | 'workingDir'>;
   /** Set by the server itself, so that what lies there is found. */
   readonly variables?: Readonly<Record<string, string>>;
   /** The member that names the directory, if it contains no program of the tool and therefore needs a grant. */
@@ -127,8 +129,8 @@ interface OwnPlace {
  * where it then runs as well. Relative arguments mean files below `root` in that case, so they are made absolute.
  * @param script the index of the argument that is an interpreter's script
  */
-export async function ownPlace(
-  tool: LaunchSettings,
+async function ownPlace(
+  tool: CustomTool,
   script: number | undefined,
   root: string,
   installed: string,
@@ -156,9 +158,9 @@ export async function ownPlace(
 }
 
 /** The folder of a bundle belongs to its tool. Python needs PYTHONPATH to find packages there; Node does not. */
-export async function bundlePlace({ args }: LaunchSettings, folder: string): Promise<OwnPlace> {
+async function bundlePlace({ args }: CustomTool, folder: string): Promise<OwnPlace> {
   const packages = join(folder, 'site-packages');
-  const hasPackages = (await stat(packages).catch(() => undefined))?.isDirectory() === true;
+  const hasPackages = (await statOf(packages))?.isDirectory() === true;
   return {
     own: folder,
     launch: { args, workingDir: folder },
@@ -166,26 +168,30 @@ export async function bundlePlace({ args }: LaunchSettings, folder: string): Pro
   };
 }
 
+const sharedFolders = '/ /bin /etc /home /opt /root /srv /tmp /usr /var'.split(' ');
 const isShared = (folder: string, root: string): boolean =>
-  [
-    '/',
-    '/bin',
-    '/etc',
-    '/home',
-    '/opt',
-    '/root',
-    '/srv',
-    '/tmp',
-    '/usr',
-    '/var',
-    homedir(),
-    tmpdir(),
-    root,
-  ].includes(folder);
+  [...sharedFolders, homedir(), tmpdir(), root].includes(folder);
 
-async function fileAt(path: string): Promise<string | undefined> {
-  return stat(path).then(
-    (found) => (found.isFile() ? path : undefined),
-    () => undefined,
-  );
+const fileAt = async (path: string): Promise<string | undefined> =>
+  (await statOf(path))?.isFile() ? path : undefined;
+
+/** A well-formed request for a grant that the operator has not made: status 422 instead of 400. */
+export function notGranted(pointer: string, detail: string): Problem {
+  const { code, detail: sentence, details } = wrong(pointer, detail);
+  return new Problem(code, sentence, { ...details, status: 422 });
+}
+
+const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
+
+/** Maps a missing or unreadable program file to a problem of the field `command`; returns other errors unchanged. */
+export function asWrongCommand(error: unknown): unknown {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
+  return isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
+}
+
+/** Why a tool cannot be started, taken from a Problem. Rethrows all other errors. */
+export function asUnavailable(error: unknown): { readonly unavailable: string } {
+  if (!(error instanceof Problem)) throw error;
+  return { unavailable: error.detail };
 }

@@ -18,22 +18,13 @@ export interface Probe {
   readonly health?: Reply;
 }
 
-/** Limits of a process that hold for a trial start as well as in a pool. @param dialect of an MCP server */
-export const processLimits = (
-  {
-    startTimeoutMs,
-    stopGraceMs,
-    stderrBytes,
-    maxOutputBytes,
-    outputLinesPerSecond,
-  }: AppConfig['customTools'],
-  dialect: Dialect | undefined,
-) => ({
-  startTimeoutMs,
-  stopGraceMs,
-  stderrBytes,
-  maxLineBytes: maxOutputBytes,
-  linesPerSecond: outputLinesPerSecond,
+/** Limits of a process, be it asked once or in a pool. @param dialect of an MCP server */
+export const processLimits = (limits: AppConfig['customTools'], dialect: Dialect | undefined) => ({
+  startTimeoutMs: limits.startTimeoutMs,
+  stopGraceMs: limits.stopGraceMs,
+  stderrBytes: limits.stderrBytes,
+  maxLineBytes: limits.maxOutputBytes,
+  linesPerSecond: limits.outputLinesPerSecond,
   ...(dialect && { dialect }),
 });
 

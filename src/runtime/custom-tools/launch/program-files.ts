@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
-import { openRegularFile } from '../../../base/common/regular-file.js';
+import { openRegularFile, statOf } from '../../../base/common/regular-file.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { isScript } from '../commands/resolve-command.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -132,6 +132,6 @@ async function isExecutableFile(path: string): Promise<boolean> {
 const isExecutable = ({ mode }: Stats): boolean => (mode & 0o111) !== 0;
 
 async function regularFile(path: string): Promise<Stats | undefined> {
-  const found = await stat(path).catch(() => undefined);
+  const found = await statOf(path);
   return found?.isFile() ? found : undefined;
 }

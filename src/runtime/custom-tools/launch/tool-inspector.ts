@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { Inject, Injectable } from '@nestjs/common';
 import { access } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
@@ -17,14 +16,13 @@ import {
 import { inDialect } from '../../../base/schemas/schema-compiler.js';
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
 import { InputSchemas, type InputValidator } from '../../../base/schemas/input-validator.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { checkExecutable } from '../commands/resolve-command.js';
+import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { Redactor } from '../../secrets/redactor.js';
-import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
+import { asUnavailable, LaunchPreparation, type PreparedLaunch } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { type McpDefinition, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
-import { asUnavailable, wrong } from '../../../web/rest/wrong-field.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {
@@ -43,14 +41,16 @@ export interface CheckedTool {
 /** A server's approved tools, by the server's own names for them; or why one cannot be called. */
 export type McpValidators = ReadonlyMap<string, CheckedTool | { readonly wrong: string }>;
 
-/** A tool as it would run here. */
-export interface PreparedTool {
+/** A tool as it would be stored and run here. */
+export interface ToolPlan {
   readonly tool: CustomTool;
+  /** Its status when its row was read; absent: it is a new one. */
+  readonly readAs?: ToolStatus;
   readonly validate: InputValidator;
   /** Validators of an MCP server's approved tools. */
   readonly validators: McpValidators;
-  /** The tools that an MCP server listed just now. */
-  readonly listed?: Handshake['tools'];
+  /** What its executable answered just now; absent: it was not asked. */
+  readonly handshake?: Handshake;
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
@@ -67,19 +67,6 @@ const notTried = (member: string): string =>
 /** Whether the inspection did not run because no process slot was free. */
 export const couldNotTry = (error: unknown): boolean =>
   error instanceof Problem && error.code === 'tool_unavailable';
-
-/** Whether an executable is a tool, and how its registration differs from its handshake. */
-export class ValidationView {
-  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
-  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
-  readonly errors!: string[];
-  @ApiProperty({
-    type: [String],
-    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
-    description: 'Where the registration says something else; the registration holds',
-  })
-  readonly differences!: string[];
-}
 
 /** Finds out what a tool would run, and whether that is a tool, by starting it once and asking. */
 @Injectable()
@@ -99,23 +86,21 @@ export class ToolInspector {
   /**
    * Finds out what would run, without starting anything.
    * @param inspected of a tool whose executable has just answered: it is started as it was for that
-   * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
+   * @throws Problem `invalid_request` for an invalid schema
    */
-  async prepare(tool: CustomTool, inspected?: Inspection): Promise<PreparedTool> {
-    if (inspected && !inspected.remote) await checkExecutable(inspected.spec.command);
-    const { schema, validate: compiled } = inspected?.compiled ?? {};
+  async prepare(tool: CustomTool, inspected?: Inspection, readAs?: ToolStatus): Promise<ToolPlan> {
+    const { compiled, handshake } = inspected ?? {};
     const validate =
-      compiled && schema === tool.inputSchema ? compiled : await this.schemas.compile(tool.inputSchema);
+      compiled?.schema === tool.inputSchema
+        ? compiled.validate
+        : await this.schemas.compile(tool.inputSchema);
     const validators = await this.compileAll(tool.definitions ?? []);
-    const prepared = { tool, validate, validators, ...(await this.contentOf(tool, inspected)) };
-    return inspected ? { ...prepared, listed: inspected.handshake.tools } : prepared;
+    const asked = { ...(handshake && { handshake }), ...(readAs && { readAs }) };
+    return { tool, validate, validators, ...asked, ...(await this.contentOf(tool, inspected)) };
   }
 
   /** The content of a revision of the tool as it is now, and how it would be started. */
-  async contentOf(
-    tool: CustomTool,
-    launch?: PreparedLaunch,
-  ): Promise<Pick<PreparedTool, 'content' | 'start'>> {
+  async contentOf(tool: CustomTool, launch?: PreparedLaunch): Promise<Pick<ToolPlan, 'content' | 'start'>> {
     const start = launch ?? (await this.preparation.prepare(tool).catch(asUnavailable));
     const files = 'spec' in start ? await this.programFiles.of(start.spec) : [];
     return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
@@ -207,7 +192,7 @@ export class ToolInspector {
    * @returns whether the executable is a tool, and every way in which it and its registration disagree
    * @throws Problem `tool_unavailable` if it could not be tried
    */
-  async validate(tool: CustomTool): Promise<ValidationView> {
+  async validate(tool: CustomTool) {
     try {
       const { handshake } = await this.inspect(tool);
       return { valid: true, errors: [], differences: differences(tool, handshake) };

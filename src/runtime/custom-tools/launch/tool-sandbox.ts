@@ -6,8 +6,8 @@ import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { PreparedLaunch } from './launch-preparation.js';
-import { asWrongCommand, notGranted, wrong } from '../../../web/rest/wrong-field.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import { asWrongCommand, notGranted, type PreparedLaunch } from './launch-preparation.js';
 
 type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
   Partial<Pick<CustomTool, 'workingDir' | 'url'>>;

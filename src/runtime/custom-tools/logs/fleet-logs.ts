@@ -1,22 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { ApiProperty } from '@nestjs/swagger';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { HttpClient } from '../../../base/outbound/http-client.js';
-import { NullableText } from '../../../web/rest/dto.js';
-import { LogEntryView, ToolLogs } from './tool-logs.js';
+import type { Placed } from '../../../base/streams/event-ring.js';
+import { type LogEntry, ToolLogs } from './tool-logs.js';
 
-export class LogPageView {
-  @ApiProperty({ type: [LogEntryView], description: 'Of all replicas, oldest first' })
-  readonly data!: LogEntryView[];
-  @NullableText('mhq3k2x19f2c6b-42,mhq3k2x4a07d31-7', 'Send it as since for what comes next')
-  readonly nextSince!: string | null;
-  @ApiProperty({ example: 0, description: 'Entries after since that had to make room before they were read' })
-  readonly missed!: number;
-  @ApiProperty({ example: false, description: 'Whether a replica did not answer within a second' })
-  readonly partial!: boolean;
+/** Lines of all replicas, oldest first. */
+interface LogPage {
+  readonly data: Placed<LogEntry>[];
+  readonly nextSince: string | null;
+  readonly missed: number;
+  /** Whether a replica did not answer within a second. */
+  readonly partial: boolean;
 }
 
 /** The header in which a replica shows another one its signature. */
@@ -41,7 +38,7 @@ export class FleetLogs {
   }
 
   /** @param since an id of each replica's log. @throws the database's error */
-  async read(tool: string, limit: number, since: string | undefined): Promise<LogPageView> {
+  async read(tool: string, limit: number, since: string | undefined): Promise<LogPage> {
     const { count, id: self } = this.replicas;
     const others = count > 1 ? (await this.replicas.alive()).filter(({ id }) => id !== self) : [];
     const query = new URLSearchParams({ limit: String(limit), ...(since !== undefined && { since }) });
@@ -52,7 +49,7 @@ export class FleetLogs {
   }
 
   /** The lines of this replica. */
-  own(tool: string, limit: number, since: string | undefined): LogPageView {
+  own(tool: string, limit: number, since: string | undefined): LogPage {
     const { entries: data, last = null, missed } = this.logs.open(tool).ring.slice(limit, since);
     return { data, nextSince: last, missed, partial: false };
   }
@@ -70,7 +67,7 @@ export class FleetLogs {
   }
 
   /** @returns undefined if it does not answer in time or not with a page, or knows neither key nor route */
-  private async ask(origin: string | null, path: string): Promise<LogPageView | undefined> {
+  private async ask(origin: string | null, path: string): Promise<LogPage | undefined> {
     const [key] = this.keys;
     if (origin === null || !key) return undefined;
     const headers = { [replicaHeader]: signed(key, String(Date.now() + signatureMs), path) };
@@ -87,9 +84,9 @@ export class FleetLogs {
   }
 }
 
-function isPage(answer: unknown): answer is LogPageView {
-  const { data, nextSince, missed } = (answer ?? {}) as Partial<LogPageView>;
-  const isLine = (line: Partial<LogEntryView> | null): boolean =>
+function isPage(answer: unknown): answer is LogPage {
+  const { data, nextSince, missed } = (answer ?? {}) as Partial<LogPage>;
+  const isLine = (line: Partial<Placed<LogEntry>> | null): boolean =>
     typeof line?.id === 'string' && typeof line.timestamp === 'string';
   const hasPlace = nextSince === null || typeof nextSince === 'string';
   return Array.isArray(data) && data.every(isLine) && hasPlace && Number.isSafeInteger(missed);
@@ -102,7 +99,7 @@ const signed = (key: Buffer, expiry: string, path: string): string =>
 const logOf = (id: string): string | undefined => id.split('-')[0];
 
 /** The next lines after `since`, else the latest ones. A log whose lines are left out keeps its place. */
-function merged(pages: readonly LogPageView[], limit: number, since?: string): Omit<LogPageView, 'partial'> {
+function merged(pages: readonly LogPage[], limit: number, since?: string): Omit<LogPage, 'partial'> {
   const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
   const all = pages.flatMap(({ data }) => data).sort((a, b) => compare(a.timestamp, b.timestamp));
   const data = since === undefined ? all.slice(-limit) : all.slice(0, limit);

@@ -1,4 +1,3 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Inject, Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { EventRing } from '../../../base/streams/event-ring.js';
@@ -10,50 +9,33 @@ export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** Toolkeeper's own events, and what the tool writes: to its pipes, or as `log` notifications. */
-const logEvents = [
+export const logEvents = [
   ...(['spawn', 'execute', 'response', 'error', 'health', 'terminate'] as const),
   ...(['stderr', 'stdout', 'log'] as const),
 ];
 export type LogEvent = (typeof logEvents)[number];
 
 /** One line of a tool's log. */
-export class LogEntryView {
-  @ApiProperty({ example: 'mhq3k2x1-42' }) readonly id!: string;
-  @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
-  @ApiProperty({ enum: logLevels, example: 'info' }) readonly level!: LogLevel;
-  @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
-  @ApiProperty({ example: 'gateway-2:17:mhq3k2x1', description: 'Where the line was written' })
-  readonly replica!: string;
-  @ApiProperty({
-    enum: logEvents,
-    example: 'stderr',
-    description:
-      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification',
-  })
-  readonly event!: LogEvent;
-  @ApiPropertyOptional({ example: '3 lines had no time' }) readonly message?: string;
-  @ApiPropertyOptional({ example: 4711 }) readonly pid?: number;
-  @ApiPropertyOptional({ example: 18.2, description: 'Of a start, from spawn to ready' })
+export interface LogEntry {
+  readonly timestamp: string;
+  readonly level: LogLevel;
+  readonly tool: string;
+  /** Where the line was written. */
+  readonly replica: string;
+  readonly event: LogEvent;
+  readonly message?: string;
+  readonly pid?: number;
+  /** Of a start, from spawn to ready. */
   readonly durationMs?: number;
-  @ApiPropertyOptional({ example: 'crash' }) readonly error?: string;
-  @ApiPropertyOptional({ example: 'idle', description: 'Why a process ended' }) readonly reason?: string;
-  @ApiPropertyOptional({ type: Number, nullable: true, example: 0 }) readonly exitCode?: number | null;
-  @ApiPropertyOptional({ type: String, nullable: true, example: null }) readonly signal?: string | null;
-  @ApiPropertyOptional({ example: { lines: 3 }, description: 'Of a log notification, any JSON value' })
+  readonly error?: string;
+  readonly reason?: string;
+  readonly exitCode?: number | null;
+  readonly signal?: string | null;
+  /** Of a log notification. */
   readonly data?: unknown;
-  @ApiPropertyOptional({
-    example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
-    description: 'The call that a log notification is about',
-  })
   readonly executionId?: string;
-  @ApiPropertyOptional({
-    example: true,
-    description: 'More than 4 KiB: a message is cut off, data are left out',
-  })
   readonly truncated?: true;
 }
-
-export type LogEntry = Omit<LogEntryView, 'id'>;
 
 /** Latest entries of one tool's log. */
 export type LogRing = EventRing<LogEntry>;
@@ -87,7 +69,7 @@ export class ToolLogs {
     return book;
   }
 
-  /** A log beside the tool's own, of what a trial writes; it goes with its holder. */
+  /** A log beside the tool's own, of what a dry run writes; it goes with its holder. */
   apart(tool: string): LogBook {
     const { maxLineBytes, linesPerSecond } = this.config.toolLogs;
     // Replicas begin the log of a new tool in the same millisecond.

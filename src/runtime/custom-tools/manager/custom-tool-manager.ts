@@ -1,27 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { Problem } from '../../../base/common/errors.js';
 import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
-import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
-import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../../web/contract/tool.js';
+import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
 import { type ToolHistory, ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { brokenBy, CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { restore } from '../entity/revision-content.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { differences, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+import { PoolOutput } from '../logs/pool-output.js';
+import type { LogBook } from '../logs/tool-logs.js';
+import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../running/tool-supervisor.js';
-import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
-import type { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
-import { CustomToolsRepository, answeredNow, brokenBy } from '../entity/custom-tools.repository.js';
-import { EnvCipher } from '../../secrets/env-cipher.js';
-import {
-  type Inspection,
-  type PreparedTool,
-  ToolInspector,
-  type ValidationView,
-} from '../launch/tool-inspector.js';
-import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
-import { offeredAs, Registrations, type Request } from './registrations.js';
-import { completed } from './tool-registration.js';
-import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { nameOf, type Request, ToolPlanner } from './tool-planner.js';
+
+/** A call that belongs to a dry run. */
+export interface DryCall {
+  /** The full name of one of an MCP server's tools. */
+  readonly tool: string | undefined;
+  run(tool: Tool): Promise<ToolOutcome>;
+}
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
 @Injectable()
@@ -29,65 +31,55 @@ export class CustomToolManager implements ToolHistory {
   private readonly oneAtATime = new KeyedMutex();
 
   constructor(
-    private readonly registrations: Registrations,
+    private readonly planner: ToolPlanner,
     private readonly repository: CustomToolsRepository,
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
     private readonly supervisor: ToolSupervisor,
-    private readonly box: EnvCipher,
     registry: ToolRegistry,
   ) {
     registry.history = this;
   }
 
-  list(status?: ToolStatus): Promise<CustomTool[]> {
-    return this.repository.list(status);
-  }
-
-  get(name: string): Promise<CustomTool> {
-    return this.repository.get(name);
+  /**
+   * Registers or changes a tool, once its executable has answered. Calls in flight end on the old configuration, new ones
+   * start on the new.
+   * @throws Problem `invalid_request` with the field, `not_found`, `conflict`; nothing is stored then
+   */
+  store(request: Request, origin: RevisionOrigin): Promise<CustomTool> {
+    const name = nameOf(request);
+    return this.oneAtATime.run(name, async () => {
+      const isNew = 'create' in request && !request.replaces;
+      if (isNew && (this.running.isTaken(name) || (await this.repository.find(name))))
+        throw new Problem('conflict', `The tool name ${name} is taken`);
+      return this.commit(await this.planner.plan(request), origin);
+    });
   }
 
   /**
-   * Starts the executable once, fills what the registration omits from its handshake, stores and activates it.
-   * @param bundle the files that it brings along
-   * @throws Problem `invalid_request` with the field, `conflict` if the name is taken; nothing is stored then
+   * Runs what a request would make beside what runs, and stores nothing.
+   * @param book gets what its processes write
+   * @throws Problem what the request would be refused with; Refusal if the call was not run
    */
-  register(create: CustomToolCreate, origin: RevisionOrigin, bundle?: string): Promise<CustomTool> {
-    return this.oneAtATime.run(create.name, async () => {
-      if (this.running.isTaken(create.name) || (await this.repository.find(create.name))) {
-        throw new Problem('conflict', `The tool name ${create.name} is taken`);
-      }
-      const { prepared } = await this.registrations.answered(create, bundle);
-      return this.add(prepared, origin);
-    });
+  async dryRun(request: Request, book: LogBook, call?: DryCall) {
+    const plan = await this.planner.plan(request, into(book));
+    const { tool, handshake = {} } = plan;
+    const wrapper = await this.running.build(plan, tool.revision, { book });
+    try {
+      const outcome = call ? await call.run(offeredAs(call.tool ?? tool.name, wrapper)) : null;
+      const effectiveSandbox = this.running.effective(tool, wrapper);
+      return { tool, handshake, differences: differences(tool, handshake), effectiveSandbox, outcome };
+    } finally {
+      await this.running.retire(wrapper);
+      await this.forgetUnregistered(tool.name, call?.tool);
+    }
   }
 
-  /** Registers or changes a tool by the files that it brings along. */
-  take(request: Request, by: string): Promise<CustomTool> {
-    const origin = { source: 'bundle', by } as const;
-    return 'create' in request
-      ? this.register(request.create, origin, request.bundle)
-      : this.update(request.name, request.changes, origin, request.bundle);
-  }
-
-  /** Stores a tool that cannot be started here, with the reason; it is tried again. */
-  registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
-    return this.oneAtATime.run(create.name, async () => {
-      const draft = { ...(await this.registrations.draft(create)), ...brokenBy(reason) };
-      return this.add(await this.inspector.prepare(await completed(draft, create)), origin);
-    });
-  }
-
-  /** Replaces a tool by the current content of its tool.json; omitted members are reset to their defaults. */
-  reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
-    return this.oneAtATime.run(create.name, async () => {
-      const stored = await this.repository.get(create.name);
-      const draft = await this.registrations.draft(create, stored);
-      const inspected = await this.inspector.inspect(draft);
-      return this.settle(await completed(draft, create, inspected), inspected, stored.status, origin);
-    });
+  /** Of a dry run of a tool that does not exist no figures are left. */
+  private async forgetUnregistered(name: string, called = name): Promise<void> {
+    if (this.running.get(name) || (await this.repository.find(name))) return;
+    for (const each of new Set([name, called])) this.running.deletions.emit(each);
   }
 
   /** The files of a tool's program as they are now, which may be others than those it runs. */
@@ -103,55 +95,7 @@ export class CustomToolManager implements ToolHistory {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.find(name);
       if (!tool || tool.status === 'inactive') return;
-      await this.settle(tool, await this.inspector.inspect(tool), tool.status, ofItself);
-    });
-  }
-
-  /** Calls in flight end on the old configuration, new ones start on the new. */
-  update(
-    name: string,
-    changes: CustomToolUpdate,
-    origin: RevisionOrigin,
-    bundle?: string,
-  ): Promise<CustomTool> {
-    return this.change(name, origin, (tool) => this.registrations.apply(tool, changes, bundle));
-  }
-
-  /**
-   * Changes a tool by `apply`, once its executable has answered with the change.
-   * @throws Problem `not_found`, `invalid_request` with the field, `conflict`; nothing has changed then
-   */
-  change(
-    name: string,
-    origin: RevisionOrigin,
-    apply: (tool: CustomTool) => Promise<void> | void,
-  ): Promise<CustomTool> {
-    return this.oneAtATime.run(name, async () => {
-      const tool = await this.repository.get(name);
-      await apply(tool);
-      const inspected = await this.registrations.answeredAgain(tool);
-      return this.settle(tool, inspected, tool.status, origin);
-    });
-  }
-
-  /**
-   * Brings a revision's configuration back as a new revision, once its executable has answered.
-   * @throws Problem `conflict` when only files differ: their content is not kept
-   */
-  rollback(name: string, revision: number, by: string): Promise<CustomTool> {
-    return this.change(name, { source: 'rollback', by, restores: revision }, async (tool) => {
-      const wanted = await this.revisions.get(tool, revision);
-      if (isConfiguredAs(tool, wanted)) {
-        const { content } = await this.inspector.contentOf(tool);
-        const files = differingFiles(content.files, wanted.files);
-        if (files.length > 0)
-          throw new Problem(
-            'conflict',
-            `Revision ${revision} has the configuration of now and differs only in files, whose content is not kept: ` +
-              `put back ${files.join(', ')}`,
-          );
-      }
-      restore(tool, wanted);
+      await this.commit(await this.planner.plan({ name }), ofItself);
     });
   }
 
@@ -162,14 +106,6 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
-  /** @throws Problem `invalid_request` if the executable does not answer; its status stays as it was */
-  enable(name: string): Promise<CustomTool> {
-    return this.oneAtATime.run(name, async () => {
-      const tool = await this.repository.get(name);
-      return this.settle(tool, await this.inspector.inspect(tool), 'active', ofItself);
-    });
-  }
-
   disable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const saved = await this.repository.disable(name);
@@ -177,10 +113,6 @@ export class CustomToolManager implements ToolHistory {
       this.supervisor.stored(saved);
       return saved;
     });
-  }
-
-  async validate(name: string): Promise<ValidationView> {
-    return this.inspector.validate(await this.repository.get(name));
   }
 
   /**
@@ -198,9 +130,8 @@ export class CustomToolManager implements ToolHistory {
     const active = revision === undefined && this.running.get(tool.name);
     if (active) return work(offeredAs(name, active));
     if (revision !== undefined) restore(tool, await this.revisions.get(tool, revision));
-    const prepared = await this.inspector.prepare(tool);
     const temporary = await this.running.build(
-      prepared,
+      await this.inspector.prepare(tool),
       revision ?? tool.revision,
       revision === undefined ? undefined : {},
     );
@@ -229,55 +160,36 @@ export class CustomToolManager implements ToolHistory {
     if (!this.running.get(name)?.isOf(tool)) await this.activate(tool);
   }
 
-  private async add(prepared: PreparedTool, origin: RevisionOrigin): Promise<CustomTool> {
-    const added = await this.revisions.insert(prepared.tool, prepared.content, origin);
-    this.supervisor.stored(added);
-    await this.run(prepared, added, added.revision);
-    return added;
-  }
-
-  /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
-  private async settle(
-    tool: CustomTool,
-    inspected: Inspection,
-    before: ToolStatus,
-    origin: RevisionOrigin,
-  ): Promise<CustomTool> {
-    const { status: readAs } = tool;
-    const status = before === 'inactive' ? 'inactive' : 'active';
-    // The values may have come under a new key since the row was read: nothing goes back to an old one.
-    const env = this.box.renew(tool.id, tool.env);
-    Object.assign(tool, answeredNow(inspected.health), { status, env });
-    const prepared = await this.inspector.prepare(tool, inspected);
-    const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
+  /** Stores what was planned, and runs it unless it runs already. */
+  private async commit(plan: ToolPlan, origin: RevisionOrigin): Promise<CustomTool> {
+    const { tool, content, readAs } = plan;
+    const saved =
+      readAs === undefined
+        ? await this.revisions.insert(tool, content, origin)
+        : await this.revisions.update(tool, content, origin, readAs);
     this.supervisor.stored(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
-    const running = this.running.get(saved.name);
-    const runs = readAs !== 'error' && running?.serves(saved, prepared.content);
-    if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
+    const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
+    if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
     return saved;
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
   private async activate(tool: CustomTool): Promise<void> {
-    const prepared = await this.inspector.prepare(tool);
-    const { content, start } = prepared;
-    let current = tool;
-    let revision = await this.revisions.numberOf(tool.id, content);
-    if (revision === undefined && (tool.revision === 0 || 'spec' in start)) {
-      const source = tool.revision === 0 ? 'register' : 'reload';
-      current = await this.revisions.update(tool, content, { ...ofItself, source }, tool.status);
-      revision = current.revision;
-    }
-    await this.run(prepared, current, revision ?? tool.revision);
+    const plan = await this.inspector.prepare(tool);
+    const revision = await this.revisions.numberOf(tool.id, plan.content);
+    if (revision !== undefined || !('spec' in plan.start))
+      return this.run(plan, tool, revision ?? tool.revision);
+    const current = await this.revisions.update(tool, plan.content, ofItself, tool.status);
+    await this.run(plan, current, current.revision);
   }
 
   /**
    * Builds the tool's wrapper and makes it callable. One that cannot be started takes no place from one that
    * runs as it would: what is in the way of its files may pass.
    */
-  private async run(prepared: PreparedTool, tool: CustomTool, revision: number): Promise<void> {
-    const wrapper = await this.running.build({ ...prepared, tool }, revision);
+  private async run(plan: ToolPlan, tool: CustomTool, revision: number): Promise<void> {
+    const wrapper = await this.running.build({ ...plan, tool }, revision);
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
@@ -289,4 +201,24 @@ export class CustomToolManager implements ToolHistory {
 }
 
 /** Changes made by the server itself. */
-const ofItself = { source: 'reload', by: 'toolkeeper' } as const;
+export const ofItself = { source: 'reload', by: 'toolkeeper' } as const;
+
+/** @throws Problem `not_found` */
+function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
+  const offered = wrapper.offered();
+  const tool = offered.find(({ definition }) => definition.name === name);
+  if (tool) return tool;
+  const some = offered.slice(0, 5).map(({ definition }) => definition.name);
+  const instead =
+    name === wrapper.tool.name
+      ? `is an MCP server: try one of its tools, such as ${some.join(', ')}`
+      : 'is none of its tools';
+  throw new Problem('not_found', `${name} ${instead}`);
+}
+
+const into =
+  (book: LogBook): Listen =>
+  (redactor) => {
+    const output = new PoolOutput(book, redactor);
+    return (news) => output.on(news);
+  };

@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path';
 import { sha256 } from '../../../base/common/canonical-json.js';
 import { Problem } from '../../../base/common/errors.js';
 import { messageOf } from '../../../base/common/message-of.js';
-import { readRegularFile } from '../../../base/common/regular-file.js';
+import { readRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { DtoPipe } from '../../../web/rest/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolCreate } from '../entity/tool-settings.js';
-import { manifestIn } from './tool-registration.js';
+import { manifestIn } from './tool-planner.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
 import { isScriptName, portablePath } from '../launch/program-files.js';
@@ -91,7 +91,7 @@ export class InstalledToolsImporter {
     if (known && importedHash === undefined) {
       throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
     }
-    await (known ? this.manager.reimport(create, imported) : this.importFirst(create, key));
+    await (known ? this.manager.store({ create, replaces: true }, imported) : this.importFirst(create, key));
     await this.repository.rememberImport(key, hash);
     this.logger.log(`${key} was imported as ${create.name}`);
   }
@@ -110,11 +110,11 @@ export class InstalledToolsImporter {
   /** A missing interpreter results in status `error` at once. */
   private async register(create: CustomToolCreate): Promise<CustomTool> {
     try {
-      return await this.manager.register(create, imported);
+      return await this.manager.store({ create }, imported);
     } catch (error) {
       const storable = create.description !== undefined && create.inputSchema !== undefined;
       if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
-      return this.manager.registerBroken(create, error.detail, imported);
+      return this.manager.store({ create, broken: error.detail }, imported);
     }
   }
 
@@ -126,7 +126,7 @@ export class InstalledToolsImporter {
 
 /** Another text whenever the file's content may have changed. */
 async function stateOf(path: string): Promise<string> {
-  const found = await stat(path).catch(() => undefined);
+  const found = await statOf(path);
   return found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ') : 'gone';
 }
 

@@ -11,7 +11,7 @@ import {
   processHashOf,
   type RevisionContent,
 } from '../entity/revision-content.js';
-import type { PreparedTool } from '../launch/tool-inspector.js';
+import type { ToolPlan } from '../launch/tool-inspector.js';
 import { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
@@ -31,7 +31,7 @@ export interface RunningRevision {
 export const runningRevision = (
   revision: number,
   content: RevisionContent,
-  start: PreparedTool['start'],
+  start: ToolPlan['start'],
   starts: boolean,
 ): RunningRevision => ({
   revision,
@@ -123,30 +123,17 @@ export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
   capture === 'none' ? undefined : capture;
 
 export function definitionOf(tool: CustomTool): ToolDefinition {
-  const {
-    name,
-    description,
-    version,
-    inputSchema,
-    annotations,
-    thresholds,
-    tags,
-    timeoutMs,
-    fallback,
-    callsPerInvestigation,
-    cacheTtlMs,
-    semanticErrors,
-  } = tool;
+  const { thresholds, fallback, callsPerInvestigation, cacheTtlMs } = tool;
   return {
-    name,
-    description,
     kind: 'custom',
-    version,
-    inputSchema,
-    annotations,
-    tags,
-    timeoutMs: Math.min(timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
-    semanticErrors,
+    name: tool.name,
+    description: tool.description,
+    version: tool.version,
+    inputSchema: tool.inputSchema,
+    annotations: tool.annotations,
+    tags: tool.tags,
+    timeoutMs: Math.min(tool.timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
+    semanticErrors: tool.semanticErrors,
     ...(thresholds !== null && { thresholds }),
     ...(fallback !== null && { fallback }),
     ...(callsPerInvestigation !== null && { callsPerInvestigation }),

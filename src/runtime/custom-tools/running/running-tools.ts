@@ -19,12 +19,12 @@ import { McpListing } from '../../mcp-client/mcp-review.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
-import { asUnavailable } from '../../../web/rest/wrong-field.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
-import type { PreparedTool } from '../launch/tool-inspector.js';
+import { asUnavailable } from '../launch/launch-preparation.js';
+import type { ToolPlan } from '../launch/tool-inspector.js';
 
-/** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
+/** An event of one of the pools, those of dry runs and retiring ones included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
   readonly source: ProcessPool;
 };
@@ -35,7 +35,7 @@ type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'li
 @Injectable()
 export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
-  /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
+  /** Every pool that has not ended: those of dry runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   /** Registered tools by custom tool, loaded or not. */
   readonly offered: OfferedTools;
@@ -97,22 +97,22 @@ export class RunningTools {
 
   /**
    * Creates a wrapper, which holds the reason if the tool cannot be started. Spawns nothing yet.
-   * @param trial it has processes of its own, which write into this log, or the tool's
+   * @param apart it has processes of its own, which write into this log, or the tool's
    * @throws Problem `conflict` if a tool of another kind has the name; `shutting_down`
    */
   async build(
-    prepared: PreparedTool,
+    plan: ToolPlan,
     revision: number,
-    trial?: { readonly book?: LogBook },
+    apart?: { readonly book?: LogBook },
   ): Promise<CustomToolWrapper> {
-    const { tool, validate, validators, content, start } = prepared;
+    const { tool, validate, validators, content, start } = plan;
     const holder = this.registry.find(tool.name)?.definition.kind ?? 'custom';
     if (holder !== 'custom') {
       const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
-    const shared = trial ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(prepared, trial?.book));
+    const shared = apart ? undefined : this.sharedBackend(tool, content);
+    const backend = shared ?? (await this.backendOf(plan, apart?.book));
     const running = runningRevision(revision, content, start, 'pool' in backend);
     return tool.protocol === 'mcp'
       ? new McpServerWrapper(tool, validators, backend, running, this.tracer, (each) =>
@@ -200,7 +200,7 @@ export class RunningTools {
     return isSame ? running.backend : undefined;
   }
 
-  private async backendOf({ tool, start, listed }: PreparedTool, book?: LogBook): Promise<ToolBackend> {
+  private async backendOf({ tool, start, handshake }: ToolPlan, book?: LogBook): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor, dialect } = start;
     const confined = await this.sandbox.confine(tool, start).catch(asUnavailable);
@@ -211,7 +211,7 @@ export class RunningTools {
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const listing = dialect && new McpListing(listed);
+    const listing = dialect && new McpListing(handshake?.tools);
     const make = (minProcesses: number): ProcessPool => {
       const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
       this.pools.set(pool, { tool: tool.name, confined });

@@ -10,7 +10,8 @@ import { acceptsEvents, sseHeaders, SseStream } from '../../../base/streams/sse.
 import { finishWith } from '../../../call/door/call-stream.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
-import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
+import { CustomToolManager, type DryCall } from '../manager/custom-tool-manager.js';
+import { type Request, ToolPlanner } from '../manager/tool-planner.js';
 import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 import {
@@ -19,13 +20,13 @@ import {
   TrialView,
   TryChangeBody,
   TryToolBody,
-} from './tool-trials.dto.js';
+} from './dry-runs.dto.js';
 
 const stream =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
   'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
 
-const ApiTrial = (): MethodDecorator =>
+const ApiDryRun = (): MethodDecorator =>
   applyDecorators(
     HttpCode(200),
     ApiExtraModels(TrialView),
@@ -45,10 +46,11 @@ const ApiTrial = (): MethodDecorator =>
 
 /** Dry runs of registrations and changes, answered whole or followed line by line. */
 @CustomToolRoutes('', 'tools:admin')
-export class ToolTrialsController {
+export class DryRunsController {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
-    private readonly registrations: Registrations,
+    private readonly planner: ToolPlanner,
+    private readonly manager: CustomToolManager,
     private readonly logs: ToolLogs,
     private readonly tools: ToolsService,
   ) {}
@@ -59,7 +61,7 @@ export class ToolTrialsController {
     description:
       'The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the trial. Nothing of the tool is stored; the call is recorded as a trial (`test`).',
   })
-  @ApiTrial()
+  @ApiDryRun()
   tryCustomTool(
     @Body() { call, ...create }: TryToolBody,
     @Req() request: FastifyRequest,
@@ -77,14 +79,14 @@ export class ToolTrialsController {
     description:
       'As `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`, or of `PUT` where there is such a tool. They are forgotten within hours where nothing registers them.',
   })
-  @ApiTrial()
+  @ApiDryRun()
   tryToolBundle(
     @Param('name') name: string,
     @Query() query: BundleTrialQuery,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const wanted = () => this.registrations.bundled(name, uploadIn(request));
+    const wanted = () => this.planner.bundled(name, uploadIn(request));
     return this.run(name, callIn(query), wanted, request, reply);
   }
 
@@ -95,7 +97,7 @@ export class ToolTrialsController {
     description:
       'As `POST /api/v1/custom-tools/try`, with the registered tool and the fields that are given. Calls meanwhile run what is registered.',
   })
-  @ApiTrial()
+  @ApiDryRun()
   @ApiProblems('not_found')
   tryCustomToolChange(
     @Param('name') name: string,
@@ -106,7 +108,7 @@ export class ToolTrialsController {
     return this.run(name, call, () => ({ name, changes }), request, reply);
   }
 
-  /** Runs the trial; its log is followed if the request accepts events. */
+  /** Runs it dry; its log is followed if the request accepts events. */
   private run(
     name: string,
     call: TrialCallBody | undefined,
@@ -115,9 +117,9 @@ export class ToolTrialsController {
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
     const book = this.logs.apart(name);
-    const trial = async (): Promise<TrialView> =>
-      viewOf(await this.registrations.dryRun(await wanted(), book, this.callOf(call, request)), book);
-    const view = trial();
+    const dryRun = async (): Promise<TrialView> =>
+      viewOf(await this.manager.dryRun(await wanted(), book, this.callOf(call, request)), book);
+    const view = dryRun();
     if (!acceptsEvents(request.headers)) return view;
     void reply.headers(sseHeaders);
     const stream = new SseStream(
@@ -130,7 +132,7 @@ export class ToolTrialsController {
     return stream;
   }
 
-  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): TrialCall | undefined {
+  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): DryCall | undefined {
     if (!call) return undefined;
     const { tool, input = {} } = call;
     return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
@@ -139,9 +141,12 @@ export class ToolTrialsController {
 
 const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
 
-function viewOf({ tool, ...trial }: Trial, { ring }: LogBook): TrialView {
+function viewOf(
+  { tool, ...result }: Awaited<ReturnType<CustomToolManager['dryRun']>>,
+  { ring }: LogBook,
+): TrialView {
   const { description, version, inputSchema } = tool;
-  return { ...trial, description, version, inputSchema, log: ring.slice(Infinity).entries };
+  return { ...result, description, version, inputSchema, log: ring.slice(Infinity).entries };
 }
 
 /** @throws Problem `invalid_request` */

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../../web/rest/dto.js';
 import { OutcomeView } from '../../../call/door/tools.dto.js';
-import { LogEntryView } from '../logs/tool-logs.js';
+import { LogEntryView } from './tool-logs.dto.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { EffectiveSandboxView } from './custom-tools.dto.js';
 

@@ -1,0 +1,250 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { parse } from 'secure-json-parse';
+import { isDeepStrictEqual } from 'node:util';
+import { Problem } from '../../../base/common/errors.js';
+import { newId } from '../../../base/common/ids.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { sanitisedText } from '../../../base/common/pg-text.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { DtoPipe } from '../../../web/rest/dto.pipe.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import { changedEnv, EnvCipher, sealedEnv, shownUrl } from '../../secrets/env-cipher.js';
+import { plainDefinitions, reviewTools } from '../../mcp-client/mcp-review.js';
+import type { Handshake } from '../../process-pool/pool.types.js';
+import { Bundles, type Upload } from '../bundles/bundles.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { answeredNow, brokenBy, CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
+import { changedSettings, checkSettings, initialTool } from '../entity/settings-rules.js';
+import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
+import { type Inspection, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
+
+interface NewTool {
+  readonly create: CustomToolCreate;
+  /** Files that it brings along. */
+  readonly bundle?: string | undefined;
+  /** It takes the place of the tool that has its name; members that it omits are reset to their defaults. */
+  readonly replaces?: boolean;
+  /** Why its executable is not asked: it is stored with status `error`, and tried again. */
+  readonly broken?: string;
+}
+
+interface ToolChange {
+  readonly name: string;
+  readonly changes?: CustomToolUpdate;
+  readonly bundle?: string | undefined;
+  /** The revision whose configuration comes back. */
+  readonly revision?: number;
+  /** Any other change. */
+  readonly edit?: (tool: CustomTool) => void;
+  /** An inactive tool becomes active. */
+  readonly enables?: boolean;
+}
+
+/** A registration, or a change of the tool that is named; one that changes nothing asks its executable again. */
+export type Request = NewTool | ToolChange;
+
+export const nameOf = (request: Request): string =>
+  'create' in request ? request.create.name : request.name;
+
+/** Answers what a request would store and run: applies every rule and asks the executable, and stores nothing. */
+@Injectable()
+export class ToolPlanner {
+  private readonly dtos = new DtoPipe();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>,
+    private readonly repository: CustomToolsRepository,
+    private readonly revisions: ToolRevisionsRepository,
+    private readonly inspector: ToolInspector,
+    private readonly bundles: Bundles,
+    private readonly box: EnvCipher,
+  ) {}
+
+  /**
+   * @param listen gets what the executable writes meanwhile
+   * @throws Problem `invalid_request` with the field, `tool_unavailable`, `not_found`, `conflict`
+   */
+  async plan(request: Request, listen?: Listen): Promise<ToolPlan> {
+    if (!('create' in request)) return this.planChange(request, listen);
+    const { create, replaces, broken } = request;
+    const stored = replaces ? await this.repository.get(create.name) : undefined;
+    const wanted = await this.newTool(request, stored);
+    if (broken !== undefined) {
+      const tool = Object.assign(await completedBy(wanted, create), brokenBy(broken));
+      return this.inspector.prepare(tool);
+    }
+    const asked = await this.inspector.inspect(wanted, listen);
+    const tool = await completedBy(wanted, create, asked.handshake);
+    return this.answered(tool, asked, stored && { readAs: stored.status });
+  }
+
+  private async planChange(request: ToolChange, listen?: Listen): Promise<ToolPlan> {
+    const tool = await this.repository.get(request.name);
+    const { status: readAs } = tool;
+    await this.apply(tool, request);
+    const asked = await this.inspector.inspect(tool, listen);
+    return this.answered(tool, asked, { readAs, enables: request.enables });
+  }
+
+  /** A tool whose executable has just answered: that mends status `error`; an inactive one stays so unless it is enabled. */
+  private answered(
+    tool: CustomTool,
+    asked: Inspection,
+    stored?: { readonly readAs: CustomTool['status']; readonly enables?: boolean | undefined },
+  ): Promise<ToolPlan> {
+    const isActive = stored?.readAs !== 'inactive' || stored.enables;
+    const status = isActive ? 'active' : 'inactive';
+    // The values may have come under a new key since the row was read: nothing goes back to an old one.
+    const env = this.box.renew(tool.id, tool.env);
+    Object.assign(tool, answeredNow(asked.health), { status, env, pinnedCommand: asked.realPath });
+    return this.inspector.prepare(tool, asked, stored?.readAs);
+  }
+
+  private async newTool({ create, bundle = null }: NewTool, stored?: CustomTool): Promise<CustomTool> {
+    const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
+    const { defaultTimeoutMs: timeoutMs, maxPoolSize } = this.config.customTools;
+    const env = sealedEnv(this.box, id, create.env ?? {}, was);
+    const tool = initialTool(create, { id, userNumber, env, bundle, timeoutMs });
+    checkSettings(tool, maxPoolSize, create);
+    if (!stored) return tool;
+    const { revision, isolation } = stored;
+    return Object.assign(tool, { revision, isolation: create.isolation ?? isolation });
+  }
+
+  private async apply(tool: CustomTool, { changes, bundle, revision, edit }: ToolChange): Promise<void> {
+    if (!changes && !edit && revision === undefined) return;
+    const given = changesOf(tool, changes ?? {});
+    const env = changedEnv(this.box, tool.id, tool.env, given.env ?? {});
+    Object.assign(tool, changedSettings(tool, given), { env }, bundle && { bundle, workingDir: null });
+    // A command that is named means what it leads to now.
+    if (given.command !== undefined) tool.pinnedCommand = null;
+    if (revision !== undefined) await this.rollBack(tool, revision);
+    edit?.(tool);
+    checkSettings(tool, this.config.customTools.maxPoolSize, given);
+  }
+
+  /** @throws Problem `conflict` if only files differ: their content is not kept */
+  private async rollBack(tool: CustomTool, revision: number): Promise<void> {
+    const wanted = await this.revisions.get(tool, revision);
+    if (isConfiguredAs(tool, wanted)) {
+      const { content } = await this.inspector.contentOf(tool);
+      const files = differingFiles(content.files, wanted.files);
+      if (files.length > 0)
+        throw new Problem(
+          'conflict',
+          `Revision ${revision} has the configuration of now and differs only in files, whose content is not kept: ` +
+            `put back ${files.join(', ')}`,
+        );
+    }
+    restore(tool, wanted);
+  }
+
+  /**
+   * Keeps the files of a bundle, and reads what they make: a tool, or a change of the one that has the name. Members
+   * that its tool.json does not name stay as they are, variables that were set meanwhile included.
+   * @param wants absent: whichever it is
+   * @throws Problem `conflict` if the name of a new tool is taken, `not_found`, and what is wrong with the bundle
+   */
+  async bundled(name: string, upload: Upload, wants?: 'create' | 'change'): Promise<Request> {
+    const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
+    if (tool && wants === 'create') throw new Problem('conflict', `The tool name ${name} is taken`);
+    const { hash: bundle, manifest } = await this.bundles.take(upload);
+    const create = await this.dtos.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
+    if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);
+    if (!tool) return { create, bundle };
+    const { name: _stays, protocol = 'jsonrpc', ...changes } = create;
+    if (protocol !== tool.protocol)
+      throw wrong('/protocol', `stays ${tool.protocol}: unregister the tool to change it`);
+    return { name, changes, bundle };
+  }
+}
+
+/** A request without what it sends back as it was shown. A command that is named is looked up anew in any case. */
+function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate {
+  const shown: Readonly<Record<string, unknown>> = { ...tool, url: tool.url && shownUrl(tool.url) };
+  const isChange = (name: string, value: unknown): boolean =>
+    name === 'command' || !isDeepStrictEqual(value, shown[name]);
+  return Object.fromEntries(Object.entries(given).filter(([name, value]) => isChange(name, value)));
+}
+
+/** The folder of the bundle, as a tool.json may name it. */
+function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: unknown }): object {
+  return workingDir === '.' || workingDir === './/'
+    ? manifest
+    : { ...manifest, ...(workingDir !== undefined && { workingDir }) };
+}
+
+/**
+ * Fills what a registration omits from the executable's own words.
+ * @param handshake absent: the executable was not asked
+ * @throws Problem `invalid_request` with the field that neither gives
+ */
+async function completedBy(
+  tool: CustomTool,
+  create: CustomToolCreate,
+  handshake?: Handshake,
+): Promise<CustomTool> {
+  if (tool.protocol === 'mcp') return completedServer(tool, create, handshake);
+  const given = handshake ? await definedBy(handshake, create) : {};
+  const { description = given.description, inputSchema = given.inputSchema } = create;
+  const missing = 'is needed: neither the registration nor the executable gives it';
+  if (!description) throw wrong('/description', missing);
+  if (!inputSchema) throw wrong('/inputSchema', missing);
+  return { ...tool, ...given, description, inputSchema };
+}
+
+/** Approves the listed tools with the registration, except those that need a review first. */
+function completedServer(tool: CustomTool, create: CustomToolCreate, handshake?: Handshake): CustomTool {
+  const { name = tool.name, version, description, tools } = handshake ?? {};
+  const own = description?.trim().slice(0, 4_096) || `The MCP server ${name.slice(0, 200)}`;
+  return {
+    ...tool,
+    description: create.description || sanitisedText(own),
+    version: create.version ?? sanitisedText(version?.slice(0, 64) || tool.version),
+    definitions: handshake ? plainDefinitions(reviewTools([], tools ?? [])) : tool.definitions,
+  };
+}
+
+type HandshakeFields = Partial<
+  Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>
+>;
+
+/**
+ * Fills what the registration omits from the executable's answer, under the rules of a registration.
+ * @throws Problem `invalid_request` with the field
+ */
+async function definedBy(handshake: Handshake, create: CustomToolCreate): Promise<HandshakeFields> {
+  const { description, version, inputSchema, maxConcurrency } = handshake;
+  // Empty text counts as absent.
+  const given = {
+    description: description || undefined,
+    version: version || undefined,
+    inputSchema,
+    maxConcurrency,
+  };
+  const needed = Object.entries(given).filter(([field, value]) => value !== undefined && !(field in create));
+  try {
+    return await new DtoPipe().read(CustomToolUpdate, Object.fromEntries(needed));
+  } catch (error) {
+    const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
+    if (!first) throw error;
+    throw wrong(first.pointer, `as the executable gives it in initialize: ${first.detail}`);
+  }
+}
+
+/**
+ * The content of a tool.json. The text of a file that is no JSON stays in it: it may be a link to what nobody may read.
+ * @throws Problem `invalid_request`
+ */
+export function manifestIn(content: string): object {
+  try {
+    return parse(content) as object;
+  } catch (error) {
+    const message = messageOf(error);
+    if (message.includes('prototype')) throw new Problem('invalid_request', 'it has a member __proto__');
+    const where = / at position \d+ \(line \d+ column \d+\)/.exec(message)?.[0] ?? '';
+    throw new Problem('invalid_request', `it is no JSON${where}`);
+  }
+}
