@@ -1,8 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
-import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
-import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
 import { fixtures } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
@@ -26,7 +28,7 @@ const start = async (): Promise<void> => {
 };
 
 beforeAll(async () => {
-  db = await createTestDatabase({ entities: [ToolMetric] });
+  db = await createTestDatabase();
   await start();
 });
 
@@ -73,7 +75,7 @@ it('kill -9 with calls in flight opens no circuit', async () => {
   const rows = Array.from({ length: 20 }, (_, n) =>
     newToolMetric({ ...interrupted, toolFault: n === 19, recordedAt: new Date(Date.now() - 1_000) }),
   );
-  await new ToolMetricsRepository(db.dataSource).recordMany(rows);
+  await insertBatch(db.dataSource, rows, 0);
 
   await start();
   const circuit = await get('/api/v1/tool-health/sleeper/circuit');

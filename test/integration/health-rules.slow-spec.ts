@@ -4,8 +4,11 @@ import { CallEvents } from '../../src/web/contract/call-events.js';
 import { RefusalCounts } from '../../src/insight/tool-health/refusal-counts.js';
 import { HealthEvents, ToolHealthService } from '../../src/insight/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/call/circuits/known-tools.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
-import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
@@ -25,7 +28,7 @@ beforeAll(() => Logger.overrideLogger(false));
 afterAll(() => Logger.overrideLogger(['log', 'warn', 'error', 'fatal']));
 
 beforeEach(async () => {
-  db = await createTestDatabase({ entities: [ToolMetric] });
+  db = await createTestDatabase();
   metrics = new ToolMetricsRepository(db.dataSource);
   known = new KnownTools();
   const clock = { now: () => now };
@@ -40,7 +43,7 @@ type Row = Partial<ToolMetric>;
 
 async function record(toolName: string, count: number, row: Row = {}): Promise<void> {
   const one = () => newToolMetric({ toolName, recordedAt: ago(minute), ...row });
-  await metrics.recordMany(Array.from({ length: count }, one));
+  await insertBatch(db.dataSource, Array.from({ length: count }, one), 0);
 }
 
 const error: Row = { status: 'error', errorType: 'tool_crashed', toolFault: true };

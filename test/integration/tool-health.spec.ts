@@ -18,8 +18,11 @@ import {
 import { KnownTools } from '../../src/call/circuits/known-tools.js';
 import { ToolHealthModule } from '../../src/insight/tool-health/tool-health.module.js';
 import { CallEvents, type ExecutedCall } from '../../src/web/contract/call-events.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
-import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { SessionModule } from '../support/session-module.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -73,7 +76,7 @@ async function startApp(): Promise<void> {
 }
 
 beforeEach(async () => {
-  db = await createTestDatabase({ entities: [ToolMetric] });
+  db = await createTestDatabase();
   await startApp();
 });
 
@@ -88,7 +91,7 @@ async function record(toolName: string, count: number, row: Row = {}): Promise<v
   const rows = Array.from({ length: count }, () =>
     newToolMetric({ toolName, recordedAt: ago(minute), ...row }),
   );
-  await metrics.recordMany(rows);
+  await insertBatch(db.dataSource, rows, 0);
 }
 
 const failure: Row = {
@@ -349,7 +352,7 @@ describe('getErrorPatterns', () => {
         recordedAt: ago(n),
       }),
     );
-    await metrics.recordMany(rows);
+    await insertBatch(db.dataSource, rows, 0);
     await record('search', 2, { ...timeout, errorMessage: 'no answer in 5 s' });
     const { totalErrors, recentMessages, messages } = await health.getErrorPatterns('search');
     expect(totalErrors).toBe(6_002);

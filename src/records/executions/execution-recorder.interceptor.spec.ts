@@ -13,7 +13,7 @@ import type { CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 import type { ToolErrorBody, ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { ExecutionRecorderInterceptor } from './execution-recorder.interceptor.js';
-import type { ToolMetric } from './tool-metric.entity.js';
+import type { ToolMetric } from './execution-record.js';
 
 const tool: Tool = {
   definition: {

@@ -19,7 +19,6 @@ import { Contributors } from '../../base/observability/contributors.js';
 import { CallEvents } from '../../web/contract/call-events.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
-import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
@@ -131,7 +130,8 @@ class MetricsRetention extends TableRetention {
 
 /** Records every execution and answers for it. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ToolMetric])],
+  // TypeORM closes its connections after the modules that import it.
+  imports: [TypeOrmModule.forFeature([])],
   controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
@@ -166,7 +166,6 @@ export class ToolMetricsModule implements OnApplicationShutdown {
     });
   }
 
-  /** TypeORM closes its connections after the modules that import it. */
   async onApplicationShutdown(): Promise<void> {
     await this.recorder.close();
   }

@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { dayMs, minuteMs } from '../../base/common/clock.js';
 import { isUuid, timeOfId } from '../../base/common/ids.js';
-import { directSlot, insertBatch } from './execution-record.js';
+import { directSlot, insertBatch, type ToolMetric } from './execution-record.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
@@ -23,7 +23,6 @@ import {
   type SeriesRange,
   type SeriesRow,
 } from './queries/tool-figures.js';
-import type { ToolMetric } from './tool-metric.entity.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {
@@ -62,13 +61,8 @@ export class ToolMetricsRepository {
 
   /** A metric whose id is there already changes nothing. */
   async record(metric: ToolMetric): Promise<ToolMetric> {
-    await this.recordMany([metric]);
+    await insertBatch(this.db, [metric], directSlot);
     return metric;
-  }
-
-  /** One statement for all of them; ids that are there already change nothing. */
-  async recordMany(metrics: readonly ToolMetric[]): Promise<void> {
-    await insertBatch(this.db, metrics, directSlot);
   }
 
   /** By default the last 24 hours; a period without calls has the short form. */

@@ -1,7 +1,6 @@
-import { executionColumns } from '../execution-record.js';
+import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { spansList, type Statement } from '../rollups/rollup.sql.js';
-import type { ToolMetric } from '../tool-metric.entity.js';
 
 /** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
 

@@ -5,7 +5,7 @@ import {
   type SemanticFinding,
 } from '../../../base/semantic-errors/find-semantic-error.js';
 import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
-import type { ToolMetric } from '../tool-metric.entity.js';
+import type { ToolMetric } from '../execution-record.js';
 
 /** Characters of results that may wait to be read, in all. */
 const most = 16_777_216;
