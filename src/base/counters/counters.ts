@@ -138,7 +138,9 @@ export class LocalCounters extends Counters {
 
   private remembered(): LRUCache<string, Counted> {
     return new LRUCache<string, Counted>({
-      max: maxSubjects,
+      // Counted as a size: `max` would allocate arrays for all of them at once.
+      maxSize: maxSubjects,
+      sizeCalculation: () => 1,
       dispose: ({ resetsAt }, _text, reason) => {
         const now = Date.now();
         if (reason !== 'evict' || resetsAt <= now || now - this.warnedAt < warnEveryMs) return;

@@ -29,13 +29,13 @@ const closeMs = 5_000;
  * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
  */
 export class ExecutionRecorder {
-  private readonly inFlight = new InFlight();
   private closed: Promise<void> | undefined;
 
   constructor(
     private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
     private readonly settings: RecorderSettings,
     private readonly backlog = new ResultBacklog(),
+    private readonly inFlight = new InFlight(),
   ) {}
 
   state(): RecorderState {

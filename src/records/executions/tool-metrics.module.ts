@@ -7,6 +7,7 @@ import { hourMs } from '../../base/common/clock.js';
 import { journalReport, type JournalReport, TableRetention } from '../journal/journalled-table.js';
 import { LockHeld } from '../../base/common/lock.js';
 import { StartError } from '../../base/common/start-error.js';
+import { Lifecycle } from '../../base/common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { drainThread } from '../journal/drain-thread.js';
@@ -66,6 +67,7 @@ async function openRecorder(
   db: DataSource,
   config: AppConfig,
   report: JournalReport,
+  { executions }: Lifecycle,
 ): Promise<ExecutionRecorder> {
   const { recorder } = config;
   const backlog = new ResultBacklog();
@@ -73,7 +75,7 @@ async function openRecorder(
   const drain = drainThread(new URL('./execution-drain.worker.js', import.meta.url), sink);
   try {
     const journal = await Journal.open<ExecutionStart, ExecutionEnd>({ ...recorder, drain }, report);
-    return new ExecutionRecorder(journal, recorder, backlog);
+    return new ExecutionRecorder(journal, recorder, backlog, executions);
   } catch (cause) {
     if (!(cause instanceof LockHeld)) throw cause;
     throw new StartError(
@@ -145,7 +147,7 @@ class MetricsRetention extends TableRetention {
     ToolMetricsService,
     {
       provide: ExecutionRecorder,
-      inject: [getDataSourceToken(), APP_CONFIG, executionReport],
+      inject: [getDataSourceToken(), APP_CONFIG, executionReport, Lifecycle],
       useFactory: openRecorder,
     },
   ],
