@@ -5,19 +5,27 @@ import { Problem } from '../../../base/common/errors.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { DatabaseHealth } from '../../../base/database/database-health.js';
 import { CustomTool, CustomToolImport, type ToolStatus } from './custom-tool.entity.js';
-import { type ToolCondition, ToolConditions } from './tool-conditions.js';
-import type { Reply } from '../../process-pool/pool.types.js';
+import { ToolStates } from '../state/tool-states.js';
 
 /** Columns that the reconciler needs. */
-export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
+export type ToolRow = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
 
-interface KnownStates {
-  readonly rows: Promise<ToolState[]>;
-  readonly at: number;
+/**
+ * Rows that changed since a reading, and how far this reading goes: rows that a transaction wrote which was open then, or
+ * began later. Clocks and the order of commits do not matter. $1 null: all rows.
+ */
+const selectChanges = `
+  SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS "readUpTo", count(*)::int AS count, coalesce(json_agg(
+    json_build_object('id', id, 'name', name, 'revision', revision, 'status', status, 'healthStatus', health_status)
+  ) FILTER (WHERE $1::xid8 IS NULL OR age(xmin) <= age($1::xid8::xid)), '[]') AS changed
+  FROM custom_tools`;
+
+interface Changes {
+  readonly readUpTo: string;
+  /** Of all rows. */
+  readonly count: number;
+  readonly changed: readonly ToolRow[];
 }
-
-/** States are read again after a minute, for what a notification does not reach. */
-export const statesMs = 60_000;
 
 /** A health check is no change of the tool: `updatedAt` stays. */
 const unchanged = { updatedAt: () => 'updated_at' };
@@ -25,37 +33,46 @@ const unchanged = { updatedAt: () => 'updated_at' };
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
-  private known: KnownStates | undefined;
+  private readonly known = new Map<string, ToolRow>();
+  private readUpTo: string | null = null;
 
   constructor(
     @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
     @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
-    private readonly conditions: ToolConditions,
+    private readonly states: ToolStates,
     private readonly database: DatabaseHealth,
   ) {
-    const forget = (): void => (this.known = undefined);
-    database.changes.subscribe((table) => table === 'custom_tools' && forget());
-    database.connections.subscribe(forget);
+    // Another server may number its transactions otherwise.
+    database.connections.subscribe(() => (this.readUpTo = null));
   }
 
   /** Sorted by name. */
   async list(status?: ToolStatus): Promise<CustomTool[]> {
-    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.conditions.over(row));
+    const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.states.over(row));
     return status ? tools.filter((tool) => tool.status === status) : tools;
   }
 
-  /** All of them, in no order, as of the last change that the database has notified of. */
-  async states(): Promise<ToolState[]> {
-    const isFresh = this.known && this.database.listens && performance.now() - this.known.at < statesMs;
-    const known = isFresh && this.known ? this.known : this.readStates();
-    return (await known.rows).map((row) => this.conditions.over({ ...row }));
+  /** Names of all tools, as of the last reading of changes. @throws DatabaseUnavailable while it does not answer */
+  names(): Iterable<string> {
+    this.database.assertAnswers();
+    return this.known.keys();
   }
 
-  private readStates(): KnownStates {
-    const select = { id: true, name: true, revision: true, status: true, healthStatus: true } as const;
-    const known = { rows: this.tools.find({ select }), at: performance.now() };
-    known.rows.catch(() => this.known === known && (this.known = undefined));
-    return (this.known = known);
+  /** A tool as of the last reading of changes, and as it is here. */
+  row(name: string): ToolRow | undefined {
+    const row = this.known.get(name);
+    return row && this.states.over({ ...row });
+  }
+
+  /** Reads what changed since the last reading; readings must not overlap. */
+  async readChanges(): Promise<void> {
+    const [read] = await this.tools.query<[Changes]>(selectChanges, [this.readUpTo]);
+    for (const row of read.changed) this.known.set(row.name, row);
+    if (this.known.size > read.count) {
+      const left = new Set((await this.tools.find({ select: { name: true } })).map(({ name }) => name));
+      for (const name of this.known.keys()) if (!left.has(name)) this.known.delete(name);
+    }
+    this.readUpTo = read.readUpTo;
   }
 
   /** @throws Problem `not_found` */
@@ -68,7 +85,7 @@ export class CustomToolsRepository {
   async find(name: string): Promise<CustomTool | null> {
     // The database refuses to look for what it cannot hold.
     const tool = sanitisedText(name) === name ? await this.tools.findOneBy({ name }) : null;
-    return tool && this.conditions.over(tool);
+    return tool && this.states.over(tool);
   }
 
   /** A number for the user of a new tool: none comes twice before all have come. */
@@ -94,22 +111,6 @@ export class CustomToolsRepository {
     await this.tools.update({ name }, { pinnedCommand, ...unchanged });
   }
 
-  /**
-   * A disabled tool stays disabled, even if its last processes report something else.
-   * @param revision that runs
-   * @returns the condition as it is kept; undefined if it is not
-   */
-  async setCondition(
-    name: string,
-    revision: number | undefined,
-    condition: ToolCondition,
-  ): Promise<ToolCondition | undefined> {
-    const { errorMessage } = condition;
-    const clean = typeof errorMessage === 'string' && { errorMessage: storableMessage(errorMessage) };
-    const changes = { ...condition, ...clean };
-    return (await this.conditions.set(name, revision, changes)) ? changes : undefined;
-  }
-
   /** @throws Problem `not_found` */
   async delete(name: string): Promise<void> {
     const tool = await this.get(name);
@@ -129,42 +130,3 @@ export class CustomToolsRepository {
     await this.imports.save({ path, contentHash });
   }
 }
-
-const maxMessage = 4_096;
-
-export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
-
-/** Words for a tool's row that may come from the tool itself: its stderr, its answer to `health`. */
-export function storableMessage(text: string): string {
-  return sanitisedText(text).slice(0, maxMessage);
-}
-
-/** The condition in an answer to `health`. Without a known status the tool is healthy, because it answered. */
-export function healthOf(reply: Reply): StatedHealth {
-  if ('error' in reply) {
-    const { code, message } = reply.error;
-    // -32601: it has no such method.
-    return code === -32601 ? wellNow : { healthStatus: 'degraded', errorMessage: message };
-  }
-  const { status, message } = (reply.result ?? {}) as { status?: unknown; message?: unknown };
-  if (status !== 'degraded' && status !== 'unhealthy') return wellNow;
-  return { healthStatus: status, errorMessage: typeof message === 'string' ? message : null };
-}
-
-/**
- * The condition of a tool that has just answered `initialize`.
- * @param health its answer to `health`; undefined: none within the time of a trial start, which is no fault yet
- */
-export function answeredNow(health: Reply | undefined) {
-  const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;
-  const reason = errorMessage === null ? null : storableMessage(errorMessage);
-  return { healthStatus, errorMessage: reason, lastHealthCheck: new Date() };
-}
-
-/** The condition of a tool that cannot be started. */
-export function brokenBy(reason: string) {
-  const errorMessage = storableMessage(reason);
-  return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;
-}
-
-const wellNow: StatedHealth = { healthStatus: 'healthy', errorMessage: null };

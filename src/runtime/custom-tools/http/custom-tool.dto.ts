@@ -13,7 +13,7 @@ import {
   toolStatuses,
   type ToolStatus,
 } from '../entity/custom-tool.entity.js';
-import type { ReplicaTrouble, ToolConditions } from '../entity/tool-conditions.js';
+import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
 import type { RunningTools } from '../running/running-tools.js';
 import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
@@ -177,7 +177,7 @@ export class CustomToolView {
  */
 export function acrossReplicas(
   view: CustomToolView,
-  found: Awaited<ReturnType<ToolConditions['troubles']>>,
+  found: Awaited<ReturnType<ToolStates['troubles']>>,
 ): CustomToolView {
   if (!found || view.status === 'inactive') return view;
   const { total } = found;

@@ -22,7 +22,7 @@ import {
   ListCustomToolsQuery,
 } from '../manager/custom-tools.dto.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
-import { ToolConditions } from '../entity/tool-conditions.js';
+import { ToolStates } from '../state/tool-states.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ValidationView } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
@@ -36,7 +36,7 @@ export class CustomToolsController {
     private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
     private readonly running: RunningTools,
-    private readonly conditions: ToolConditions,
+    private readonly states: ToolStates,
     private readonly replicas: Replicas,
   ) {}
 
@@ -53,7 +53,7 @@ export class CustomToolsController {
       const { metadata: _large, tools: _many, ...view } = this.view(tool);
       return view;
     };
-    const troubles = await this.conditions.troubles();
+    const troubles = await this.states.troubles();
     return { data: data.map((tool) => acrossReplicas(listed(tool), troubles)), nextCursor };
   }
 
@@ -82,7 +82,7 @@ export class CustomToolsController {
   )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     const view = this.view(await this.manager.get(name));
-    return acrossReplicas(view, await this.conditions.troubles(name));
+    return acrossReplicas(view, await this.states.troubles(name));
   }
 
   @Patch(':name')

@@ -8,10 +8,11 @@ import type { Tool } from '../../../web/contract/tool.js';
 import { type ToolHistory, ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
-import { ToolSupervisor } from '../running/tool-supervisor.js';
+import { ToolSupervisor } from '../state/tool-supervisor.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
-import { CustomToolsRepository, answeredNow, brokenBy } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { answeredNow, brokenBy } from '../state/tool-state.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
 import {
   type Inspection,
@@ -289,7 +290,7 @@ export class CustomToolManager implements ToolHistory {
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
-      await this.supervisor.write(tool.name, brokenBy(wrapper.backend.unavailable));
+      await this.supervisor.found(tool.name, brokenBy(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }

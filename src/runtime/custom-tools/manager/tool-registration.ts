@@ -13,7 +13,7 @@ import {
 } from '../../mcp-client/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
 import { checkedThresholds } from '../entity/tool-settings.js';
-import { answeredNow } from '../entity/custom-tools.repository.js';
+import { answeredNow } from '../state/tool-state.js';
 import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { messageOf } from '../../../base/common/message-of.js';
