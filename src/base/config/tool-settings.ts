@@ -75,7 +75,7 @@ export const customTools = {
   },
   bundles: {
     maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
-      'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([register.md](tools/register.md#bundles)).',
+      'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([register.md](tools/bundles.md)).',
     ),
     maxEntries: 20_000,
   },
