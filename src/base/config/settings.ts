@@ -41,13 +41,13 @@ const server = {
       "Milliseconds that SIGTERM waits for open requests. Set it lower than the orchestrator's grace period.",
     ),
     drainDelayMs: setting('DRAIN_DELAY_MS', whole(0, 600_000)).means(
-      'Milliseconds that calls are still taken after SIGTERM, while `/readyz` fails and the load balancer takes the server out. Unset: 5000, or 0 on a loopback address.',
+      'Milliseconds after SIGTERM in which `/readyz` fails and calls are still taken. Unset: 5000, or 0 on a loopback address.',
     ),
     trustProxy: setting('TRUST_PROXY', flag, false).means(
-      'Trust `X-Forwarded-*`. Use it only behind a proxy that sets these headers ([behind-a-proxy.md](operate/behind-a-proxy.md)).',
+      'Trust `X-Forwarded-*`, behind a [proxy](operate/behind-a-proxy.md) that sets these headers.',
     ),
     publicUrl: setting('PUBLIC_URL', baseUrl).means(
-      'Address of this server behind a proxy, such as `https://example.com/tk`. Links, redirects and `Location` begin with its path, which the proxy removes from requests ([behind-a-proxy.md](operate/behind-a-proxy.md)).',
+      'Address of this server behind a [proxy](operate/behind-a-proxy.md), such as `https://example.com/tk`.',
     ),
     allowedHosts: setting(
       'ALLOWED_HOSTS',
@@ -73,7 +73,7 @@ const server = {
 const access = {
   auth: {
     mode: setting('AUTH_MODE', oneOf('auto', 'off'), 'auto').means(
-      '`auto`: requests need a key, `ADMIN_API_KEY` or, on loopback, the one that the server creates. `off`: no request needs a key, so a proxy must authenticate callers.',
+      '`auto`: requests need a [key](operate/security.md#who-may-do-what). `off`: none does, so a proxy must authenticate callers.',
     ),
     adminKey: setting('ADMIN_API_KEY', secret).means(
       "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key, on loopback too. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
@@ -82,7 +82,7 @@ const access = {
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
-      'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit. Keys have their own rates ([security.md](operate/security.md)).',
+      'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit.',
     ),
     /** Duration of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,
@@ -99,10 +99,10 @@ const database = {
       'PostgreSQL server (15 or newer; with TLS: [in-production.md](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
     sessionUrl: setting('DATABASE_SESSION_URL', databaseUrl).means(
-      'Direct address of the same database, if `DATABASE_URL` leads to a pooler in transaction mode: for notifications, locks, migrations and journals.',
+      'Direct address of the same database, if `DATABASE_URL` leads to a [pooler](operate/pooler.md) in transaction mode.',
     ),
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 6).means(
-      'Maximum database connections of this process for requests; it has three more for its session and its journals.',
+      'Maximum database connections of this process for requests; it has three more.',
     ),
     connectTimeoutMs: 5_000,
     /** Between two pings, and the timeout of each. */
@@ -191,7 +191,7 @@ const embeddings = {
 const llm = {
   llm: {
     url: setting('LLM_BASE_URL', webUrl).means(
-      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`. `analyze_with_llm`, experiments and the assistant need it.',
+      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`.',
     ),
     model: setting('LLM_MODEL', text).means('Model for `analyze_with_llm` and the assistant.'),
     apiKey: setting('LLM_API_KEY', text).means('API key, sent as a bearer token.'),
