@@ -1,4 +1,5 @@
-import { PoolFailure, type Release } from './pool.types.js';
+import type { Release } from '../../web/contract/tool.js';
+import { PoolFailure } from './pool.types.js';
 
 /** A user of start slots, such as a pool. */
 export interface SlotUser {
