@@ -67,14 +67,14 @@ describe('an agent by OpenAI’s SDK', () => {
     );
   });
 
-  it('investigates a simple incident without asking for playbooks', async () => {
+  it('test_simple_investigation_no_context: investigates a simple incident without asking for playbooks', async () => {
     const report = await investigate(simpleIncident, 'inv-simple');
     expect(report).toMatchObject({ toolUses: [], playbookId: null });
     expect(report.recommendation).toContain('Restart');
     await tk.http.get('/api/v1/investigations/inv-simple').expect(404);
   });
 
-  it('asks about a complex one, and recommends what the playbook says', async () => {
+  it('test_complex_investigation_with_context: asks about a complex one, and recommends what the playbook says', async () => {
     await storage.forget();
     const report = await investigate(complexIncident, 'inv-complex');
     expect(report.toolUses).toEqual([
@@ -115,7 +115,7 @@ describe('an agent by OpenAI’s SDK', () => {
   });
 
   it.each(['refused', 'black_hole', 'server_error'] as const)(
-    'comes to an end with less confidence while the service is down (%s)',
+    'test_data_storage_failure_degraded_mode: comes to an end with less confidence while the service is down (%s)',
     async (mode) => {
       const incident = `${complexIncident} (${mode})`;
       const usual = await investigate(incident, `inv-up-${mode}`);

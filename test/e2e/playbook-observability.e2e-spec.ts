@@ -60,7 +60,7 @@ describe('the calls of get_playbooks', () => {
       .map((line) => JSON.parse(line))
       .filter((entry) => entry.investigation_id === investigation);
 
-  it('are logged as JSON with sizes and hashes, and no contents (logging format)', async () => {
+  it('test_logging_format: are logged as JSON with sizes and hashes, and no contents', async () => {
     const { body } = await call({ query }, 'inv-log');
     await call({ query }, 'inv-log');
     await until(() => entriesOf('inv-log').length === 2, { what: 'both lines' });
@@ -103,7 +103,7 @@ describe('the calls of get_playbooks', () => {
     });
   });
 
-  it('are in /metrics, in the format that Prometheus scrapes (metrics endpoint)', async () => {
+  it('test_metrics_endpoint, test_metrics_recording, test_metrics_labels: are in /metrics, in the format that Prometheus scrapes', async () => {
     const before = await scrape(`${prefix}_total{status="refused"`);
     expect((await call({ query: '' }, 'inv-metrics')).status).toBe(422);
     expect(before).toEqual([`${prefix}_total{status="refused"} 1`]);
@@ -116,7 +116,7 @@ describe('the calls of get_playbooks', () => {
     expect(await scrape(`${prefix}_cache_hit_rate`)).toEqual([`${prefix}_cache_hit_rate 0.5`]);
   });
 
-  it('make no series of their own, whatever is asked by whom (metrics cardinality)', async () => {
+  it('test_metrics_cardinality: make no series of their own, whatever is asked by whom', async () => {
     const series = async (): Promise<string[]> =>
       (await scrape(prefix)).map((line) => line.replace(/ \S+$/, '')).sort();
     const before = await series();

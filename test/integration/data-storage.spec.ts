@@ -100,12 +100,13 @@ describe('get_playbooks with a Data Storage service', () => {
     });
   });
 
-  it('keeps a result for an hour, for who asks the same', async () => {
+  it('test_cache_miss, test_cache_hit: asks the service once, and keeps the result for an hour', async () => {
     const first = await find({ query: 'OOMKilled memory' }, { investigationId: 'inv-a' });
     const again = await find(
       { query: 'OOMKilled memory', limit: 5, similarity_threshold: 0.7 },
       { investigationId: 'inv-b' },
     );
+    expect(first.cached).toBe(false);
     expect(again).toEqual({ ...first, cached: true });
     expect((await service.requests()).length).toBe(1);
   });
