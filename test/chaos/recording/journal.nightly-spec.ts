@@ -141,7 +141,7 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
     await rig.db.stopAtOnce();
     const ledger = new Ledger();
     const call = () => ledger.call(rig.url, 'quick', {});
-    for (let n = 0; n < 100; n++) await call();
+    for (let n = 0; n < 200; n++) await call();
     const ready = (await fetch(`${rig.url}/readyz`)).status;
     await rig.db.start();
     expect([ledger.refusedWith('recorder_full') > 0, ready]).toEqual([true, 503]);

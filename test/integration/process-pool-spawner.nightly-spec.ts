@@ -16,7 +16,7 @@ import '../../src/runtime/process-pool/process-pool.spec.js';
 import '../../src/runtime/process-pool/process-pool.fairness.spec.js';
 import '../../src/runtime/process-pool/process-pool.lifecycle.spec.js';
 import '../../src/runtime/process-pool/process-pool.renewal.spec.js';
-import './process-pool.spec.js';
+import './process-pool.slow-spec.js';
 import './protocol-attacks.spec.js';
 
 const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none' });

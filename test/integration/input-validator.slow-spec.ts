@@ -1,6 +1,6 @@
-import { until } from '../../../test/support/wait.js';
-import { Problem, type Refusal } from '../common/errors.js';
-import { InputSchemas } from './input-validator.js';
+import { until } from '../support/wait.js';
+import { Problem, type Refusal } from '../../src/base/common/errors.js';
+import { InputSchemas } from '../../src/base/schemas/input-validator.js';
 
 const schemas = new InputSchemas();
 
