@@ -2,9 +2,9 @@ import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
-import { Agent, type Dispatcher } from 'undici';
-import { isOwnAddress } from '../../base/outbound/addresses.js';
-import { checkedConnector, readAtMost } from '../../base/outbound/http-client.js';
+import type { Dispatcher } from 'undici';
+import { Destination } from '../../base/outbound/connector.js';
+import { readAtMost } from '../../base/outbound/http-client.js';
 import { LineBudget } from '../process-pool/line-budget.js';
 import { LineFramer } from '../process-pool/line-framer.js';
 import { messageOf } from '../../base/common/message-of.js';
@@ -61,7 +61,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       done();
     },
   });
-  private readonly agent: Agent;
+  private readonly agent: Dispatcher;
   private readonly over = new AbortController();
   /** Requests without an answer, by id. */
   private readonly open = new Map<string, AbortController>();
@@ -78,11 +78,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly limits: RemoteLimits,
   ) {
     super();
-    const port = Number(address.url.port) || (address.url.protocol === 'https:' ? 443 : 80);
-    const connect = checkedConnector({}, (found) =>
-      isOwnAddress(found, port, limits.ownPort()) ? 'this is the address of this server itself' : undefined,
-    );
-    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect });
+    this.agent = new Destination(address.url, limits).dispatcher();
     setImmediate(() => this.emit('spawn'));
   }
 
