@@ -5,7 +5,7 @@ import {
   newToolMetric,
   type ToolMetric,
 } from '../../src/records/executions/execution-record.js';
-import { LatencyHistogram } from '../../src/records/executions/queries/latency-histogram.js';
+import { LatencyHistogram } from '../../src/records/executions/queries/tool-figures.js';
 import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
