@@ -50,10 +50,10 @@ async function ownName(
 ): Promise<string | undefined> {
   if (hasManifest(path)) return undefined;
   const bundle = inPlace ? undefined : bundleAt(path, anyName);
-  const trial = bundle
+  const dryRun = bundle
     ? tryToolBundle({ client, path: { name: anyName }, body: await packed(bundle) })
     : tryCustomTool({ client, body: projectAt(path, anyName) });
-  const { name } = (await ask(trial)).handshake;
+  const { name } = (await ask(dryRun)).handshake;
   return typeof name === 'string' && toolName.test(name) ? name : undefined;
 }
 

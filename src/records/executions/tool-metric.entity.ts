@@ -87,7 +87,7 @@ export class ToolMetric {
   metadata!: Readonly<Record<string, unknown>>;
 
   @Column('boolean', { name: 'is_test', default: false })
-  @ApiProperty({ example: false, description: "An operator's trial: it counts in no statistic" })
+  @ApiProperty({ example: false, description: 'A test call: it counts in no statistic' })
   isTest!: boolean;
 
   @Column('boolean', { name: 'tool_fault', default: false })

@@ -35,7 +35,7 @@ export class ToolMetricsController {
 
   @Get('stats/:tool')
   @ApiOperation({
-    summary: "A tool's statistics over a period; trials do not count",
+    summary: "A tool's statistics over a period; test calls do not count",
     description: 'Counts are exact for any period; percentiles are within 2 %.',
   })
   @ApiOkResponse({ type: ToolStatsView })
@@ -45,7 +45,7 @@ export class ToolMetricsController {
 
   @Get('series')
   @ApiOperation({
-    summary: 'Calls, failures and durations over time; trials do not count',
+    summary: 'Calls, failures and durations over time; test calls do not count',
     description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
   })
   @ApiOkResponse({ type: SeriesView })

@@ -82,7 +82,7 @@ export interface ToolRun {
   readonly deadline: Deadline;
   /** Cancelled when the caller leaves. */
   readonly cancellation: Cancellation;
-  /** A half-open circuit's trial: run it on a fresh process. */
+  /** The call probes a half-open circuit: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
   /** Only for a tool that `waitsForProcess`: comes before a process is given the call. @throws ToolFailure if it must not be given */
