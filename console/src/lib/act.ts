@@ -14,12 +14,12 @@ export interface Act extends AnyAct {
   readonly method: 'POST' | 'PATCH';
 }
 
-/** A call of a tool; as a trial it spends no budget and counts neither for grade nor circuit. */
-export function callOf(tool: string, inputText: string, isTrial: boolean): Act {
+/** A call of a tool; as a test call it spends no budget and counts neither for grade nor circuit. */
+export function callOf(tool: string, inputText: string, isTest: boolean): Act {
   const name = encodeURIComponent(tool);
   return {
     method: 'POST',
-    path: isTrial ? `/api/v1/custom-tools/${name}/test` : `/api/v1/tools/${name}/execute`,
+    path: isTest ? `/api/v1/custom-tools/${name}/test` : `/api/v1/tools/${name}/execute`,
     body: `{"input":${inputText}}`,
   };
 }
