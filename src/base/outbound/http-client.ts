@@ -32,7 +32,7 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   /** Ends the request, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears the headers of an answer that is none of a failure, by their names in small letters. */
+  /** Receives the headers of a successful answer, by their lower-case names. */
   readonly onHeaders?: (headers: AnswerHeaders) => void;
 }
 
@@ -42,7 +42,7 @@ export class HttpClient {
 
   constructor(private readonly settings: HttpClientSettings) {
     const { origin, connections, timeoutMs } = settings;
-    // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
+    // Our own timer covers a request as a whole; undici's would restart with each part of it.
     const connect = checkedConnector({ timeout: timeoutMs, lookup: sharedLookup() }, settings.obstacle);
     this.pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, connect });
   }

@@ -49,7 +49,7 @@ export interface InputLimits {
 export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: InputLimits): number {
   const { maxBytes, maxDepth } = limits;
   let bytes = bytesAtMost ?? Infinity;
-  // Only an input that may be over the cap is measured. Written anew it may have grown: 1e20 becomes 21 digits.
+  // Only an input that may be over the cap is measured: writing it again may lengthen it (1e20 becomes 21 digits).
   if (bytes * 6 > maxBytes) {
     bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
     if (bytes > maxBytes) {

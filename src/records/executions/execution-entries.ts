@@ -11,7 +11,7 @@ import { readLength, type ResultToRead } from './semantic/result-reader.js';
 /** Maximum characters of a tool's text. The journal is limited in bytes, so records must be too. */
 const maxText = 4_096;
 
-/** Bytes of JSON that are kept of an input, and as many of what it was answered with. */
+/** Bytes of JSON that are stored of an input, and as many of its result. */
 const maxCapturedBytes = 65_536;
 const previewLength = 200;
 
@@ -54,7 +54,7 @@ const traceparentForm = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da
 
 /**
  * The place of an execution as a span: below the caller's own one; else in a trace of its own, where the call belongs to a
- * run, thread, session or investigation; else it is none.
+ * run, thread, session or investigation; else it is no span.
  */
 function placeInTrace(
   executionId: string,
@@ -181,7 +181,7 @@ function resultToRead(
 }
 
 /**
- * The part of an execution's end that its tool wants kept; undefined for most tools.
+ * The part of an execution's end that its tool wants stored; undefined for most tools.
  * @param outcome undefined: the server failed
  */
 function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): CapturedPayload | undefined {
@@ -190,7 +190,7 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   if (!capture || (capture === 'failures' && outcome?.status === 'success')) return undefined;
   const kept: Record<string, unknown> = {};
   const omitted: string[] = [];
-  /** @returns the value as JSON, if it is kept */
+  /** @returns the value as JSON, if it is stored */
   const keep = (name: string, value: unknown, bytesAtLeast = 0): string | undefined => {
     const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
     if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) return void omitted.push(name);
@@ -204,7 +204,7 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   else keep('error', outcome?.error ?? null);
   return {
     ...kept,
-    preview: line?.slice(0, previewLength) ?? '(not kept)',
+    preview: line?.slice(0, previewLength) ?? '(not stored)',
     ...(omitted.length > 0 && { omitted }),
     ...(line !== input && { redacted: true }),
   };

@@ -33,7 +33,7 @@ export class VlloraSpanBody {
 
 /** The fate of a batch of spans. */
 export class TakenSpansView {
-  @ApiProperty({ example: 2, description: 'Spans that are kept from now on, whatever dies' })
+  @ApiProperty({ example: 2, description: 'Spans that are stored durably' })
   readonly taken!: number;
   @ApiProperty({ example: 0, description: 'Spans that are not: to send them again would be of no use' })
   readonly rejected!: number;
