@@ -40,7 +40,7 @@ function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
 
 const remarks: Readonly<Record<string, (data: string) => string>> = {
   missed: (data) => `${counted((JSON.parse(data) as { entries: number }).entries, 'line')} were missed here`,
-  reset: () => 'The server was started anew: lines may be missing here',
+  reset: () => 'The server restarted: lines may be missing here',
   closed: () => 'The tool was removed: nothing more will come',
   refused: (why) => `The log cannot be followed: ${why}`,
 };

@@ -54,7 +54,7 @@ export class TurnRun {
     this.usage = turn.chat.usage;
   }
 
-  /** Ends the run as soon as it can: a call that has begun goes on by itself, and its outcome is kept. */
+  /** Ends the run as soon as it can: a call that has begun goes on by itself, and its outcome is stored. */
   abort(end: RunEnd): void {
     this.ending ??= end;
     this.ended.abort(new Error('The run was ended'));

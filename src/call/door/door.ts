@@ -104,7 +104,7 @@ export class Door implements OnApplicationBootstrap {
 
   /**
    * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
-   * An outcome that was kept needs no tool any more, so the key is looked at before the tool.
+   * A stored outcome needs no tool any more, so the key is looked up before the tool.
    */
   private async once(
     tool: Tool | undefined,

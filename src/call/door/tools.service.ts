@@ -231,7 +231,7 @@ function inputOf(payload: PayloadView | null): unknown {
       ? 'that of this execution was not captured, or its time is over'
       : payload.redacted
         ? 'a secret was taken out of that of this execution'
-        : 'that of this execution was too large to be kept';
+        : 'that of this execution was too large to be stored';
   throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
 }
 

@@ -42,7 +42,7 @@ export async function register(session: Session, path: string, options: Register
   printTool(session.out, tool);
 }
 
-/** The name by which a program without a tool.json introduces itself; undefined if that is none. */
+/** The name that a program without a tool.json reports; undefined if it is no valid name. */
 async function ownName(
   { client }: Session,
   path: string,

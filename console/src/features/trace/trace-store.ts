@@ -50,7 +50,7 @@ export interface TraceProps {
   readonly state: TraceState;
 }
 
-/** An address with more of them would be too long to share; further ones are not kept. */
+/** An address with more of them would be too long to share; further ones are dropped. */
 const maxExceptions = 100;
 
 /** State of the trace screen. It is kept outside React, so that a step through 50,000 spans draws only the rows that it changes. */
