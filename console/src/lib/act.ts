@@ -24,7 +24,7 @@ export function callOf(tool: string, inputText: string, isTest: boolean): Act {
   };
 }
 
-/** Who sends a request: the browser, unless another is given. */
+/** Sends a request: the browser's fetch, unless another is given. */
 export interface Sending {
   readonly fetch?: typeof fetch;
 }

@@ -6,7 +6,7 @@ import { useTopic } from './live.js';
 import { emptyRing, type LogRing, withLines } from './log-ring.js';
 
 const most = 5_000;
-/** As often as a person can see a change, however fast the lines come. */
+/** Shortest interval between drawings, however fast the lines come. */
 const drawMs = 100;
 
 /** A tool's log as it grows, by the stream of the tab: its newest entries first, then each that comes. */

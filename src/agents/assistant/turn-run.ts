@@ -11,7 +11,7 @@ import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
 
-/** Of one turn. */
+/** Limits of one turn. */
 export const [maxSteps, maxCalls] = [20, 60];
 /** Between two writes of a run, which are its signs of life as well. */
 const writeMs = 1_000;

@@ -11,7 +11,7 @@ import type { PartHealth } from '../observability/contributors.js';
 import { type CounterKey, Counters, LocalCounters, type Take, type Taken, textOf } from './counters.js';
 import { deleteOld } from './kept-counters.js';
 
-/** What a counter looks like after the statement; `prev` is the count before the calls that it asked for. */
+/** A counter after the statement; `prev` is the count before the calls that it asked for. */
 interface Row extends CounterKey {
   readonly prev: number;
   readonly used: number;

@@ -71,7 +71,7 @@ export class ToolMetricsRepository {
     await insertBatch(this.db, metrics, directSlot);
   }
 
-  /** By default the last 24 hours; a period without calls has the short form. */
+  /** Default period: the last 24 hours. A period without calls has the short form. */
   async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStatsView> {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);

@@ -16,7 +16,7 @@ export interface Place {
   readonly labels?: string | undefined;
 }
 
-/** What leaves spans out of the tree. */
+/** Filters that leave spans out of the tree. */
 interface Cuts {
   /** The level below which all is collapsed. */
   readonly level: number | undefined;
@@ -44,7 +44,7 @@ export interface TraceState extends Cuts {
   readonly note: string;
 }
 
-/** What parts of the screen draw. */
+/** Values that parts of the screen draw. */
 export interface TraceProps {
   readonly store: TraceStore;
   readonly state: TraceState;

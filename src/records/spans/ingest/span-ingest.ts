@@ -51,7 +51,7 @@ export class SpanIngest {
   );
   private worker: WorkerCalls<IngestRequest, Intake | undefined, IngestNews> | undefined;
   private last = { state: idle, at: Date.now() };
-  /** In bytes. */
+  /** Bytes. */
   private readonly waiting = new CallerSlots(maxWaitingBytes / 2, maxWaitingBytes);
   private closed: Promise<void> | undefined;
 
