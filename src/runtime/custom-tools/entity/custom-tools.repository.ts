@@ -97,7 +97,7 @@ export class CustomToolsRepository {
   /**
    * A disabled tool stays disabled, even if its last processes report something else.
    * @param revision that runs
-   * @returns the condition as it is kept; undefined if it is not
+   * @returns the condition as it is stored; undefined if it is not
    */
   async setCondition(
     name: string,
@@ -153,7 +153,7 @@ export function healthOf(reply: Reply): StatedHealth {
 
 /**
  * The condition of a tool that has just answered `initialize`.
- * @param health its answer to `health`; undefined: none within the time of a trial start, which is no fault yet
+ * @param health its answer to `health`; undefined: none within the time of a test start, which is no fault yet
  */
 export function answeredNow(health: Reply | undefined) {
   const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;
