@@ -30,7 +30,9 @@ for (const [title, tree] of Object.entries(sections)) {
   const rows = ['| variable | default | must be | meaning |', '|---|---|---|---|'];
   example.push('', `# --- ${title} ---`);
   for (const { variable, fallback, kind, meaning } of settingsIn(tree)) {
-    const accepts = kind.accepts.replace(/^a (whole )?number from /, '').replaceAll('` or `', '`, `');
+    const words = /^`[^`]*`(?: or `[^`]*`)+$/.test(kind.accepts);
+    const range = kind.accepts.replace(/^a (?:whole )?number from /, '');
+    const accepts = words ? range.replaceAll(' or ', ', ') : range;
     rows.push(`| \`${variable}\` | ${fallback ? `\`${fallback}\`` : '–'} | ${accepts} | ${meaning} |`);
     const plain = meaning.replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, pathOf).replaceAll('`', '');
     example.push(`# ${plain}`, `# ${variable}=${fallback ?? ''}`);

@@ -226,14 +226,14 @@ it('what no revision needs any more goes: after an hour, files a round later', a
 });
 
 it('a bundle is tried before it is registered, with a call, and nothing of it is registered', async () => {
-  const trial = (query: string, body = saying('tried')) =>
+  const dryRun = (query: string, body = saying('tried')) =>
     tk.http
       .post(path('attempt', `/bundle/try${query}`))
       .set('content-type', 'application/gzip')
       .send(body);
-  const { body: started } = await trial('').expect(200);
+  const { body: started } = await dryRun('').expect(200);
   expect(started).toMatchObject({ handshake: { name: 'x' }, description: 'Says a word', outcome: null });
-  const { body: called } = await trial(`?input=${encodeURIComponent('{"n":1}')}`).expect(200);
+  const { body: called } = await dryRun(`?input=${encodeURIComponent('{"n":1}')}`).expect(200);
   expect(called.outcome).toMatchObject({
     status: 'success',
     result: { word: 'tried', mayWrite: false },
@@ -244,7 +244,7 @@ it('a bundle is tried before it is registered, with a call, and nothing of it is
     ['', saying('tried', { name: 'another' }), '/name'],
     ['', Buffer.from('no archive'), ''],
   ] as const) {
-    const { body: problem } = await trial(query, body).expect(400);
+    const { body: problem } = await dryRun(query, body).expect(400);
     expect(problem.errors[0].pointer).toBe(pointer);
   }
 });

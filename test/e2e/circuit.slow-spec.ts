@@ -41,7 +41,7 @@ describe('the circuit', () => {
       ]),
     });
 
-    // A trial by an operator runs also now, and does not close the circuit.
+    // A test call runs also now, and does not close the circuit.
     await tk.http
       .post('/api/v1/custom-tools/fragile/test')
       .send({ input: {} })
@@ -49,10 +49,10 @@ describe('the circuit', () => {
     expect(await circuit('fragile')).toMatchObject({ state: 'open' });
   });
 
-  it('hears nothing of a trial, which takes no key: its outcome would answer a real call', async () => {
+  it('ignores a test call, which takes no key: its outcome would answer a real call', async () => {
     const { body } = await tk.http
       .post('/api/v1/custom-tools/fragile/test')
-      .set('idempotency-key', 'trial')
+      .set('idempotency-key', 'test')
       .send({ input: {} })
       .expect(400);
     expect(body.detail).toMatch(/no Idempotency-Key/);

@@ -66,7 +66,7 @@ describe('a change of a tool in use', () => {
   beforeAll(async () => (tk = await startApp()));
   afterAll(() => tk.close());
 
-  // A change is many steps one after the other (files looked at, a trial process, two transactions, the sandbox's files),
+  // A change is many steps one after the other (files looked at, a test start, two transactions, the sandbox's files),
   // and the callers here never pause: each step waits its turn in an event loop that is always busy. With two cores at a
   // load average of 12 to 18 a change took 0.9 s (median), and 0.4 s without the callers.
   it.each([

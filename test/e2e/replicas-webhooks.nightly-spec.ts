@@ -22,7 +22,7 @@ afterAll(async () => {
 
 it('a webhook survives that all replicas are killed, with its id', async () => {
   const [one, two] = replicas.all;
-  await one.http.post('/api/v1/tool-health/find_tools/circuit/open').send({ reason: 'a trial' }).expect(200);
+  await one.http.post('/api/v1/tool-health/find_tools/circuit/open').send({ reason: 'a test' }).expect(200);
   await until(() => receiver.seen.length > 0, { what: 'the first try' });
   await Promise.all([one.end('SIGKILL'), two.end('SIGKILL')]);
   const before = receiver.seen.length;

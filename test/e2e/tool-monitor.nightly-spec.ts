@@ -105,7 +105,7 @@ it('ends a process that does not answer; the tool recovers', async () => {
     await hasty.app.get(Reconciler).reconcile({ checks: true });
     expect(await seen()).toMatchObject({ status: 'active', healthStatus: 'unhealthy' });
     await until(() => ends.length === 1, { what: 'the end of the silent process' });
-    // What is left of the tool is started for a trial.
+    // What is left of the tool is started for a test.
     await hasty.app.get(Reconciler).reconcile({ checks: true });
     expect(await seen()).toMatchObject({ healthStatus: 'healthy', errorMessage: null });
   } finally {

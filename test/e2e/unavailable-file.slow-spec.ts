@@ -38,7 +38,7 @@ if not called and os.path.exists(__file__ + '.trap'):
     open(__file__, 'w').write(text)
 `;
 const write = (word: string): void => writeFileSync(file, program(word), { mode: 0o755 });
-/** From now on every trial of the file leaves it unusable. */
+/** From now on every test start of the file leaves it unusable. */
 const setTrap = (): void => writeFileSync(`${file}.trap`, '');
 const mend = (): void => {
   rmSync(`${file}.trap`, { force: true });

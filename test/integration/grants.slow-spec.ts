@@ -138,7 +138,7 @@ describe.each([
     ]);
   });
 
-  it('the refused path is named by its index, in a change and in a trial as well', async () => {
+  it('the refused path is named by its index, in a change and in a dry run as well', async () => {
     const { body } = await register(tool('second', [at('granted', 'inner'), '/etc'])).expect(422);
     expect(body.errors[0].pointer).toBe('/sandbox/allowedPaths/1');
     await register(tool('changed', [])).expect(201);

@@ -629,7 +629,7 @@ describe('over REST', () => {
 });
 
 describe('circuits', () => {
-  it('take over the last window from the database at start; trials and interrupted calls do not count', async () => {
+  it('take over the last window from the database at start; test calls and interrupted calls do not count', async () => {
     await record('failing', 5, { ...failure, recordedAt: ago(10_000) });
     await record('interrupted', 5, { status: 'error', errorType: 'interrupted', recordedAt: ago(10_000) });
     await record('tried', 5, { ...failure, isTest: true, recordedAt: ago(10_000) });
@@ -751,7 +751,7 @@ describe('circuits', () => {
     ['ignore a caller who left', 0, { errorType: 'cancelled' }],
     ['ignore a gateway that died', 0, { errorType: 'interrupted' }],
     ['ignore an upstream that is away', 0, { errorType: 'upstream_unavailable' }],
-    ['ignore trials by an operator', 0, { ...timedOut, test: true }],
+    ['ignore test calls', 0, { ...timedOut, test: true }],
   ])('%s', async (_what, callsInWindow, end) => {
     known.set([{ name: 'search' }]);
     await app.init();

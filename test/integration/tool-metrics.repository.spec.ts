@@ -251,7 +251,7 @@ describe('ToolMetricsRepository', () => {
       expect((await repository.getToolStats('t', { since: ago(25) })).totalCalls).toBe(3);
     });
 
-    it('gives the figures of all tools that were called, or of some, trials apart', async () => {
+    it('gives the figures of all tools that were called, or of some, test calls apart', async () => {
       await record(
         { executionTimeMs: 7 },
         { status: 'error' },
@@ -272,19 +272,19 @@ describe('ToolMetricsRepository', () => {
   });
 
   describe('lists', () => {
-    it('getRecentErrors: errors and timeouts, newest first, trials with their mark', async () => {
+    it('getRecentErrors: errors and timeouts, newest first, test calls with their mark', async () => {
       await record(
         { userId: 'error', status: 'error', recordedAt: at(1) },
         { userId: 'success', recordedAt: at(2) },
         { userId: 'timeout', status: 'timeout', recordedAt: at(3) },
-        { userId: 'trial', status: 'error', isTest: true, recordedAt: at(4) },
+        { userId: 'test', status: 'error', isTest: true, recordedAt: at(4) },
         { userId: 'strange', status: 'strange', recordedAt: at(5) },
         { userId: 'other', status: 'error', toolName: 'other', recordedAt: at(6) },
       );
       const all = await repository.getRecentErrors();
-      expect(names(all)).toEqual(['other', 'trial', 'timeout', 'error']);
+      expect(names(all)).toEqual(['other', 'test', 'timeout', 'error']);
       expect(all.map(({ isTest }) => isTest)).toEqual([false, true, false, false]);
-      expect(names(await repository.getRecentErrors('t'))).toEqual(['trial', 'timeout', 'error']);
+      expect(names(await repository.getRecentErrors('t'))).toEqual(['test', 'timeout', 'error']);
       expect(names(await repository.getRecentErrors(undefined, 1))).toEqual(['other']);
       expect(await repository.getRecentErrors('nobody')).toEqual([]);
     });
@@ -303,7 +303,7 @@ describe('ToolMetricsRepository', () => {
       expect(await repository.getAllToolNames()).toEqual(['B', 'a', 'b', 'b_1', 'x', 'ä']);
     });
 
-    it('getLastUses: the newest execution of each tool, trials apart', async () => {
+    it('getLastUses: the newest execution of each tool, test calls apart', async () => {
       await record(
         { recordedAt: at(1) },
         { recordedAt: at(2) },
@@ -348,8 +348,8 @@ describe('ToolMetricsRepository', () => {
         'below',
       ]);
       expect(names(await repository.getSlowExecutions(0, 1))).toEqual(['slowest']);
-      await record({ userId: 'trial', executionTimeMs: 20_000, isTest: true });
-      expect(names(await repository.getSlowExecutions(9_000))).toEqual(['trial', 'slowest']);
+      await record({ userId: 'test', executionTimeMs: 20_000, isTest: true });
+      expect(names(await repository.getSlowExecutions(9_000))).toEqual(['test', 'slowest']);
       expect(names(await repository.getSlowExecutions(9_000, 20, false))).toEqual(['slowest']);
     });
 
@@ -457,7 +457,7 @@ describe('ToolMetricsRepository', () => {
       await expect(repository.countFailures('nobody', noon)).resolves.toBe(0);
     });
 
-    it('getFailureGroups: all that is no success, trials apart', async () => {
+    it('getFailureGroups: all that is no success, test calls apart', async () => {
       await record(
         { status: 'error', errorType: 'a', errorMessage: 'try 1', recordedAt: at(1) },
         { status: 'error', errorType: 'a', errorMessage: 'try 2', recordedAt: at(2) },
@@ -481,7 +481,7 @@ describe('ToolMetricsRepository', () => {
       ]);
     });
 
-    it('getRecentOutcomes: the newest of all time, trials apart', async () => {
+    it('getRecentOutcomes: the newest of all time, test calls apart', async () => {
       await record(
         { recordedAt: at(1) },
         { status: 'error', errorMessage: 'no', recordedAt: at(2) },

@@ -14,12 +14,12 @@ const Stream = createContext<ServerStream | undefined>(undefined);
 /** Time after which a hidden tab closes its connection. */
 const hiddenMs = 5 * 60_000;
 
-/** Many events may come at once: what they are about is asked for anew so long after the first. */
+/** Many events may come at once: what they are about is fetched again so long after the first. */
 const burstMs = 500;
 
 /**
  * Holds the one stream of the tab, and follows the server's events by it: they make what they are about be asked for
- * anew. A connection that comes back makes everything be asked for anew.
+ * again. After a reconnect everything is fetched again.
  */
 export function Live({ children }: { readonly children: ReactNode }): ReactNode {
   const [status, setStatus] = useState<Connection>('connecting');

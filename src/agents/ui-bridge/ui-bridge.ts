@@ -38,7 +38,7 @@ interface HeldTab {
 
 const ringLimits = { maxEntries: 1_000, maxBytes: 8_388_608 };
 const seenEveryMs = 10_000;
-/** A tab that loads anew, or whose connection broke, is back within this time. */
+/** A tab that is reloaded, or whose connection broke, is back within this time. */
 const graceMs = 2_000;
 const graceStepMs = 200;
 

@@ -35,10 +35,10 @@ const server = {
     ),
     port: setting('PORT', whole(0, 65_535), 3_000).means('Port to listen on; 0 selects a free one.'),
     keepAliveTimeoutMs: setting('KEEP_ALIVE_TIMEOUT_MS', whole(1_000, 3_600_000), 72_000).means(
-      'Milliseconds until an idle connection is closed. Set it higher than the timeout of a load balancer in front.',
+      'Milliseconds until an idle connection is closed; more than the timeout of a load balancer in front.',
     ),
     drainTimeoutMs: setting('DRAIN_TIMEOUT_MS', whole(100, 3_600_000), 25_000).means(
-      "Milliseconds that SIGTERM waits for open requests. Set it lower than the orchestrator's grace period.",
+      "Milliseconds that SIGTERM waits for open requests; less than the orchestrator's grace period.",
     ),
     drainDelayMs: setting('DRAIN_DELAY_MS', whole(0, 600_000)).means(
       'Milliseconds after SIGTERM in which `/readyz` fails and calls are still taken. Unset: 5000, or 0 on a loopback address.',
@@ -54,7 +54,7 @@ const server = {
       kind('names of hosts, comma-separated', (names) => list.read(names.toLowerCase())),
       '',
     ).means(
-      'Additional names for the `Host` header of requests without a key. Loopback names are always allowed, but not through a proxy.',
+      'Additional names for the `Host` header of requests without a key. Without a proxy loopback names are allowed.',
     ),
     /** Limit for the body of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,
@@ -76,7 +76,7 @@ const access = {
       '`auto`: requests need a [key](operate/security.md#who-may-do-what). `off`: none does, so a proxy must authenticate callers.',
     ),
     adminKey: setting('ADMIN_API_KEY', secret).means(
-      "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key, on loopback too. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
+      "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
     ),
     public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
@@ -92,7 +92,7 @@ const access = {
 
 const database = {
   dataDir: setting('TOOLKEEPER_DATA_DIR', folder, '.toolkeeper').means(
-    'Folder for data that must survive a restart, such as the embedded database. Relative to the project.',
+    'Folder for data that must survive a restart, such as the embedded database.',
   ),
   database: {
     url: setting('DATABASE_URL', databaseUrl).means(
@@ -125,9 +125,7 @@ const events = {
 
 const playbooks = {
   playbooks: {
-    dir: setting('PLAYBOOKS_DIR', folder, './playbooks').means(
-      'Folder of playbooks to import at start. Relative to the project.',
-    ),
+    dir: setting('PLAYBOOKS_DIR', folder, './playbooks').means('Folder of playbooks to import at start.'),
     cacheTtlMs: setting('PLAYBOOK_CACHE_TTL_MS', whole(0, 86_400_000), 3_600_000).means(
       'Milliseconds that results of `get_playbooks` and `get_context` are cached; 0: not cached.',
     ),

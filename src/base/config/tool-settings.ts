@@ -19,7 +19,7 @@ export const customTools = {
   customTools: {
     enabled: setting('CUSTOM_TOOLS_ENABLED', flag, true).means('`false`: load no executables as tools.'),
     dir: setting('CUSTOM_TOOLS_DIR', folder, './tools/installed').means(
-      'Folder of `*/tool.json` files, which are registered at start and when they change. Relative to the project.',
+      'Folder of `*/tool.json` files, which are registered at start and when they change.',
     ),
     maxPoolSize: setting('CUSTOM_TOOLS_MAX_POOL_SIZE', whole(1, 1_000), 10).means(
       'Maximum processes of one tool; overrides a larger `poolSize`.',
@@ -31,7 +31,7 @@ export const customTools = {
       'Maximum calls that wait for one tool, three quarters of them of one caller; further calls are `queue_full`.',
     ),
     defaultTimeoutMs: setting('CUSTOM_TOOLS_DEFAULT_TIMEOUT', whole(10, 3_600_000), 30_000).means(
-      'Default `timeoutMs` of a tool, in milliseconds. A change applies to tools that are registered later.',
+      'Default `timeoutMs` of tools that are registered from now on.',
     ),
     startTimeoutMs: setting('CUSTOM_TOOLS_START_TIMEOUT', whole(100, 600_000), 10_000).means(
       'Milliseconds in which a tool must answer `initialize`.',
@@ -67,7 +67,7 @@ export const customTools = {
       "Interpreters that a tool's command may name, found on the server's `PATH`. `python3` includes `python3.12`.",
     ),
     allowedRoots: setting('CUSTOM_TOOLS_ALLOWED_ROOTS', list).means(
-      'Folders that must contain other executables, scripts and working directories; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md)).',
+      '[Folders](operate/commands-and-secrets.md) that must contain other executables, scripts and working directories; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR`.',
     ),
     allowedVariables: setting('CUSTOM_TOOLS_ALLOWED_ENV', variablePatterns, '').means(
       'Additional variables that tools may set if there are allowed roots, or get from the server, such as `DB_*`. Variables that an interpreter, the loader or a shell reads cannot be listed.',

@@ -17,7 +17,7 @@ export interface CounterKey extends Subject {
 export interface Take extends CounterKey {
   /** 0: no limit; undefined: the default one. An operator's limit wins. */
   readonly limit: number | undefined;
-  /** Milliseconds from a subject's first call until it starts anew. */
+  /** Milliseconds from a subject's first call until its count starts again. */
   readonly ttlMs: number;
 }
 

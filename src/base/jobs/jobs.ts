@@ -206,7 +206,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * In a connection of the server's pool. pg-boss sends whole transactions as one text: it needs the rows of each
+   * Runs in a connection of the server's pool. pg-boss sends whole transactions as one text: it needs the rows of each
    * statement, which TypeORM drops, and one that fails must not leave the connection in its transaction.
    */
   private async query(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {

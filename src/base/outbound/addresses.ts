@@ -76,7 +76,7 @@ export class OutboundRules {
 
   /**
    * @param entries `host`, `*.domain`, an address or a network (`10.0.0.0/8`, `[fd00::]/8`), each with `:port` or without
-   * @returns undefined when one of them is none of these
+   * @returns undefined if an entry is invalid
    */
   static parse(entries: readonly string[]): OutboundRules | undefined {
     const hosts = entries.filter((entry) => !entry.includes('/'));

@@ -26,7 +26,7 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   /** Ends the request, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears the headers of an answer that is none of a failure, by their names in small letters. */
+  /** Receives the headers of a successful answer, by their lower-case names. */
   readonly onHeaders?: (headers: AnswerHeaders) => void;
 }
 

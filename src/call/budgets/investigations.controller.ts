@@ -68,7 +68,7 @@ export class InvestigationsController {
   @HttpCode(204)
   @ApiOperation({
     summary: 'Forget what an investigation has spent',
-    description: 'It begins anew with the limits that hold for every investigation.',
+    description: 'It starts again with the default limits of an investigation.',
   })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
   resetInvestigation(

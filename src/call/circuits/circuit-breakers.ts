@@ -121,7 +121,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const tracked = this.track(transition.tool);
     const { id, to, by } = transition;
     tracked.lastShared = id;
-    // What is this replica's own trouble is over only when the tool works here.
+    // A fault of this replica alone is over only when the tool works here.
     if (tracked.local && to !== 'open' && by === null) return;
     this.put(tracked, transition, probingMs);
     this.remember(tracked, transition);

@@ -27,7 +27,7 @@ import { Door } from './door.js';
 import type { AsyncExecutionView, WaitQuery } from './async-executions.dto.js';
 import { incomingCall } from './incoming-call.js';
 
-/** The part of a call that its job keeps. */
+/** The part of a call that its job stores. */
 type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
   /** A caller without a key; one with a key is looked up when the call is run. */
   readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
@@ -113,7 +113,7 @@ export class AsyncExecutions {
     return viewOf(job);
   }
 
-  /** @throws Problem `not_found` for an execution of another caller, or that is kept no longer */
+  /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
   async view(
     id: string,
     { waitMs = 0 }: WaitQuery,

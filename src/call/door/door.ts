@@ -25,7 +25,7 @@ const defaultLimitMs = 30_000;
 /** A tool that was given less than this share of its own limit, after a wait, is not to blame for running out of it. */
 const fullShare = 0.9;
 
-/** The one way to call a tool, from top to bottom: calls of agents and trials by an operator all come through here. */
+/** The one way to call a tool, from top to bottom: calls of agents and test calls of operators all come through here. */
 @Injectable()
 export class Door implements OnApplicationBootstrap {
   /** `execute`, the last method but for the wiring, behind its guards and its interceptor as Nest runs them. */
@@ -54,7 +54,7 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, name === request.tool ? request : { ...request, tool: name });
   }
 
-  /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
+  /** Runs a test call of a tool that need not be registered: no budget, no circuit, no grade. */
   test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
     return this.answer(tool, { ...request, test: true });
   }
@@ -104,7 +104,7 @@ export class Door implements OnApplicationBootstrap {
 
   /**
    * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
-   * An outcome that was kept needs no tool any more, so the key is looked at before the tool.
+   * A stored outcome needs no tool any more, so the key is looked up before the tool.
    */
   private async once(
     tool: Tool | undefined,

@@ -28,7 +28,7 @@ export class ToolCapacityGuard implements CanActivate {
     }
   }
 
-  /** What cannot be done here may be done by another replica, at once. */
+  /** Another replica may be able to run the call at once. */
   private elsewhere({ code, detail, details }: Refusal): Refusal {
     const retryElsewhere = this.replicas.count > 1;
     return new Refusal(code, detail, {

@@ -144,7 +144,7 @@ export class ReplaysController {
   @ApiOperation({
     summary: 'Run an execution once more',
     description:
-      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a trial (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
+      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a test call (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
   })
   @ApiOkResponse({ type: ReplayView })
   @ApiProblems('not_found', 'conflict', ...runProblems)

@@ -250,7 +250,7 @@ const exampleEvents = [
   .map((event) => `${event}\n\n`)
   .join('');
 
-/** Refusals of each run, be it a call or a trial. */
+/** Refusals of each run, test calls included. */
 export const runProblems = [
   ...(['invalid_input', 'payload_too_large', 'queue_full', 'tool_unavailable'] as const),
   ...(['recorder_full', 'shutting_down'] as const),

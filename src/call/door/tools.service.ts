@@ -99,7 +99,7 @@ export class ToolsService {
   }
 
   /**
-   * A trial run of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
+   * A test call of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
    * @throws Problem `invalid_request`
    */
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
@@ -111,7 +111,7 @@ export class ToolsService {
     return run(call).then((given) => outcomeOf(given, reply));
   }
 
-  /** A trial call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
+  /** A test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
   async tryCall(
     tool: Tool,
     { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
@@ -123,7 +123,7 @@ export class ToolsService {
   }
 
   /**
-   * Runs an execution once more, as an operator's trial.
+   * Runs an execution once more, as a test call.
    * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` if there is no
    * input to run it with; Refusal for a call that was not run
    */
@@ -200,7 +200,7 @@ export class ToolsService {
 
 function refuseKey({ headers }: FastifyRequest): void {
   if (headers['idempotency-key'] !== undefined)
-    throw new Problem('invalid_request', 'A trial run takes no Idempotency-Key: it runs each time');
+    throw new Problem('invalid_request', 'A test call takes no Idempotency-Key: it runs each time');
 }
 
 function refuseLaxFormat({ format, strict }: FormatQuery): void {
@@ -227,7 +227,7 @@ function inputOf(payload: PayloadView | null): unknown {
       ? 'that of this execution was not captured, or its time is over'
       : payload.redacted
         ? 'a secret was taken out of that of this execution'
-        : 'that of this execution was too large to be kept';
+        : 'that of this execution was too large to be stored';
   throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
 }
 

@@ -36,7 +36,7 @@ const notBuilt = (publicPath: string): string => `<!doctype html>
 </html>
 `;
 
-/** The web console's files. They hold no secret: whoever opens them signs in by the API. */
+/** The web console's files. They hold no secret: the page signs in by the API. */
 @ApiExcludeController()
 @Controller()
 export class ConsoleController {

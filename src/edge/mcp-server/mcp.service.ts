@@ -151,7 +151,7 @@ export class McpService {
     return { protocolVersion, capabilities, serverInfo: this.serverInfo };
   }
 
-  /** @throws Problem `invalid_request` for a cursor that is none */
+  /** @throws Problem `invalid_request` for an invalid cursor */
   private async list({ isModern, request }: Asked, { cursor }: Params): Promise<object> {
     if (cursor !== undefined && typeof cursor !== 'string')
       throw new Problem('invalid_request', 'cursor must be a string');

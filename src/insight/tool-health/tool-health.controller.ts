@@ -101,7 +101,7 @@ export class ToolHealthController {
   @ApiOperation({
     summary: "How a tool's grade changed",
     description:
-      'Its grade of the last hour, looked at every minute, as long as metrics are kept; restarts do not interrupt it.',
+      'Its grade of the last hour, computed every minute and stored with the retention of metrics.',
   })
   @ApiOkResponse({ type: GradeChangePageView })
   listGradeChanges(@Param() { tool }: ToolParams, @Query() query: PageQuery): Promise<Page<GradeChangeView>> {

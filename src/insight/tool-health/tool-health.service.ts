@@ -40,7 +40,7 @@ type GradedFleet = Omit<SystemHealthView, 'toolReports' | 'circuits'> & {
 };
 
 const dayHours = 24;
-/** The period of every grade, unless a caller asks for another one. Its changes are events, and kept. */
+/** The period of every grade, unless a caller asks for another one. Its changes are events, and stored. */
 const gradedHours = 1;
 const slowMs = 5_000;
 const slowShown = 10;

@@ -234,7 +234,7 @@ describe('ExecutionRecorderInterceptor', () => {
     expect(row.metadata['stderrTail']).toHaveLength(4_096);
   });
 
-  it('marks a trial', async () => {
+  it('marks a test call', async () => {
     const { run, recorded, said } = setup();
     const call = callOf({ test: true });
     await run(call, () => of(success(call, null)));

@@ -49,7 +49,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     return of(outcome);
   }
 
-  /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is none. */
+  /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is not. */
   private async failed(call: ToolCall, error: unknown): Promise<void> {
     if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) });
     else this.recorder.discard(call.ticket.executionId);

@@ -71,7 +71,7 @@ export class ExecutionRecorder {
   }
 
   /**
-   * Resolves when the end is in the journal; where that cannot be written it is kept and tried again.
+   * Resolves when the end is in the journal; where that cannot be written it waits in memory and is tried again.
    * @param result read by the drain before it writes the record
    */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {

@@ -251,7 +251,11 @@ export class PayloadView {
   readonly result?: unknown;
   @ApiPropertyOptional({ description: 'Of a failure: code, type, message and data, as in the outcome' })
   readonly error?: unknown;
-  @ApiProperty({ type: [String], example: [], description: 'Parts of more than 64 KiB, which are not kept' })
+  @ApiProperty({
+    type: [String],
+    example: [],
+    description: 'Parts of more than 64 KiB, which are not stored',
+  })
   readonly omitted!: readonly string[];
   @ApiProperty({ example: false, description: "A value of the tool's `env` was taken out of the input" })
   readonly redacted!: boolean;

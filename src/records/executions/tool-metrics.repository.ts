@@ -126,13 +126,13 @@ export class ToolMetricsRepository {
     return this.getExecutions({ failed: true, tool, limit });
   }
 
-  /** Every tool with a metric, trials included; sorted. */
+  /** Every tool with a metric, test calls included; sorted. */
   async getAllToolNames(): Promise<string[]> {
     const rows = await this.select<{ toolName: string }>(sql.selectToolNames);
     return rows.map((row) => row.toolName);
   }
 
-  /** Start of each tool's newest execution that was no trial. */
+  /** Start of each tool's newest execution that was no test call. */
   async getLastUses(): Promise<Map<string, Date>> {
     const today = new Date(Math.floor(Date.now() / dayMs) * dayMs);
     const rows = await this.select<LastUse & { day: number }>(sql.selectLastUses, [today]);
@@ -148,8 +148,8 @@ export class ToolMetricsRepository {
   }
 
   /** Executions of at least the threshold, slowest first. */
-  async getSlowExecutions(thresholdMs = 5_000, limit = 20, trials = true): Promise<ExecutionView[]> {
-    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, trials]);
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20, tests = true): Promise<ExecutionView[]> {
+    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, tests]);
   }
 
   /** The executions that the filter lets through, from the newest or after a position. */
@@ -198,7 +198,7 @@ export class ToolMetricsRepository {
   }
 
   /**
-   * Executions that count for circuits and ended after `since`, oldest first; no trials, no cancelled or interrupted
+   * Executions that count for circuits and ended after `since`, oldest first; no test calls, no cancelled or interrupted
    * ones.
    */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
@@ -230,18 +230,18 @@ export class ToolMetricsRepository {
     return counts;
   }
 
-  /** Errors and timeouts, trials excluded. */
+  /** Errors and timeouts, test calls excluded. */
   async countFailures(tool: string, since: Date): Promise<number> {
     const [row] = await this.select<{ failures: number }>(sql.countFailures, [sanitisedText(tool), since]);
     return row?.failures ?? 0;
   }
 
-  /** All executions of a period that were no success, trials excluded; the most frequent groups first. */
+  /** All executions of a period that were no success, test calls excluded; the most frequent groups first. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
     return this.select<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
   }
 
-  /** The newest executions of all time, trials excluded. */
+  /** The newest executions of all time, test calls excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }

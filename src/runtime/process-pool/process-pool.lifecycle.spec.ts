@@ -64,7 +64,7 @@ describe('a tool that cannot be started', () => {
     expect(bench.lab.of('terminate')[0]).toMatchObject({ reason: 'start_failed', exitCode: 7 });
   });
 
-  it('then fails requests at once, with one trial start per pause', async () => {
+  it('then fails requests at once, with one test start per pause', async () => {
     const pool = bench.lab.pool({ ...broken(), maxFailedStarts: 1 });
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
     const before = bench.lab.of('start_failed').length;

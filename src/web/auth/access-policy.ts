@@ -190,7 +190,7 @@ function forged(): Problem {
 const isLoopback = (name: string): boolean =>
   /^((.+\.)?localhost|\[::1\])$/.test(name) || (isIPv4(name) && name.startsWith('127.'));
 
-/** The host of a `Host` header's value, lower case, without its port; undefined if it is none. */
+/** The host of a `Host` header's value, lower case, without its port; undefined if it is invalid. */
 export function hostName(header: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(:\d{1,5})?$/i.exec(header ?? '');
   return match?.[1]?.toLowerCase().replace(/\.$/, '');

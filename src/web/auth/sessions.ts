@@ -122,7 +122,7 @@ function cookiesIn(header = ''): string[] {
 const hashOf = (token: string): string => hash('sha256', token, 'base64url');
 
 /**
- * The secrets of links that sign one browser in as the operator, once and soon. They are kept as hashes, by this server
+ * The secrets of links that sign one browser in as the operator, once and soon. They are stored as hashes, by this server
  * alone.
  */
 @Injectable()

@@ -28,7 +28,7 @@ export interface ExecutedCall extends EndOfCall {
   /** End of the execution, milliseconds since the epoch. */
   readonly at: number;
   readonly test: boolean;
-  /** It was a half-open circuit's trial. */
+  /** It probed a half-open circuit. */
   readonly probe: boolean;
   /** Bytes of the result as JSON. */
   readonly outputSize?: number | undefined;

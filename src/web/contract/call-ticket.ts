@@ -28,7 +28,7 @@ export class CallTicket {
   admittedToQueue = false;
   recorded = false;
 
-  /** The call is a half-open circuit's trial. */
+  /** The call probes a half-open circuit. */
   probe = false;
   /** Nothing is run: circuit, capacity and recorder let the call pass, and only the budget counts it. */
   kept: CachedAnswer | undefined;

@@ -62,7 +62,7 @@ export interface ExecutionNotes {
   resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
-  /** The tool's own answer as it was written, where that is known: read for semantic errors, never kept. */
+  /** The tool's own answer as it was written, where that is known: read for semantic errors, never stored. */
   outputText?: string | undefined;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
   ttlMs?: number;
@@ -82,7 +82,7 @@ export interface ToolRun {
   readonly deadline: Deadline;
   /** Cancelled when the caller leaves. */
   readonly cancellation: Cancellation;
-  /** A half-open circuit's trial: run it on a fresh process. */
+  /** The call probes a half-open circuit: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
   /** Only for a tool that `waitsForProcess`: comes before a process is given the call. @throws ToolFailure if it must not be given */
@@ -108,7 +108,7 @@ export interface Tool {
   load?(): Promise<void>;
   /** Identifies what a call of it runs; absent: the definition's version does. */
   readonly revision?: string;
-  /** The part of its executions that is kept beside their records; absent: nothing. */
+  /** The part of its executions that is stored beside their records; absent: nothing. */
   readonly capture?: 'failures' | 'all' | undefined;
   /** Takes out of a JSON value what the tool knows to be secret. Absent: nothing. */
   redact?(value: unknown): unknown;
@@ -144,7 +144,7 @@ export interface Tool {
    * `fallback`.
    */
   fallback?(reason: string): unknown;
-  /** A result that was kept, or that another call waited for, answers a call that was not run. It must not throw. */
+  /** Called when a cached or shared result answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
   /** The result as the caller of such a call reads it; absent: as it is. It must not throw. */
   asReused?(result: unknown): unknown;
@@ -162,7 +162,7 @@ export interface Tool {
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
 
-/** An outcome to be kept: its result is without secrets as well. */
+/** An outcome to be stored: its result is without secrets as well. */
 export const keptOutcomeOf = (tool: Tool | undefined, outcome: ToolOutcome): ToolOutcome =>
   tool?.redact && outcome.result !== undefined
     ? { ...outcome, result: tool.redact(outcome.result) }

@@ -166,7 +166,7 @@ export interface SeriesRange {
   readonly bucketMs: number;
 }
 
-/** Executions counted by bucket and status, out of the longest cells that make one up; no trials. */
+/** Executions counted by bucket and status, out of the longest cells that make one up; no test calls. */
 export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string | undefined): Statement {
   const seconds = bucketMs / 1_000;
   const cell = spans.findLast((span) => seconds % span === 0);

@@ -55,7 +55,7 @@ interface Found {
   readonly marked: boolean;
 }
 
-/** Findings that wait for their records: those of a long time without a database are not all kept. */
+/** Findings that wait for their records; during a long time without a database some are dropped. */
 const maxFindings = 50_000;
 
 /** Reads results in the drain's thread, and gives its findings to the records of their executions. */

@@ -107,7 +107,7 @@ export class TraceReads {
     return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
   }
 
-  /** @returns where a span stands among those of the filter, by start, from 0; undefined if it is none of them */
+  /** @returns where a span stands among those of the filter, by start, from 0; undefined if the filter leaves it out */
   async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
     const [row] = await this.select<{ place: number }>(sql.selectPlace(filter, spanId));
     return row?.place;

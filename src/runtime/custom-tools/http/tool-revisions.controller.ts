@@ -116,7 +116,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ApiOperation({
     summary: 'Register a tool by its files',
     description:
-      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name must be among them.',
+      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are stored in the database and unpacked where the tool runs, on each replica; packages that they name must be among them.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
   @ApiNotGranted()

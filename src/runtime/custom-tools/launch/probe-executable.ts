@@ -18,7 +18,7 @@ export interface Probe {
   readonly health?: Reply;
 }
 
-/** Limits of a process that hold for a trial start as well as in a pool. @param dialect of an MCP server */
+/** Limits of a process that hold for a test start as well as in a pool. @param dialect of an MCP server */
 export const processLimits = (
   {
     startTimeoutMs,

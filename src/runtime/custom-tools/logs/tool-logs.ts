@@ -87,7 +87,7 @@ export class ToolLogs {
     return book;
   }
 
-  /** A log beside the tool's own, of what a trial writes; it goes with its holder. */
+  /** A log beside the tool's own, of what a dry run writes; it goes with its holder. */
   apart(tool: string): LogBook {
     const { maxLineBytes, linesPerSecond } = this.config.toolLogs;
     // Replicas begin the log of a new tool in the same millisecond.

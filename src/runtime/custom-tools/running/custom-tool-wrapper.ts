@@ -46,7 +46,7 @@ export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
-  /** The same at all replicas, and another one for a tool that is registered anew. */
+  /** The same at all replicas, and another one for a tool that is registered again. */
   readonly revision: string;
   protected readonly calls: PoolCalls;
 
@@ -121,7 +121,7 @@ export class CustomToolWrapper implements Tool {
   }
 }
 
-/** The part of the executions of a tool, or of each tool of a server, that is kept. */
+/** The part of the executions of a tool, or of each tool of a server, that is stored. */
 export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
   capture === 'none' ? undefined : capture;
 

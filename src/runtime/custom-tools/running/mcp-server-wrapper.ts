@@ -54,7 +54,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return 'listing' in this.backend ? this.backend.listing : undefined;
   }
 
-  /** Reviews its tools anew, after its list has changed. */
+  /** Reviews its tools again, after its list has changed. */
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
     this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));

@@ -24,7 +24,7 @@ import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
 
-/** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
+/** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
   readonly source: ProcessPool;
 };
@@ -35,7 +35,7 @@ type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'li
 @Injectable()
 export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
-  /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
+  /** Every pool that has not ended: those of dry runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   /** Registered tools by custom tool, loaded or not. */
   readonly offered: OfferedTools;

@@ -53,7 +53,7 @@ export class SessionController {
   @ApiOperation({
     summary: 'Sign a browser in',
     description:
-      'The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included; whatever is not GET also shows the CSRF token, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
+      'The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included. A request that is not GET must also carry the CSRF token in `x-toolkeeper-session`, and come from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
   })
   @ApiCreatedResponse({ type: NewSessionView })
   @ApiProblems('invalid_request', 'payload_too_large', 'conflict', 'rate_limited')

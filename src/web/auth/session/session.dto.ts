@@ -75,7 +75,7 @@ export class SessionView {
 export class NewSessionView extends SessionView {
   @ApiProperty({
     example: '3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
-    description: 'For the header `x-toolkeeper-session` of whatever is not GET; shown this once',
+    description: 'For the header `x-toolkeeper-session` of requests that change something; shown this once',
   })
   readonly csrfToken!: string;
 }

@@ -24,16 +24,16 @@ export async function cut({ fleet, checks }) {
   const seconds = ((performance.now() - since) / 1_000).toFixed(1);
   checks.check(Boolean(await isSilent()), `${name} is silent in the list ${seconds} s after the cut`);
   const acts = [
-    ['POST', '/api/v1/tool-health/doomed/circuit/open', { reason: 'trial' }],
-    ['POST', '/api/v1/tool-health/doomed/circuit/close', { reason: 'trial' }],
+    ['POST', '/api/v1/tool-health/doomed/circuit/open', { reason: 'test' }],
+    ['POST', '/api/v1/tool-health/doomed/circuit/close', { reason: 'test' }],
     ['POST', '/api/v1/custom-tools/doomed/disable'],
     ['DELETE', '/api/v1/custom-tools/doomed'],
     ['DELETE', `/api/v1/keys/${key.id}`],
   ];
   const answers = await inTurn(acts.length, (n) => at(first, ...acts[n]));
   await until(() => performance.now() - since >= 25_000, { timeoutMs: 60_000, what: '25 s' });
-  answers.push(await at(first, 'POST', '/api/v1/tool-health/kept/circuit/open', { reason: 'trial' }));
-  answers.push(await at(first, 'POST', '/api/v1/tool-health/kept/circuit/reset', { reason: 'trial' }));
+  answers.push(await at(first, 'POST', '/api/v1/tool-health/kept/circuit/open', { reason: 'test' }));
+  answers.push(await at(first, 'POST', '/api/v1/tool-health/kept/circuit/reset', { reason: 'test' }));
   const said = answers.map(({ status, body }) => `${status} ${body?.missing?.join()}`);
   checks.check(
     said.every((each) => each === `202 ${name}`),

@@ -21,7 +21,7 @@ export async function hands({ fleet, checks }) {
   await fleet.warm('handled');
   const plain = () => fleet.call('handled');
   const circuit = (action) =>
-    act('POST', `/api/v1/tool-health/handled/circuit/${action}`, { reason: 'trial' });
+    act('POST', `/api/v1/tool-health/handled/circuit/${action}`, { reason: 'test' });
   for (const [action, wanted] of [
     ['open', 'circuit_open'],
     ['close', 'success'],
@@ -60,8 +60,8 @@ async function revocation({ fleet, act, nine }) {
   await fleet.register('opened');
   await fleet.warm('opened');
   const { body } = await act('POST', '/api/v1/keys', {
-    name: 'trial',
-    owner: 'trial',
+    name: 'test',
+    owner: 'test',
     scopes: ['tools:call'],
   });
   const call = () => fleet.call('opened', {}, { headers: { authorization: `Bearer ${body.key}` } });

@@ -99,7 +99,7 @@ async function propagation({ fleet, checks, when }) {
 async function spreadOfEvent(fleet, nth) {
   const tool = 'with_circuit';
   const act = (action) =>
-    fleet.ask('POST', `/api/v1/tool-health/${tool}/circuit/${action}`, { reason: 'trial' });
+    fleet.ask('POST', `/api/v1/tool-health/${tool}/circuit/${action}`, { reason: 'test' });
   const path = `/api/v1/events?tool=${tool}&type=circuit.opened&limit=100`;
   const opened = async (url) => (await fleet.ask('GET', path, undefined, { url })).body.data?.length ?? 0;
   const before = await opened(fleet.url);

@@ -35,7 +35,7 @@ async function keyRate({ fleet, checks, saids, admitted }) {
     const rate = { calls: 10, per: 'minute' };
     const { body } = await fleet.ask('POST', '/api/v1/keys', {
       name: 'rated',
-      owner: 'trial',
+      owner: 'test',
       scopes: ['tools:call'],
       rate,
     });

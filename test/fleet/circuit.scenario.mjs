@@ -51,7 +51,7 @@ async function quickFaults({ fleet, checks, receiver }) {
   }).catch(() => undefined);
   // What a replica still writes is there after its next act.
   for (const { url } of fleet.replicas)
-    await fleet.ask('POST', `/api/v1/tool-health/${names[0]}/circuit/open`, { reason: 'trial' }, { url });
+    await fleet.ask('POST', `/api/v1/tool-health/${names[0]}/circuit/open`, { reason: 'test' }, { url });
   const events = await inTurn(names.length - 1, async (n) => {
     const path = `/api/v1/events?type=circuit.opened&tool=${names[n + 1]}`;
     return (await fleet.ask('GET', path)).body.data?.length;

@@ -1,7 +1,7 @@
 import { counted } from './check.mjs';
-import { hands } from './hands.trial.mjs';
+import { hands } from './hands.scenario.mjs';
 
-/** The trial `hands` with the sandbox as it is by default. */
+/** The scenario `hands` with the sandbox as it is by default. */
 export async function sandboxed({ checks, started }) {
   const fleet = await started({ variables: { SANDBOX: 'enforce' } });
   const { body } = await fleet.ask('GET', '/api/v1/replicas');

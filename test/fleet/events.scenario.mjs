@@ -8,7 +8,7 @@ export async function events({ fleet, checks, receiver }) {
   await fleet.register('eventful');
   await fleet.warm('eventful');
   const toggle = (action, { url }) =>
-    fleet.ask('POST', `/api/v1/tool-health/eventful/circuit/${action}`, { reason: 'trial' }, { url });
+    fleet.ask('POST', `/api/v1/tool-health/eventful/circuit/${action}`, { reason: 'test' }, { url });
   const readers = await Promise.all(fleet.replicas.map(({ url }) => EventReader.open(fleet, url)));
   const isCircuits = ({ event }) => event.startsWith('circuit.');
   receiver.seen.length = 0;

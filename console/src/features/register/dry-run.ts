@@ -10,7 +10,7 @@ export interface Attempt {
 }
 
 /** A call of the tool in a dry run. */
-export interface TrialCall {
+export interface DryRunCall {
   /** JSON text, sent unchanged. */
   readonly input: string;
   /** Name of the tool, for an MCP server. */
@@ -18,7 +18,7 @@ export interface TrialCall {
 }
 
 /**
- * Starts the executable as it would be registered, asks it who it is, calls it if asked to, and keeps nothing.
+ * Starts the executable as it would be registered, asks it who it is, calls it if asked to, and stores nothing.
  * @param onLog what it writes meanwhile
  * @throws ApiError
  */
@@ -45,7 +45,7 @@ export async function tryOut(
  * @param name of the tool or server that they describe
  * @returns the same with the call as one more member
  */
-export function withCall(settings: string, name: string, call: TrialCall | undefined): string {
+export function withCall(settings: string, name: string, call: DryRunCall | undefined): string {
   if (!call) return settings;
   const open = settings.trimEnd().slice(0, -1).trimEnd();
   const tool = call.tool === undefined ? '' : `,"tool":${JSON.stringify(`${name}__${call.tool}`)}`;

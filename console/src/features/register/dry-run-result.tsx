@@ -11,22 +11,22 @@ import { RunResult } from '../../ui/run-result.js';
 import { Empty } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import css from './register.module.css';
-import type { Trial } from './use-trial.js';
+import type { DryRun } from './use-dry-run.js';
 
-interface TrialResultProps extends Trial {
+interface DryRunResultProps extends DryRun {
   /** Why it was refused when it was tried or saved. */
   readonly failure: ApiError | undefined;
 }
 
 /** A dry run: the handshake of what was started, a call of it, and its log. */
-export function TrialResult({ trial, log, call, failure }: TrialResultProps): ReactNode {
+export function DryRunResult({ run, log, call, failure }: DryRunResultProps): ReactNode {
   const [chosen, setChosen] = useState<string>();
-  const { data, isPending } = trial;
-  if (trial.isIdle && !failure) return <NotTried />;
+  const { data, isPending } = run;
+  if (run.isIdle && !failure) return <NotTried />;
   const tools = data && toolsOf(data);
   const tool = tools ? tools.find(({ name }) => name === chosen) : data;
   return (
-    <div className={css.trial}>
+    <div className={css.dryRun}>
       {tools && <ServerTools tools={tools} chosen={chosen} onChoose={setChosen} />}
       {tool && <Call key={chosen} tool={tools && chosen} schema={tool.inputSchema} call={call} />}
       <div className={css.result}>
@@ -37,7 +37,7 @@ export function TrialResult({ trial, log, call, failure }: TrialResultProps): Re
           failure={failure ?? call.failure}
           logs={log}
           isRecorded={false}
-          idle={data && <Started trial={data} />}
+          idle={data && <Started view={data} />}
         />
       </div>
     </div>
@@ -57,7 +57,7 @@ const NotTried = (): ReactNode => (
 const toolsOf = ({ handshake }: TrialView): readonly McpListedToolView[] | undefined =>
   Array.isArray(handshake['tools']) ? (handshake['tools'] as McpListedToolView[]) : undefined;
 
-interface CallProps extends Pick<Trial, 'call'> {
+interface CallProps extends Pick<DryRun, 'call'> {
   readonly schema: Readonly<Record<string, unknown>>;
   /** Tool of the MCP server; undefined if a single tool was started. */
   readonly tool: string | undefined;
@@ -65,7 +65,7 @@ interface CallProps extends Pick<Trial, 'call'> {
 
 /** A call of what was started. Ctrl Enter in here runs it. */
 function Call({ schema, tool, call }: CallProps): ReactNode {
-  const { text, setText } = useDraft(`trial ${tool ?? ''}`, '{}');
+  const { text, setText } = useDraft(`dry run ${tool ?? ''}`, '{}');
   const run = { ...call, start: () => call.start({ input: text, tool }) };
   return (
     <Runs onRun={run.start}>
@@ -115,8 +115,8 @@ const ServerTools = ({ tools, chosen, onChoose }: ServerToolsProps): ReactNode =
   </section>
 );
 
-const Started = ({ trial }: { readonly trial: TrialView }): ReactNode => {
-  const { description, version, differences, effectiveSandbox } = trial;
+const Started = ({ view }: { readonly view: TrialView }): ReactNode => {
+  const { description, version, differences, effectiveSandbox } = view;
   return (
     <div className={css.started}>
       <Row>
