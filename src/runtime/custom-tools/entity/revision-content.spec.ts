@@ -7,8 +7,11 @@ import {
   contentHashOf,
   differingFiles,
   filesKey,
+  restore,
   type RevisionContent,
 } from './revision-content.js';
+import { initialOf } from './setting-facets.js';
+import { ToolSettings } from './tool-settings.js';
 import type { SealedValue, StoredEnv } from '../../secrets/env-cipher.js';
 
 const file = (path: string, hash: string | null, changes: Partial<ProgramFile> = {}): ProgramFile => ({
@@ -22,7 +25,7 @@ const file = (path: string, hash: string | null, changes: Partial<ProgramFile> =
 const sealed = (id: string): SealedValue => ({ alg: 'A256GCM', id, key: 'k', nonce: 'n', data: 'd' });
 
 const content = (configuration: object, env: StoredEnv = {}, files: ProgramFile[] = []): RevisionContent => ({
-  configuration: configuration as RevisionContent['configuration'],
+  configuration,
   env,
   files,
 });
@@ -43,6 +46,24 @@ describe('configurationOf', () => {
       updatedAt: new Date(),
     } as unknown as CustomTool;
     expect(configurationOf(tool)).toEqual({ name: 'n', command: 'c' });
+  });
+});
+
+/** A tool whose settings are all left out. */
+const unset = () => initialOf(ToolSettings) as unknown as CustomTool;
+
+describe('a revision', () => {
+  it('holds no setting that came later than the first ones, unless it differs from its default', () => {
+    const first = Object.keys(configurationOf(unset()));
+    expect(first).toContain('maxRetries');
+    expect(first).not.toContain('capture');
+    expect(configurationOf(Object.assign(unset(), { capture: 'all' }))).toHaveProperty('capture', 'all');
+  });
+
+  it('brings back the default of a setting that it does not hold', () => {
+    const [tool, changed] = [unset(), Object.assign(unset(), { capture: 'all', cacheTtlMs: 5 })];
+    restore(changed, { configuration: configurationOf(tool), env: {} });
+    expect(changed).toMatchObject({ capture: 'none', cacheTtlMs: null });
   });
 });
 
@@ -112,8 +133,8 @@ describe('changesBetween', () => {
 
   it('shows no secret', () => {
     const changes = changesBetween(
-      content({}, { KEPT: 'k3pt', OLD: 's3cret' }),
-      content({}, { KEPT: 'k3pt', NEW: 's3cret' }),
+      content({}, { KEPT: sealed('kept'), OLD: sealed('s3cret') }),
+      content({}, { KEPT: sealed('kept'), NEW: sealed('s3cret') }),
     );
     expect(changes).toEqual([
       { path: '/configuration/env/NEW', after: '***' },

@@ -3,8 +3,10 @@ import { escapePointer } from '../../../base/common/field-problems.js';
 import { differenceAt, type JsonDifference, jsonDifferences } from '../../../base/common/json-differences.js';
 import { isObject } from '../../../base/common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { identityOf, type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
-import type { LaterSetting, ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
+import { type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
+import { initialOf } from './setting-facets.js';
+import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
+import { ToolSettings } from './tool-settings.js';
 
 /** Content that identifies a revision. */
 export interface RevisionContent {
@@ -16,32 +18,30 @@ export interface RevisionContent {
 /** One difference between two revisions; its path leads into `{configuration, files}`. */
 export type RevisionChange = JsonDifference;
 
-/** Columns that are no configuration: identity, condition, and the environment, which is secret. */
-const notConfigured = new Set<string>([
-  ...['id', 'userNumber', 'env', 'revision', 'pinnedCommand', 'status', 'lastHealthCheck', 'healthStatus'],
-  ...['errorMessage', 'createdAt', 'updatedAt'],
-]);
+/** Settings that each revision holds; of all others it holds those that differ from their defaults. */
+const alwaysHeld = new Set(
+  (
+    'name description version command args workingDir inputSchema timeoutMs maxRetries retryDelayMs poolSize minProcesses ' +
+    'maxConcurrency keepAlive annotations sandbox permissions fallback callsPerInvestigation tags metadata'
+  ).split(' '),
+);
 
-/** Defaults of the settings that the first revisions lack; no revision holds them. */
-export const laterDefaults: Required<Pick<ToolConfiguration, LaterSetting>> = {
-  ...{ cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null, url: null, headers: null },
-  ...{ semanticErrors: 'show', capture: 'none', isolation: 'shared', bundle: null },
-};
-
-/** The settings that make a revision. Revisions from before a setting existed stay equal to later ones that have its default. */
+/** The settings that make a revision. A setting that is added later changes no revision of a tool that leaves it alone. */
 export function configurationOf(tool: CustomTool): ToolConfiguration {
-  const defaults: Readonly<Record<string, unknown>> = laterDefaults;
-  const settings = Object.entries(tool).filter(
-    ([name, value]) => !notConfigured.has(name) && !(name in defaults && value === defaults[name]),
-  );
-  return Object.fromEntries(settings) as unknown as ToolConfiguration;
+  const { env: _apart, ...initial } = initialOf(ToolSettings);
+  const held = Object.entries(initial).flatMap(([name, value]) => {
+    const own = tool[name as keyof typeof initial];
+    return own === undefined || (own === value && !alwaysHeld.has(name)) ? [] : [[name, own]];
+  });
+  return Object.fromEntries(held) as ToolConfiguration;
 }
 
 /** Configures a tool as a revision says. The place of its command was pinned for that command alone. */
 export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
-  const isSameCommand = tool.command === revision.configuration.command;
   const { configuration, env } = revision;
-  Object.assign(tool, laterDefaults, configuration, { env }, !isSameCommand && { pinnedCommand: null });
+  const isSameCommand = tool.command === configuration.command;
+  const settings = { ...initialOf(ToolSettings), ...configuration, env };
+  Object.assign(tool, settings, !isSameCommand && { pinnedCommand: null });
 }
 
 /** Whether a revision configures a tool as it is. */
@@ -65,7 +65,7 @@ export function processHashOf({ configuration, ...others }: RevisionContent): st
 
 /** Tells environments apart without their values. */
 export function envIdentity(env: StoredEnv): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, identityOf(value) ?? 'plain']));
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.id]));
 }
 
 /** When a file was written counts only where its content is too large to be read. */

@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
-import type { CustomTool } from './custom-tool.entity.js';
 import type { StoredEnv } from '../../secrets/env-cipher.js';
+import type { ToolSettings } from './tool-settings.js';
 
 export const revisionSources = [
   'register',
@@ -25,36 +25,8 @@ export interface ProgramFile {
   readonly hash: string | null;
 }
 
-/** Settings that the first revisions lack. */
-export type LaterSetting =
-  | 'cacheTtlMs'
-  | 'thresholds'
-  | 'protocol'
-  | 'definitions'
-  | 'url'
-  | 'headers'
-  | 'semanticErrors'
-  | 'capture'
-  | 'isolation'
-  | 'bundle';
-
 /** The settings that make a revision; the values of its environment are kept apart. */
-export type ToolConfiguration = Omit<
-  CustomTool,
-  | 'id'
-  | 'userNumber'
-  | 'env'
-  | 'revision'
-  | 'pinnedCommand'
-  | 'status'
-  | 'lastHealthCheck'
-  | 'healthStatus'
-  | 'errorMessage'
-  | 'createdAt'
-  | 'updatedAt'
-  | LaterSetting
-> &
-  Partial<Pick<CustomTool, LaterSetting>>;
+export type ToolConfiguration = Partial<Omit<ToolSettings, 'env'>>;
 
 /** A tool's configuration from some moment on; never changed. */
 @Entity('custom_tool_revisions')

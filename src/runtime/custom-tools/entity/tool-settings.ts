@@ -1,97 +1,325 @@
-import { defaultThresholds, type ToolThresholds } from '../../../web/contract/tool.js';
-import { wrong } from '../../../web/rest/wrong-field.js';
-import { OptionalInt, OptionalNum, OptionalFlag, OptionalTextList, Rule } from '../../../web/rest/dto.js';
-import { parseHostRule } from '../../../base/outbound/addresses.js';
+import {
+  ApiProperty,
+  ApiPropertyOptional,
+  IntersectionType,
+  OmitType,
+  PartialType,
+  PickType,
+} from '@nestjs/swagger';
+import type { JsonSchema } from '../../../base/schemas/json-schema.js';
+import { AnnotationsView } from '../../../call/door/tools.dto.js';
+import { semanticErrorModes, type SemanticErrors } from '../../../web/contract/tool.js';
+import {
+  AnyObject,
+  AnyText,
+  NullableNumber,
+  NullableText,
+  OptionalFlag,
+  OptionalInt,
+  OptionalMap,
+  OptionalNested,
+  OptionalOneOf,
+  OptionalText,
+  OptionalTextList,
+  Rule,
+  TextMap,
+} from '../../../web/rest/dto.js';
+import type { McpDefinition } from '../../mcp-client/mcp-review.js';
+import { type EnvChanges, hiddenValue } from '../../secrets/env-cipher.js';
+import { AnnotationsBody, SandboxSettings, ThresholdSettings, ToolPermissions } from './nested-settings.js';
+import { InAnswers, Stored } from './setting-facets.js';
 
-const maxMs = 3_600_000;
-const usual = (value: number, description: string) => ({
-  nullable: true,
-  example: value,
-  default: value,
-  description,
-});
-const rate = { minimum: 0, maximum: 1 };
+export const toolProtocols = ['jsonrpc', 'mcp'] as const;
+/** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
+export type ToolProtocol = (typeof toolProtocols)[number];
+export const captureSettings = ['none', 'failures', 'all'] as const;
+export type CaptureSetting = (typeof captureSettings)[number];
+export const isolations = ['project', 'shared'] as const;
+/** Whether processes are shared by all callers or only within a project. */
+export type Isolation = (typeof isolations)[number];
 
-/** The limits by which a tool's health is judged; a limit that is left out is the default one. */
-export class ThresholdSettings implements Partial<ToolThresholds> {
-  @OptionalNum({ ...rate, ...usual(0.95, 'Healthy from this success rate on') })
-  readonly successRateHealthy?: number;
-  @OptionalNum({ ...rate, ...usual(0.8, 'Degraded from here on, unhealthy below') })
-  readonly successRateDegraded?: number;
-  @OptionalInt(1, maxMs, usual(2000, 'Healthy up to this mean latency'))
-  readonly latencyHealthyMs?: number;
-  @OptionalInt(1, maxMs, usual(5000, 'Degraded up to here, unhealthy beyond'))
-  readonly latencyDegradedMs?: number;
-  @OptionalInt(1, 1_000_000, usual(5, 'Fewer calls than this are not graded'))
-  readonly minCalls?: number;
-  @OptionalInt(
-    1,
-    10_000,
-    usual(5, 'Errors that advise a break; of its circuit, the tool faults (absent: CIRCUIT_FAILURES)'),
+const maxMetadataBytes = 16_384;
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Names as a shell takes them. */
+const VariableNames = (): PropertyDecorator =>
+  Rule('must name its variables with letters, digits and _', (env) =>
+    Object.keys(env as object).every((name) => variableName.test(name)),
+  );
+
+/** MCP's defaults: nothing is promised, everything may happen. */
+const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+
+/**
+ * The settings of a custom tool, each declared once: its column, its default, its rules in a request, and how answers
+ * show it. Durations in milliseconds.
+ */
+export class ToolSettings {
+  @Stored('text', '')
+  @InAnswers(ApiProperty({ example: 'log_summary' }))
+  @AnyText({
+    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+    example: 'word_count',
+    description: 'Letters, digits, _ and -; begins with a letter',
+  })
+  name!: string;
+  @Stored('text')
+  @InAnswers(ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }))
+  @OptionalOneOf(toolProtocols, {
+    default: 'jsonrpc',
+    example: 'jsonrpc',
+    description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
+  })
+  protocol!: ToolProtocol;
+  @Stored('text', '')
+  @InAnswers(ApiProperty({ example: 'Summarises log lines' }))
+  @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
+  description!: string;
+  @Stored('text', '1.0.0')
+  @InAnswers(ApiProperty({ example: '1.0.0' }))
+  @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
+  version!: string;
+  @Stored('text', '')
+  @InAnswers(ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }))
+  @OptionalText(4096, {
+    example: 'python3',
+    description: 'A name on the PATH or a path; needed without `url`',
+  })
+  command!: string;
+  @Stored('text', null)
+  @InAnswers(NullableText(null))
+  @OptionalText(4096, {
+    nullable: true,
+    example: null,
+    description:
+      'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
+  })
+  url!: string | null;
+  @Stored('jsonb', null)
+  @InAnswers(
+    ApiProperty({
+      type: 'object',
+      nullable: true,
+      additionalProperties: { type: 'string' },
+      example: null,
+      description: 'As registered: variables stay names',
+    }),
   )
-  readonly errorThreshold?: number;
-  @OptionalInt(1, 1_440, usual(5, 'In which they are counted; also by its circuit (absent: five minutes)'))
-  readonly windowMinutes?: number;
-  @OptionalInt(1, maxMs, usual(5000, 'A call is slow from here on'))
-  readonly slowCallMs?: number;
+  @OptionalMap({
+    additionalProperties: { type: 'string', maxLength: 4096 },
+    nullable: true,
+    example: null,
+    description:
+      'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
+  })
+  headers!: Record<string, string> | null;
+  @Stored('jsonb')
+  @InAnswers(ApiProperty({ type: [String], example: ['tool.py'] }))
+  @OptionalTextList({ maxItems: 256, example: ['tool.py'], default: [] })
+  args!: string[];
+  @Stored('text', null)
+  @InAnswers(NullableText(null))
+  @OptionalText(4096, {
+    nullable: true,
+    example: './tools/installed/log_summary',
+    description: 'Relative args resolve against it',
+  })
+  workingDir!: string | null;
+  /** The hash of an uploaded bundle. */
+  @Stored('text', null)
+  @InAnswers(
+    NullableText(
+      null,
+      'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
+    ),
+  )
+  bundle!: string | null;
+  /** Values are encrypted in the row, and decrypted only where a process is started. */
+  @Stored('jsonb', {})
+  @InAnswers(TextMap({ API_KEY: hiddenValue }))
+  @VariableNames()
+  @OptionalMap({
+    additionalProperties: { type: 'string' },
+    example: { TZ: 'UTC' },
+    description: 'Values are write-only: answers show the names',
+  })
+  env!: Readonly<Record<string, unknown>>;
+  /** Stored as `json`, like the definitions: in the order of its author. */
+  @Stored('json', {})
+  @InAnswers(ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } }))
+  @AnyObject({
+    required: false,
+    example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    description: "JSON Schema 2020-12; absent: the executable's own",
+  })
+  inputSchema!: JsonSchema;
+  /** Tools of an MCP server that were approved, as they were listed then. */
+  @Stored('json', null)
+  definitions!: McpDefinition[] | null;
+  @Stored('integer', 30_000)
+  @InAnswers(ApiProperty({ example: 30000 }))
+  @OptionalInt(10, 3_600_000, { example: 10000, description: 'Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT' })
+  timeoutMs!: number;
+  @Stored('integer')
+  @InAnswers(ApiProperty({ example: 0 }))
+  @OptionalInt(0, 10, { default: 0, example: 1 })
+  maxRetries!: number;
+  @Stored('integer')
+  @InAnswers(ApiProperty({ example: 1000 }))
+  @OptionalInt(0, 60_000, { default: 1000, example: 200 })
+  retryDelayMs!: number;
+  @Stored('integer')
+  @InAnswers(ApiProperty({ example: 1 }))
+  @OptionalInt(1, 1_000, { default: 1, example: 2, description: 'At most CUSTOM_TOOLS_MAX_POOL_SIZE' })
+  poolSize!: number;
+  @Stored('integer')
+  @InAnswers(ApiProperty({ example: 0 }))
+  @OptionalInt(0, 1_000, { default: 0, example: 1, description: 'Processes kept warm; needs keepAlive' })
+  minProcesses!: number;
+  @Stored('integer')
+  @InAnswers(ApiProperty({ example: 1 }))
+  @OptionalInt(1, 1_000, {
+    default: 1,
+    example: 1,
+    description: 'Requests that one process serves at a time',
+  })
+  maxConcurrency!: number;
+  @Stored('boolean')
+  @InAnswers(ApiProperty({ example: true }))
+  @OptionalFlag({ default: false, example: true, description: 'false: a fresh process for every call' })
+  keepAlive!: boolean;
+  @Stored('text', 'shared')
+  @InAnswers(
+    ApiProperty({
+      enum: isolations,
+      example: 'shared',
+      description: 'Which callers share a process that stays: those of a project, or all',
+    }),
+  )
+  @OptionalOneOf(isolations, {
+    example: 'project',
+    description:
+      'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
+  })
+  isolation!: Isolation;
+  @Stored('jsonb', carefulAnnotations)
+  @InAnswers(ApiProperty({ type: AnnotationsView }))
+  @OptionalNested(AnnotationsBody)
+  annotations!: AnnotationsBody;
+  @Stored('jsonb', null)
+  @InAnswers(
+    ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' }),
+  )
+  @OptionalNested(ThresholdSettings, { nullable: true, description: 'By which its health is judged' })
+  thresholds!: ThresholdSettings | null;
+  @Stored('jsonb', null)
+  @InAnswers(ApiProperty({ type: SandboxSettings }))
+  @OptionalNested(SandboxSettings, { nullable: true })
+  sandbox!: SandboxSettings | null;
+  @Stored('jsonb', null)
+  @InAnswers(ApiProperty({ type: ToolPermissions }))
+  @OptionalNested(ToolPermissions, { nullable: true })
+  permissions!: ToolPermissions | null;
+  @Stored('jsonb', null)
+  @InAnswers(ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' }))
+  @AnyObject({
+    required: false,
+    nullable: true,
+    example: { note: 'Go on without it' },
+    description: 'What an LLM should read when the tool fails or is refused',
+  })
+  fallback!: Record<string, unknown> | null;
+  @Stored('integer', null)
+  @InAnswers(NullableNumber(null))
+  @OptionalInt(0, 1_000_000, {
+    nullable: true,
+    example: 20,
+    description: '0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL',
+  })
+  callsPerInvestigation!: number | null;
+  @Stored('integer', null)
+  @InAnswers(NullableNumber(null, 'Milliseconds; null: never'))
+  @OptionalInt(0, 2_147_483_647, {
+    nullable: true,
+    default: 0,
+    example: 60_000,
+    description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
+  })
+  cacheTtlMs!: number | null;
+  @Stored('text')
+  @InAnswers(ApiProperty({ enum: semanticErrorModes, example: 'show' }))
+  @OptionalOneOf(semanticErrorModes, {
+    default: 'show',
+    example: 'mark',
+    description:
+      'A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), ' +
+      'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
+  })
+  semanticErrors!: SemanticErrors;
+  @Stored('text')
+  @InAnswers(ApiProperty({ enum: captureSettings, example: 'none' }))
+  @OptionalOneOf(captureSettings, {
+    default: 'none',
+    example: 'failures',
+    description:
+      'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
+  })
+  capture!: CaptureSetting;
+  @Stored('jsonb', [])
+  @InAnswers(ApiProperty({ type: [String], example: ['logs'] }))
+  @OptionalTextList({ maxItems: 64, example: ['text'] })
+  tags!: string[];
+  @Stored('jsonb', {})
+  @InAnswers(
+    ApiPropertyOptional({
+      type: 'object',
+      additionalProperties: true,
+      example: {},
+      description: 'Up to 16 KiB; absent in lists',
+    }),
+  )
+  @Rule(
+    `must have at most ${maxMetadataBytes} bytes as JSON`,
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes,
+  )
+  @AnyObject({
+    required: false,
+    example: { team: 'platform' },
+    description: 'At most 16 KiB; lists leave it out',
+  })
+  metadata!: Record<string, unknown>;
+}
+
+/** Registers an executable. */
+export class CustomToolCreate extends IntersectionType(
+  PickType(ToolSettings, ['name'] as const),
+  PartialType(OmitType(ToolSettings, ['name', 'bundle', 'definitions'] as const), {
+    skipNullProperties: false,
+  }),
+) {
+  declare readonly env?: Record<string, string>;
 }
 
 /**
- * The settings as a tool's row holds them: only the members that were given; null for none.
- * @throws Problem `invalid_request` with the field where the limits contradict each other or a default
+ * Changes a tool; its name stays. What is left out stays as it is, also within annotations, env, sandbox, permissions
+ * and thresholds; null takes a value back to its default.
  */
-export function checkedThresholds(
-  given: Partial<ToolThresholds> | null | undefined,
-): Partial<ToolThresholds> | null {
-  const members = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
-  if (members.length === 0) return null;
-  const own: Partial<ToolThresholds> = Object.fromEntries(members);
-  const { successRateHealthy, successRateDegraded, latencyHealthyMs, latencyDegradedMs } = {
-    ...defaultThresholds,
-    ...own,
-  };
-  if (successRateDegraded > successRateHealthy) {
-    const detail = `must not be greater than successRateHealthy (${successRateHealthy})`;
-    throw wrong('/thresholds/successRateDegraded', detail);
-  }
-  if (latencyDegradedMs < latencyHealthyMs) {
-    const detail = `must not be less than latencyHealthyMs (${latencyHealthyMs})`;
-    throw wrong('/thresholds/latencyDegradedMs', detail);
-  }
-  return own;
-}
-
-/** `host`, `host:port`, `*.domain` or an address. */
-const HostRules = (): PropertyDecorator =>
-  Rule('must hold host names, *.domains or addresses, each with a :port or without', (hosts) =>
-    (hosts as string[]).every((host) => parseHostRule(host) !== undefined),
-  );
-
-/** Files, hosts and resources that a tool's process may use. */
-export class SandboxSettings {
-  @OptionalTextList({
-    nullable: true,
-    maxItems: 256,
-    example: ['/var/log'],
-    description: 'Read besides its own directory; relative ones resolve against it',
+export class CustomToolUpdate extends PartialType(
+  OmitType(CustomToolCreate, ['name', 'env', 'protocol', 'command'] as const),
+  { skipNullProperties: false },
+) {
+  @AnyText({
+    required: false,
+    maxLength: 4096,
+    example: 'python3',
+    description: 'Empty where there is a `url`',
   })
-  readonly allowedPaths?: string[];
-  @OptionalFlag({ nullable: true, example: false }) readonly allowNetwork?: boolean;
-  @HostRules()
-  @OptionalTextList({ nullable: true, maxItems: 256, example: ['api.example.com'] })
-  readonly allowedHosts?: string[];
-  @OptionalInt(16, undefined, { nullable: true, example: 512 })
-  readonly maxMemoryMB?: number;
-  @OptionalInt(1, 6400, { nullable: true, example: 50 }) readonly maxCpuPercent?: number;
-  @OptionalInt(10, 3_600_000, { nullable: true, example: 10000 }) readonly maxExecutionMs?: number;
-}
-
-/** Acts that a tool is trusted with. */
-export class ToolPermissions {
-  @OptionalFlag({ nullable: true, example: true }) readonly canReadFiles?: boolean;
-  @OptionalFlag({ nullable: true, example: false }) readonly canWriteFiles?: boolean;
-  @OptionalFlag({ nullable: true, example: false }) readonly canNetwork?: boolean;
-  @OptionalFlag({ nullable: true, example: false }) readonly canExecuteCommands?: boolean;
-  @OptionalTextList({ nullable: true, example: ['TZ'] })
-  readonly allowedEnvironmentVars?: string[];
+  readonly command?: string;
+  @VariableNames()
+  @OptionalMap({
+    additionalProperties: { type: 'string', nullable: true },
+    example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
+    description: 'Text sets a variable, null removes it; variables that are not named keep their values',
+  })
+  readonly env?: EnvChanges;
 }

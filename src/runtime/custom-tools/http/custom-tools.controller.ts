@@ -7,20 +7,22 @@ import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
-import type { Page } from '../../../web/rest/page.js';
+import { type Page, pageOf } from '../../../web/rest/page.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
 import { ApiExecute } from '../../../call/door/tools.dto.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
-import { acrossReplicas, CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
+import {
+  acrossReplicas,
+  CustomToolHealthView,
+  CustomToolPageView,
+  CustomToolView,
+  customToolView,
+  ListCustomToolsQuery,
+} from './custom-tools.dto.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { replicaWarnings } from './replica-warnings.js';
 import { Reconciler } from '../manager/reconciler.js';
-import {
-  CustomToolHealthView,
-  CustomToolCreate,
-  CustomToolUpdate,
-  ListCustomToolsQuery,
-} from '../manager/custom-tools.dto.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -47,8 +49,11 @@ export class CustomToolsController {
     description: 'Also those that are disabled or cannot be started; `status` selects.',
   })
   @ApiOkResponse({ type: CustomToolPageView })
-  async listCustomTools(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
-    const { data, nextCursor } = await this.manager.list(query);
+  async listCustomTools(
+    @Query() { status, limit, cursor }: ListCustomToolsQuery,
+  ): Promise<Page<CustomToolView>> {
+    const tools = await this.manager.list(status);
+    const { data, nextCursor } = pageOf(tools, (tool) => tool.name, limit, cursor);
     const listed = (tool: CustomTool): CustomToolView => {
       const { metadata: _large, tools: _many, ...view } = this.view(tool);
       return view;

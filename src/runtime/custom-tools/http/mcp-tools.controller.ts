@@ -9,7 +9,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { fieldChanges } from '../entity/revision-content.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
-import { CustomToolView, customToolView } from './custom-tool.dto.js';
+import { CustomToolView, customToolView } from './custom-tools.dto.js';
 import { ApproveBody, McpToolsView, type McpToolView } from './mcp-tools.dto.js';
 import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
 

@@ -21,7 +21,7 @@ import { Registrations } from '../manager/registrations.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
-import { CustomToolView, customToolView } from './custom-tool.dto.js';
+import { CustomToolView, customToolView } from './custom-tools.dto.js';
 import {
   BundleFilesQuery,
   RevisionDiffQuery,

@@ -2,8 +2,8 @@ import { ApiProperty } from '@nestjs/swagger';
 import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../../web/rest/dto.js';
 import { OutcomeView } from '../../../call/door/tools.dto.js';
 import { LogEntryView } from '../logs/tool-logs.js';
-import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.dto.js';
-import { EffectiveSandboxView } from './custom-tool.dto.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
+import { EffectiveSandboxView } from './custom-tools.dto.js';
 
 /** A call of the tool that is tried. */
 export class TrialCallBody {

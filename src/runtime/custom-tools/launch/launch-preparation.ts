@@ -11,7 +11,7 @@ import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { type PlainEnv, EnvCipher, SecretUnreadable } from '../../secrets/env-cipher.js';
-import { filledHeaders } from '../entity/remote-settings.js';
+import { filledHeaders } from '../entity/settings-rules.js';
 import { mcpDialect } from '../../mcp-client/mcp-dialect.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import { portOf } from '../../../base/outbound/addresses.js';

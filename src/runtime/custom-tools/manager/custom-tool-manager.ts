@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Problem } from '../../../base/common/errors.js';
 import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
-import { type Page, pageOf } from '../../../web/rest/page.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../../web/contract/tool.js';
@@ -10,7 +9,7 @@ import { serverOf } from '../../mcp-client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
-import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+import type { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { answeredNow, brokenBy } from '../state/tool-state.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
@@ -20,7 +19,6 @@ import {
   ToolInspector,
   type ValidationView,
 } from '../launch/tool-inspector.js';
-import { isInSameOrder, reordered } from '../entity/order-of-schemas.js';
 import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
 import { offeredAs, Registrations, type Request } from './registrations.js';
 import { completed } from './tool-registration.js';
@@ -42,15 +40,10 @@ export class CustomToolManager implements ToolHistory {
     registry: ToolRegistry,
   ) {
     registry.history = this;
-    running.events.subscribe((event) => {
-      const tool = event.type === 'spawn' && this.running.get(event.pool)?.tool;
-      // Should it fail, the next process that starts is another chance.
-      if (tool && reordered(tool, event.handshake)) void this.reload(tool.name).catch(() => undefined);
-    });
   }
 
-  async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
-    return pageOf(await this.repository.list(status), (tool) => tool.name, limit, cursor);
+  list(status?: ToolStatus): Promise<CustomTool[]> {
+    return this.repository.list(status);
   }
 
   get(name: string): Promise<CustomTool> {
@@ -255,14 +248,13 @@ export class CustomToolManager implements ToolHistory {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    Object.assign(tool, answeredNow(inspected.health), { status, env }, reordered(tool, inspected.handshake));
+    Object.assign(tool, answeredNow(inspected.health), { status, env });
     const prepared = await this.inspector.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.supervisor.stored(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const running = this.running.get(saved.name);
-    const runs =
-      readAs !== 'error' && running?.serves(saved, prepared.content) && isInSameOrder(saved, running.tool);
+    const runs = readAs !== 'error' && running?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }

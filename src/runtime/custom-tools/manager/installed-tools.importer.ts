@@ -10,7 +10,7 @@ import { DtoPipe } from '../../../web/rest/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolCreate } from './custom-tools.dto.js';
+import { CustomToolCreate } from '../entity/tool-settings.js';
 import { manifestIn } from './tool-registration.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';

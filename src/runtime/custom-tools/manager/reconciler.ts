@@ -16,7 +16,6 @@ import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
-import type { CustomToolHealthView } from './custom-tools.dto.js';
 import { CustomToolsRepository, type ToolRow } from '../entity/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
@@ -151,7 +150,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Checks a tool now. @throws Problem `not_found` */
-  async check(name: string): Promise<CustomToolHealthView> {
+  async check(name: string) {
     const row = await this.repository.get(name);
     if (this.running.awaits(name)) await this.manager.load(name);
     const { gone } = await this.find(name, true);

@@ -12,7 +12,8 @@ import { Bundles, type Upload } from '../bundles/bundles.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { shownUrl, changedEnv, sealedEnv, EnvCipher } from '../../secrets/env-cipher.js';
-import { checkedThresholds } from '../entity/tool-settings.js';
+import { checkedThresholds } from '../entity/settings-rules.js';
+import { CustomToolCreate, type CustomToolUpdate } from '../entity/tool-settings.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import {
   differences,
@@ -25,7 +26,6 @@ import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
-import { CustomToolCreate, type CustomToolUpdate } from './custom-tools.dto.js';
 import {
   manifestIn,
   changedSettings,

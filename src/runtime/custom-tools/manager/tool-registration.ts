@@ -1,5 +1,4 @@
 import { parse } from 'secure-json-parse';
-import { laterDefaults } from '../entity/revision-content.js';
 import { Problem } from '../../../base/common/errors.js';
 import { DtoPipe } from '../../../web/rest/dto.pipe.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
@@ -11,15 +10,12 @@ import {
   plainDefinitions,
   reviewTools,
 } from '../../mcp-client/mcp-review.js';
-import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
-import { checkedThresholds } from '../entity/tool-settings.js';
+import { initialOf } from '../entity/setting-facets.js';
+import { checkedThresholds, checkRemote } from '../entity/settings-rules.js';
+import { type CustomToolCreate, CustomToolUpdate, ToolSettings } from '../entity/tool-settings.js';
 import { answeredNow } from '../state/tool-state.js';
-import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { messageOf } from '../../../base/common/message-of.js';
-
-/** MCP's defaults: nothing is promised, everything may happen. */
-const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 
 /**
  * An MCP server may remember what it is told: it has one process, which is always there and serves many calls at a time,
@@ -34,26 +30,8 @@ export function draftOf(
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {
-    ...laterDefaults,
-    command: '',
-    description: '',
-    version: '1.0.0',
-    args: [],
-    workingDir: null,
+    ...initialOf(ToolSettings),
     pinnedCommand: null,
-    inputSchema: {},
-    maxRetries: 0,
-    retryDelayMs: 1_000,
-    poolSize: 1,
-    minProcesses: 0,
-    maxConcurrency: 1,
-    keepAlive: false,
-    sandbox: null,
-    permissions: null,
-    fallback: null,
-    callsPerInvestigation: null,
-    tags: [],
-    metadata: {},
     revision: 0,
     status: 'active',
     ...answeredNow(undefined),
@@ -63,7 +41,7 @@ export function draftOf(
   return {
     ...defaults,
     ...given,
-    annotations: { ...carefulAnnotations, ...given.annotations },
+    annotations: { ...defaults.annotations, ...given.annotations },
     sandbox: merged(null, given.sandbox),
     permissions: merged(null, given.permissions),
     thresholds: checkedThresholds(merged(null, given.thresholds)),

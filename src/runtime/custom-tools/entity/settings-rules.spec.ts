@@ -1,4 +1,4 @@
-import { checkedThresholds } from './tool-settings.js';
+import { checkedThresholds } from './settings-rules.js';
 
 const wrongField = (pointer: string) =>
   expect.objectContaining({

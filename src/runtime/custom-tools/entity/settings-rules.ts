@@ -1,5 +1,6 @@
-import type { CustomTool } from './custom-tool.entity.js';
+import { defaultThresholds, type ToolThresholds } from '../../../web/contract/tool.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
+import type { CustomTool } from './custom-tool.entity.js';
 
 type Remote = Pick<
   CustomTool,
@@ -90,4 +91,29 @@ export function filledHeaders(
       value.replace(variable, (_whole, named: string) => env[named] ?? ''),
     ]),
   );
+}
+
+/**
+ * The settings as a tool's row holds them: only the members that were given; null for none.
+ * @throws Problem `invalid_request` with the field where the limits contradict each other or a default
+ */
+export function checkedThresholds(
+  given: Partial<ToolThresholds> | null | undefined,
+): Partial<ToolThresholds> | null {
+  const members = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
+  if (members.length === 0) return null;
+  const own: Partial<ToolThresholds> = Object.fromEntries(members);
+  const { successRateHealthy, successRateDegraded, latencyHealthyMs, latencyDegradedMs } = {
+    ...defaultThresholds,
+    ...own,
+  };
+  if (successRateDegraded > successRateHealthy) {
+    const detail = `must not be greater than successRateHealthy (${successRateHealthy})`;
+    throw wrong('/thresholds/successRateDegraded', detail);
+  }
+  if (latencyDegradedMs < latencyHealthyMs) {
+    const detail = `must not be less than latencyHealthyMs (${latencyHealthyMs})`;
+    throw wrong('/thresholds/latencyDegradedMs', detail);
+  }
+  return own;
 }

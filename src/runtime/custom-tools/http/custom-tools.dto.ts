@@ -1,29 +1,25 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { semanticErrorModes, type SemanticErrors, type ToolAnnotations } from '../../../web/contract/tool.js';
-import { AnnotationsView } from '../../../call/door/tools.dto.js';
+import type { ToolAnnotations } from '../../../web/contract/tool.js';
 import {
-  type CaptureSetting,
-  captureSettings,
   type CustomTool,
   type HealthStatus,
   healthStatuses,
-  type Isolation,
-  isolations,
-  toolProtocols,
   toolStatuses,
   type ToolStatus,
 } from '../entity/custom-tool.entity.js';
 import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
 import type { RunningTools } from '../running/running-tools.js';
-import { SandboxSettings, ToolPermissions, ThresholdSettings } from '../entity/tool-settings.js';
-import { hiddenValue, shownUrl, withoutValues } from '../../secrets/env-cipher.js';
-import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
+import type { SandboxSettings, ThresholdSettings, ToolPermissions } from '../entity/nested-settings.js';
+import { ShownType } from '../entity/setting-facets.js';
+import { CustomToolUpdate, ToolSettings } from '../entity/tool-settings.js';
+import { shownUrl, withoutValues } from '../../secrets/env-cipher.js';
 import {
   Moment,
   NullableMoment,
-  NullableNumber,
   NullableText,
+  OptionalOneOf,
   PageOf,
+  PageQuery,
   SentBackBy,
   TextMap,
 } from '../../../web/rest/dto.js';
@@ -80,77 +76,31 @@ export class ToolReplicasView {
   @ApiProperty({ type: [ReplicaTroubleView] }) readonly troubles!: ReplicaTroubleView[];
 }
 
+type ShownSettings = Omit<ToolSettings, 'definitions' | 'fallback' | 'metadata'> & {
+  readonly fallback?: unknown;
+  readonly metadata?: object;
+};
+
 /** A custom tool as its operator sees it. */
 @SentBackBy(CustomToolUpdate)
-export class CustomToolView {
+export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
-  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
-  @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
-  @ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }) readonly protocol!: string;
-  @ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }) readonly command!: string;
-  @NullableText(null) readonly url!: string | null;
-  @ApiProperty({
-    type: 'object',
-    nullable: true,
-    additionalProperties: { type: 'string' },
-    example: null,
-    description: 'As registered: variables stay names',
-  })
-  readonly headers!: Record<string, string> | null;
+  declare readonly env: Record<string, string>;
+  declare readonly annotations: ToolAnnotations;
+  declare readonly thresholds: ThresholdSettings;
+  declare readonly sandbox: SandboxSettings;
+  declare readonly permissions: ToolPermissions;
   @NullableText(
     '/usr/bin/python3.11',
     'Where the command led when it was registered; a path that leads elsewhere later is not started',
   )
   readonly pinnedCommand!: string | null;
-  @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
-  @NullableText(null) readonly workingDir!: string | null;
-  @NullableText(
-    null,
-    'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
-  )
-  readonly bundle!: string | null;
-  @TextMap({ API_KEY: hiddenValue }) readonly env!: Record<string, string>;
-  @ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } })
-  readonly inputSchema!: object;
-  @ApiProperty({ example: 30000 }) readonly timeoutMs!: number;
-  @ApiProperty({ example: 0 }) readonly maxRetries!: number;
-  @ApiProperty({ example: 1000 }) readonly retryDelayMs!: number;
-  @ApiProperty({ example: 1 }) readonly poolSize!: number;
-  @ApiProperty({ example: 0 }) readonly minProcesses!: number;
-  @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
-  @ApiProperty({ example: true }) readonly keepAlive!: boolean;
-  @ApiProperty({
-    enum: isolations,
-    example: 'shared',
-    description: 'Which callers share a process that stays: those of a project, or all',
-  })
-  readonly isolation!: Isolation;
-  @ApiProperty({ type: AnnotationsView }) readonly annotations!: ToolAnnotations;
-  @ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' })
-  readonly thresholds!: ThresholdSettings;
-  @ApiProperty({ type: SandboxSettings }) readonly sandbox!: SandboxSettings;
-  @ApiProperty({ type: ToolPermissions }) readonly permissions!: ToolPermissions;
   @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
-  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
-  readonly fallback?: unknown;
-  @NullableNumber(null) readonly callsPerInvestigation!: number | null;
-  @NullableNumber(null, 'Milliseconds; null: never') readonly cacheTtlMs!: number | null;
-  @ApiProperty({ enum: semanticErrorModes, example: 'show' }) readonly semanticErrors!: SemanticErrors;
-  @ApiProperty({ enum: captureSettings, example: 'none' }) readonly capture!: CaptureSetting;
   @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
   @NullableMoment('2026-01-23T10:30:00.000Z') readonly lastHealthCheck!: Date | null;
   @NullableText(null) readonly errorMessage!: string | null;
-  @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
-    example: {},
-    description: 'Up to 16 KiB; absent in lists',
-  })
-  readonly metadata?: object;
   @ApiPropertyOptional({
     type: ServerToolsView,
     description: 'How many tools an MCP server that runs has; absent in lists',
@@ -210,3 +160,23 @@ export function customToolView(tool: CustomTool, running: RunningTools): CustomT
 }
 
 export class CustomToolPageView extends PageOf(CustomToolView) {}
+
+export class ListCustomToolsQuery extends PageQuery {
+  @OptionalOneOf(toolStatuses) readonly status?: ToolStatus;
+}
+
+export class ProcessesView {
+  @ApiProperty({ example: 0 }) readonly starting!: number;
+  @ApiProperty({ example: 1 }) readonly idle!: number;
+  @ApiProperty({ example: 0 }) readonly busy!: number;
+  @ApiProperty({ example: 0 }) readonly waiting!: number;
+}
+
+export class CustomToolHealthView {
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @NullableMoment('2026-01-23T10:30:00.000Z') readonly lastHealthCheck!: Date | null;
+  @NullableText(null) readonly errorMessage!: string | null;
+  @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
+}
