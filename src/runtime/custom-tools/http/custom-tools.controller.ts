@@ -13,7 +13,6 @@ import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
 import { ApiExecute } from '../../../call/door/tools.dto.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acrossReplicas, CustomToolPageView, CustomToolView, customToolView } from './custom-tool.dto.js';
-import { replicaWarnings } from './replica-warnings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import {
   CustomToolHealthView,
@@ -187,4 +186,19 @@ export class CustomToolsController {
   private view(tool: CustomTool): CustomToolView {
     return customToolView(tool, this.running);
   }
+}
+
+/** What an operator should know who saves a tool that may keep state, if there are several replicas. */
+async function replicaWarnings(
+  { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
+  replicas: Pick<Replicas, 'alive'>,
+): Promise<{ readonly warnings?: readonly string[] }> {
+  // The state of a server behind a URL is there.
+  if (protocol !== 'mcp' || url !== null) return {};
+  const { length } = await replicas.alive().catch(() => []);
+  if (length < 2) return {};
+  const warning =
+    `Each of the ${length} replicas runs this MCP server for itself, with a memory of its own. If it keeps state between ` +
+    'calls, pin its callers to one replica at the balancer, in haproxy with "balance hdr(x-session-id)"';
+  return { warnings: [warning] };
 }
