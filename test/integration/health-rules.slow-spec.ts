@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { CircuitsService } from '../../src/call/circuits/circuits.service.js';
+import type { CircuitBreakers } from '../../src/call/circuits/circuit-breakers.js';
+import { CircuitsService } from '../../src/call/circuits/circuits.service.js';
 import { CallEvents } from '../../src/web/contract/call-events.js';
 import { RefusalCounts } from '../../src/insight/tool-health/refusal-counts.js';
 import { HealthEvents, ToolHealthService } from '../../src/insight/tool-health/tool-health.service.js';
@@ -32,7 +33,8 @@ beforeEach(async () => {
   metrics = new ToolMetricsRepository(db.dataSource);
   known = new KnownTools();
   const clock = { now: () => now };
-  const circuits = { notClosed: () => ({ data: [] }) } as unknown as CircuitsService;
+  const breakers = { notClosed: () => [] } as unknown as CircuitBreakers;
+  const circuits = new CircuitsService(breakers, undefined as never, metrics, known, clock);
   const refusals = new RefusalCounts(new CallEvents(), clock);
   health = new ToolHealthService(metrics, known, circuits, refusals, new HealthEvents(), clock);
 });

@@ -21,7 +21,6 @@ import {
   ListCustomToolsQuery,
 } from './custom-tools.dto.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
-import { replicaWarnings } from './replica-warnings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
@@ -192,4 +191,19 @@ export class CustomToolsController {
   private view(tool: CustomTool): CustomToolView {
     return customToolView(tool, this.running);
   }
+}
+
+/** What an operator should know who saves a tool that may keep state, if there are several replicas. */
+async function replicaWarnings(
+  { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
+  replicas: Pick<Replicas, 'alive'>,
+): Promise<{ readonly warnings?: readonly string[] }> {
+  // The state of a server behind a URL is there.
+  if (protocol !== 'mcp' || url !== null) return {};
+  const { length } = await replicas.alive().catch(() => []);
+  if (length < 2) return {};
+  const warning =
+    `Each of the ${length} replicas runs this MCP server for itself, with a memory of its own. If it keeps state between ` +
+    'calls, pin its callers to one replica at the balancer, in haproxy with "balance hdr(x-session-id)"';
+  return { warnings: [warning] };
 }

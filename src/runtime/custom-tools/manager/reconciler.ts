@@ -166,7 +166,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private async loadChanges(): Promise<void> {
     await this.repository.readChanges();
     const changed = this.names().filter((name) => !this.isAsItsRow(name));
-    await this.each(changed, checksAtOnce, (name) => this.loadNow(name));
+    await this.each(changed, checksAtOnce, async (name) => this.load(await this.find(name, false)));
   }
 
   private names(): string[] {
@@ -183,14 +183,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private async fetch(name: string): Promise<void> {
     const server = serverOf(name);
     const tool = (await this.repository.find(name)) ?? (server && (await this.repository.find(server)));
-    if (tool) await this.loadNow(tool.name);
-  }
-
-  /** The next round tries again, and logs what is in the way. */
-  private async loadNow(name: string): Promise<void> {
-    await this.manager
-      .load(name)
-      .catch((error: unknown) => this.logger.debug(error, `${name} was not loaded at once`));
+    if (tool) await this.manager.load(tool.name);
   }
 
   /** Looks at everything and begins what is to be done. */

@@ -102,6 +102,12 @@ describe('events of a tool', () => {
     expect(after(...transitions).events.map(({ type }) => type)).toEqual(types.map((type) => `tool.${type}`));
   });
 
+  it('hold no more of a reason than its row', () => {
+    const { state, events } = after(checked({ ...ill, errorMessage: 'x'.repeat(9_999) }));
+    expect(events[0]?.message).toBe(state.errorMessage);
+    expect(state.errorMessage).toHaveLength(4_096);
+  });
+
   it('say what happened', () => {
     const none = { healthStatus: 'degraded', errorMessage: null } as const;
     const { events } = after(

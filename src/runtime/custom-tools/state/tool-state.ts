@@ -23,22 +23,19 @@ export interface ToolState extends Partial<ToolCondition> {
   readonly trouble?: Trouble | undefined;
 }
 
-/** A check or a start has found this; no columns: nothing speaks against it. */
+/** Takes the result of a check or of a start; empty: nothing speaks against the tool. */
 export function found(
   { trouble: before, ...state }: ToolState,
-  columns: Partial<ToolCondition>,
-  trouble = troubleOf(columns),
+  result: Partial<ToolCondition>,
+  crash?: Trouble,
 ): ToolState {
-  const { errorMessage, healthStatus } = columns;
+  const { errorMessage: why } = result;
+  const columns = why ? { ...result, errorMessage: storableMessage(why) } : result;
+  const trouble = crash ?? troubleOf(columns);
   const isWorse = trouble && (!before || kinds.indexOf(before.kind) < kinds.indexOf(trouble.kind));
+  const isWell = columns.healthStatus === 'healthy' && !trouble;
   const worst = isWorse ? trouble : before;
-  return {
-    ...state,
-    ...columns,
-    ...(errorMessage && { errorMessage: storableMessage(errorMessage) }),
-    lastHealthCheck: new Date(),
-    trouble: healthStatus === 'healthy' && !trouble ? undefined : worst,
-  };
+  return { ...state, ...columns, lastHealthCheck: new Date(), trouble: isWell ? undefined : worst };
 }
 
 /** A process ended by itself. A tool that crashes with every call has crashed once, until it is well again. */
