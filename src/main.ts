@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { Logger } from 'nestjs-pino';
-import { AdminKey, assertSafeToExpose } from './web/auth/api-key.js';
+import { AdminKey, assertSafeToExpose } from './web/auth/known-keys.js';
 import { SignInLinks } from './web/auth/sessions.js';
 import { collectWhenIdle } from './base/common/idle-collection.js';
 import { Lifecycle } from './base/common/lifecycle.js';

@@ -55,6 +55,12 @@ class Puppet {
   }
 
   private tool(): Tool {
+    const run = async (): Promise<object> => {
+      this.reached += 1;
+      if (this.mode === 'fail') throw new ToolFailure('tool_error', 'it fails');
+      if (this.mode === 'hold') await new Promise<void>((go) => this.held.push(go));
+      return {};
+    };
     return {
       definition: {
         name: this.name,
@@ -70,14 +76,9 @@ class Puppet {
       validate: () => [],
       takeSlot: () => {
         if (this.mode === 'full') throw new Refusal('queue_full', 'full', { retryAfterMs: 1_000 });
-        return () => undefined;
+        return { run, release: () => undefined };
       },
-      run: async () => {
-        this.reached += 1;
-        if (this.mode === 'fail') throw new ToolFailure('tool_error', 'it fails');
-        if (this.mode === 'hold') await new Promise<void>((go) => this.held.push(go));
-        return {};
-      },
+      run,
     };
   }
 }

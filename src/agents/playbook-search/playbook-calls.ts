@@ -65,12 +65,12 @@ export class PlaybookCalls implements OnModuleInit {
     });
     for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
     // The share of investigations that ask for playbooks needs all investigations.
-    this.calls.subscribe((event) => {
-      const { investigationId } = event.context;
-      if (investigationId === undefined || event.kind === 'refused') return;
-      if (event.kind === 'cached' || !event.test)
-        this.usage.called(investigationId, playbookTools.includes(event.tool));
-    });
+    this.calls.subscribe('cached', (event) => this.called(event));
+    this.calls.subscribe('executed', (event) => event.test || this.called(event));
+  }
+
+  private called({ tool, context: { investigationId } }: CallEvent): void {
+    if (investigationId !== undefined) this.usage.called(investigationId, playbookTools.includes(tool));
   }
 
   private ended(event: CallEvent): void {

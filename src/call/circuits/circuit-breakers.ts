@@ -19,7 +19,7 @@ import { CLOCK, type Clock, minuteMs } from '../../base/common/clock.js';
 import { Problem } from '../../base/common/errors.js';
 import { idOf, newId } from '../../base/common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
 import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
@@ -60,7 +60,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   onModuleInit(): void {
     this.subscriptions.push(
-      this.calls.subscribe((event) => this.take(event)),
+      this.calls.subscribe('executed', (event) => this.take(event)),
       this.knownTools.changes.subscribe(() => this.followTools()),
     );
   }
@@ -150,8 +150,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
-  private take(event: CallEvent): void {
-    if (event.kind !== 'executed' || event.test || isNobodysResult(event)) return;
+  private take(event: ExecutedCall): void {
+    if (event.test || isNobodysResult(event)) return;
     const { breaker } = this.track(event.tool);
     breaker.record({ executionId: event.executionId, fault: event.fault });
     if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openWithFleet(event.tool);

@@ -252,10 +252,6 @@ export class AsyncExecutions {
   }
 }
 
-/** Whether the caller wants to be answered before the tool has run (RFC 7240). */
-export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
-  /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
-
 const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
 
 const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>

@@ -168,7 +168,7 @@ export class Door implements OnApplicationBootstrap {
     const run = { executionId, context, principal, deadline, probe, notes, begin, onProgress, cancellation };
     try {
       if (begin && !tool.waitsForProcess) await begin();
-      const result = await tool.run(call.input, run);
+      const result = await (ticket.slot ?? tool).run(call.input, run);
       return { ...baseOf(ticket), status: 'success', result };
     } catch (error) {
       if (!(error instanceof ToolFailure)) throw error;

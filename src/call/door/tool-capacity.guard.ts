@@ -21,8 +21,7 @@ export class ToolCapacityGuard implements CanActivate {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
     try {
-      const release = ticket.kept ? undefined : ticket.tool.takeSlot?.(call);
-      if (release) ticket.returnAtEnd(release);
+      if (!ticket.kept) ticket.slot = ticket.tool.takeSlot?.(call);
       return true;
     } catch (error) {
       throw error instanceof Refusal && error.details.retryElsewhere ? this.elsewhere(error) : error;

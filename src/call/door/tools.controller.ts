@@ -36,8 +36,9 @@ import {
   ToolCallsBody,
   ToolCallsView,
 } from './tools.dto.js';
-import { AsyncExecutions, prefersAsync } from './async-executions.js';
+import { AsyncExecutions } from './async-executions.js';
 import { AsyncExecutionView } from './async-executions.dto.js';
+import { prefersAsync } from './incoming-call.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 

@@ -9,8 +9,8 @@ import type { Tool } from '../../web/contract/tool.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
-import { headersOf, streamCall } from './call-stream.js';
-import { callOf, incomingCall } from './incoming-call.js';
+import { streamCall } from './call-stream.js';
+import { callOf, headersOf, incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { strictFormats, toolFormats } from '../platforms/tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -91,7 +91,11 @@ export class ToolsService {
   }
 
   execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
-    return this.respond((call) => this.call(call), request, reply);
+    const call = incomingCall(request);
+    const { sseHeartbeatMs } = this.config.server;
+    return acceptsEvents(request.headers)
+      ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs)
+      : this.door.call(call).then((given) => outcomeOf(given, reply));
   }
 
   /**
@@ -100,8 +104,11 @@ export class ToolsService {
    */
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
     refuseKey(request);
-    const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
-    return this.respond(run, request, reply);
+    const call = incomingCall(request);
+    const run = (asked: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, asked));
+    if (acceptsEvents(request.headers))
+      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
+    return run(call).then((given) => outcomeOf(given, reply));
   }
 
   /** A trial call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
@@ -162,17 +169,6 @@ export class ToolsService {
     return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
   }
 
-  private respond(
-    run: (call: CallRequest) => Promise<CallAnswer>,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<ToolOutcome | Readable> {
-    const call = incomingCall(request);
-    if (acceptsEvents(request.headers))
-      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
-    return run(call).then((given) => answer(given, reply));
-  }
-
   /** A message of too many large results could not be serialised: results beyond the limit are reported as failed. */
   private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
     const most = largestResults * this.config.customTools.maxOutputBytes;
@@ -218,7 +214,7 @@ const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0 });
 const placeOf = ({ tool, confidence }: FoundTool): string =>
   `${(1 - confidence).toFixed(6)} ${tool.definition.name}`;
 
-function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
+function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);
   if (headers) void reply.headers(headers);
   return given.outcome;

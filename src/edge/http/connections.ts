@@ -5,17 +5,6 @@ import { Problem } from '../../base/common/errors.js';
 import { newId } from '../../base/common/ids.js';
 import { problemBody, securityHeaders } from '../../web/rest/problem.filter.js';
 
-declare module 'node:net' {
-  interface Socket {
-    /** Requests without a complete answer. */
-    openRequests?: number;
-  }
-}
-
-/** Maximum requests of one connection without a complete answer. */
-const maxOpen = 8;
-/** A client that goes on sending beyond that loses its connection. */
-const maxRefused = 8;
 const maxConnections = 10_000;
 /** An answer of which the client reads nothing for this long is given up. */
 const unreadMs = 30_000;
@@ -40,21 +29,6 @@ function oldestIdle(sockets: Iterable<Socket>): Socket | undefined {
   return undefined;
 }
 
-/**
- * Counts a request on its connection; `requestEnded` MUST follow.
- * @throws Problem `rate_limited` if too many wait there
- */
-export function requestBegan(socket: Socket): void {
-  const open = (socket.openRequests ?? 0) + 1;
-  socket.openRequests = open;
-  if (open > maxOpen + maxRefused) socket.destroy();
-  if (open > maxOpen) throw tooMany;
-}
-
-export function requestEnded(socket: Socket): void {
-  if (socket.openRequests) socket.openRequests--;
-}
-
 /** Answers bytes that are no request, or that came too late, on the socket itself. */
 export function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
   if (socket.destroyed || error.code === 'ECONNRESET') return;
@@ -62,12 +36,6 @@ export function refuseBytes(error: Error & { readonly code?: string }, socket: S
   if (socket.writable && !socket.openRequests) socket.write(rawAnswer(error.code));
   socket.destroy(error);
 }
-
-const tooMany = new Problem(
-  'rate_limited',
-  `More than ${maxOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
-  { headers: { connection: 'close' } },
-);
 
 /** Half of the open files are left to tools, database and journal. */
 export const connectionsFor = (openFiles: number): number =>

@@ -1,6 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { AccessPolicy, docsRoute } from '../../web/auth/access-policy.js';
 import { KnownKeys } from '../../web/auth/known-keys.js';
@@ -10,13 +11,19 @@ import { Problem } from '../../base/common/errors.js';
 import { refuseDeepBody } from '../../base/common/json-depth.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
 import { ProblemFilter, securityHeaders } from '../../web/rest/problem.filter.js';
-import { requestBegan, requestEnded } from './connections.js';
 import { RequestContext, RequestLog } from '../../base/observability/request-log.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Cancelled when the client leaves before its answer is written. (Fastify's own signal aborts on normal POSTs.) */
     cancellation: Cancellation;
+  }
+}
+
+declare module 'node:net' {
+  interface Socket {
+    /** Requests without a complete answer. */
+    openRequests?: number;
   }
 }
 
@@ -100,6 +107,32 @@ function endWhatIsUnderWay(
 
 const isEventStream = (raw: ServerResponse): boolean =>
   String(raw.getHeader('content-type')).startsWith('text/event-stream');
+
+/** Maximum requests of one connection without a complete answer. */
+const maxOpen = 8;
+/** A client that goes on sending beyond that loses its connection. */
+const maxRefused = 8;
+
+/**
+ * Counts a request on its connection; `requestEnded` MUST follow.
+ * @throws Problem `rate_limited` if too many wait there
+ */
+export function requestBegan(socket: Socket): void {
+  const open = (socket.openRequests ?? 0) + 1;
+  socket.openRequests = open;
+  if (open > maxOpen + maxRefused) socket.destroy();
+  if (open > maxOpen) throw tooMany;
+}
+
+export function requestEnded(socket: Socket): void {
+  if (socket.openRequests) socket.openRequests--;
+}
+
+const tooMany = new Problem(
+  'rate_limited',
+  `More than ${maxOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
+  { headers: { connection: 'close' } },
+);
 
 /** A route that needs no key reads no more of a stranger's body than a key needs. */
 const publicBodyBytes = 16_384;

@@ -60,7 +60,7 @@ function setup(maxBytes = 100_000) {
   const recorder = new ExecutionRecorder(journal, { maxBytes });
   const events = new CallEvents();
   const said: CallEvent[] = [];
-  events.subscribe((event) => said.push(event));
+  events.subscribe('executed', (event) => said.push(event));
   const interceptor = new ExecutionRecorderInterceptor(recorder, events);
   const run = async (call: ToolCall, handled: () => Observable<ToolOutcome>): Promise<ToolOutcome> =>
     lastValueFrom(await interceptor.intercept(contextOf(call), { handle: handled }));
@@ -282,7 +282,7 @@ describe('ExecutionRecorderInterceptor', () => {
   it('fails no call because of a listener', async () => {
     const { run, events, recorded } = setup();
     const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
-    events.subscribe(() => {
+    events.subscribe('executed', () => {
       throw new Error('listener');
     });
     const call = callOf();

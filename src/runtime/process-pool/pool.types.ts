@@ -196,8 +196,17 @@ export class PoolFailure extends Error {
   }
 }
 
-/** Releases what was taken. Idempotent. */
-export type Release = () => void;
+/** Leave to run one call, which a pool gives before the call is recorded. */
+export interface PoolSlot {
+  /**
+   * Runs a request on a process of its own or, with maxConcurrency, on a shared one; again if the first one failed.
+   * @returns the tool's answer, which may be an error
+   * @throws PoolFailure for every other failure
+   */
+  run(options: RequestOptions): Promise<PoolAnswer>;
+  /** Idempotent. */
+  release(): void;
+}
 
 /** The limit for which a process was replaced. */
 export type ExpiryReason = 'requests' | 'age' | 'memory';

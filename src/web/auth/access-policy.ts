@@ -5,8 +5,7 @@ import { isIPv4 } from 'node:net';
 import { Problem, Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { type Principal, type Scope, scopes } from '../contract/principal.js';
-import { AdminKey, presentedKey } from './api-key.js';
-import { KnownKeys } from './known-keys.js';
+import { AdminKey, KnownKeys, presentedKey } from './known-keys.js';
 import { sessionHeader, Sessions } from './sessions.js';
 
 declare module 'fastify' {

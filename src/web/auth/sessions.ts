@@ -3,8 +3,7 @@ import { createHmac, hash, randomBytes, scryptSync, timingSafeEqual } from 'node
 import type { IncomingHttpHeaders } from 'node:http';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { Principal } from '../contract/principal.js';
-import { AdminKey } from './api-key.js';
-import { KnownKeys } from './known-keys.js';
+import { AdminKey, KnownKeys } from './known-keys.js';
 
 const cookieName = 'toolkeeper_session';
 /** Over TLS: a browser takes a cookie with this prefix from this very origin alone. */

@@ -91,8 +91,15 @@ export interface ToolRun {
   readonly onProgress?: NoticeListener;
 }
 
-/** Gives a slot back; calling it twice is harmless. */
+/** Gives something back; calling it twice is harmless. */
 export type Release = () => void;
+
+/** Leave to run one call of a tool, which is given before anything is recorded. */
+export interface Slot {
+  /** Runs the call as the tool's `run` does, on what was reserved for it. */
+  run(input: unknown, run: ToolRun): Promise<unknown>;
+  readonly release: Release;
+}
 
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
@@ -126,7 +133,7 @@ export interface Tool {
    * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
-  takeSlot?(caller: Caller): Release;
+  takeSlot?(caller: Caller): Slot;
   /**
    * The cache key of a tool whose results are cached: the JSON value that decides its result beside labels and project. Absent: its
    * input. Asked for every call.

@@ -6,7 +6,7 @@ import { levelOf, ToolLog, type ToolLogEntry } from '../../../base/observability
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import { ToolEvents } from '../../../base/streams/tool-events.js';
-import { type CallEvent, CallEvents } from '../../../web/contract/call-events.js';
+import { CallEvents, type ExecutedCall } from '../../../web/contract/call-events.js';
 import {
   brokenBy,
   CustomToolsRepository,
@@ -59,7 +59,7 @@ export class ToolSupervisor {
     this.conditions = new ConditionEvents((event) => events.publish(event));
     running.events.subscribe((event) => this.on(event));
     running.deletions.subscribe((tool) => this.forget(tool));
-    calls.subscribe((event) => this.onCall(event));
+    calls.subscribe('executed', (event) => this.onCall(event));
   }
 
   /** Processes of a tool by state; undefined if it has none and cannot have any. */
@@ -153,10 +153,8 @@ export class ToolSupervisor {
   }
 
   /** Marks a crashed tool as healthy after a successful call, without waiting for the next ping. */
-  private onCall(event: CallEvent): void {
-    if (this.ailing.size === 0 || event.kind !== 'executed' || event.status !== 'success' || event.test)
-      return;
-    const { tool } = event;
+  private onCall({ tool, status, test }: ExecutedCall): void {
+    if (this.ailing.size === 0 || status !== 'success' || test) return;
     for (const name of this.ailing) {
       if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) continue;
       this.ailing.delete(name);
