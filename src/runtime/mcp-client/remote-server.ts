@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { isOwnAddress } from '../../base/outbound/addresses.js';
 import { checkedConnector, readAtMost } from '../../base/outbound/http-client.js';
-import { LineBudget } from '../process-pool/line-budget.js';
+import { LineBudget } from '../process-pool/line-framer.js';
 import { LineFramer } from '../process-pool/line-framer.js';
 import { messageOf } from '../../base/common/message-of.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../process-pool/launcher.js';
