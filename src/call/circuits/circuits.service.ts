@@ -1,7 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
-import { CircuitBreakers } from './circuit-breakers.js';
-import type { TrackedCircuit } from './tracked-circuit.js';
+import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import type {
   CircuitListView,
