@@ -8,8 +8,9 @@ import {
 } from '@nestjs/common';
 import { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
 import type {
-  CircuitDecision,
   CircuitChange,
+  CircuitDecision,
+  CircuitKind,
   CircuitOverride,
   CircuitPast,
   CircuitSettings,
@@ -23,7 +24,20 @@ import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
 import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
-import type { TrackedCircuit } from './tracked-circuit.js';
+
+/** One tool's circuit and what has happened to it since the start. */
+export interface TrackedCircuit {
+  /** Whether it was opened by this replica's own faults alone. */
+  local: boolean;
+  /** Set while it is found out whether an opening is of this replica alone; later changes are emitted after it. */
+  judging?: Promise<void> | undefined;
+  /** Id of the last change that all replicas share. */
+  lastShared: string | undefined;
+  readonly breaker: CircuitBreaker;
+  /** Oldest first; the last 50. */
+  readonly history: CircuitTransition[];
+  readonly transitions: Record<CircuitKind, number>;
+}
 
 const maxHistory = 50;
 /** Maximum number of circuits, up to which those of removed tools are kept. */

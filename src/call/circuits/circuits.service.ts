@@ -2,8 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CLOCK, type Clock, minuteMs } from '../../base/common/clock.js';
 import type { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
-import { CircuitBreakers } from './circuit-breakers.js';
-import type { TrackedCircuit } from './tracked-circuit.js';
+import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import { KnownTools } from './known-tools.js';
 import type {

@@ -24,7 +24,7 @@ import type { CallRequest } from '../../web/contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { finishWith } from './call-stream.js';
 import { Door } from './door.js';
-import type { AsyncExecutionView, WaitQuery } from './async-executions.dto.js';
+import type { AsyncExecutionView, WaitQuery } from './tools.dto.js';
 import { incomingCall } from './incoming-call.js';
 
 /** The part of a call that its job stores. */

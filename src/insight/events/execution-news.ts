@@ -35,13 +35,18 @@ export class ExecutionNews {
   private waiting: Announced[] = [];
   private more = 0;
 
+  private stop: (() => void) | undefined;
+
   constructor(topics: StreamTopics, calls: CallEvents) {
-    calls.subscribe('executed', (event) => this.came(event));
     topics.add('executions', {
       scope: 'metrics:read',
       earlier: 0,
       eventName: () => 'executions',
-      ring: () => this.ring,
+      ring: () => {
+        // From the first page on: before that a call has no listener here.
+        this.stop ??= calls.subscribe('executed', (event) => this.came(event));
+        return this.ring;
+      },
     });
   }
 

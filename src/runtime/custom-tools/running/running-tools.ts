@@ -4,7 +4,7 @@ import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { PoolFactory } from '../../process-pool/pool-factory.js';
+import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
