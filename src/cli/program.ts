@@ -140,7 +140,7 @@ function addCalling(group: Command): void {
   add(
     group,
     'test',
-    'try it, also where it is disabled: neither budget nor health hears of it',
+    'make a test call, even if it is disabled: no budget, no effect on health',
     async () => (await calls()).test,
     custom(),
     input(),

@@ -62,7 +62,7 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
 /** Prefixes of the query keys that an event invalidates. */
 const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 
-/** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`; undefined: of none. */
+/** Subscribes to a topic of the tab's stream, such as `logs:disk_usage`, while the screen is there; undefined: to none. */
 export function useTopic(topic: string | undefined, listener: TopicListener): void {
   const stream = useContext(Stream);
   const onEvent = useEffectEvent(listener);

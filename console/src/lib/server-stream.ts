@@ -6,7 +6,7 @@ import type { StreamEvent } from './event-stream.js';
  */
 export type Connection = 'connecting' | 'live' | 'lost' | 'paused' | 'off';
 
-/** Hears of one topic: its own events, and `missed`, `reset`, `closed` and `refused` about it. */
+/** Receives one topic: its own events, and `missed`, `reset`, `closed` and `refused` about it. */
 export type TopicListener = (event: StreamEvent) => void;
 
 export interface StreamRequest {

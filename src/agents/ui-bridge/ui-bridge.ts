@@ -32,7 +32,7 @@ interface HeldTab {
   /** Calls that the page was given and has not answered. */
   readonly given: Set<string>;
   readonly heldAt: number;
-  /** The grants that the page was told last, as JSON. */
+  /** The grants that were last sent to the page, as JSON. */
   grants: string;
 }
 

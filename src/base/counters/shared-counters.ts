@@ -80,7 +80,7 @@ const retryMs = 1_000;
 
 /**
  * Counters in the database, exact over all replicas: the calls of one turn of the event loop share one statement. While
- * the database is away this replica counts on from the last number it heard, and brings its calls along later.
+ * the database is away this replica counts on from the last number that it knows, and adds its calls later.
  */
 export class SharedCounters extends Counters {
   private readonly logger = new Logger(SharedCounters.name);

@@ -29,7 +29,7 @@ type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly
 /** Payload of a notification: another replica has made the tables, or has more jobs than it can run. */
 const channel = 'jobs';
 
-/** Interval of looking for jobs that no notification told of, such as those that are tried again. */
+/** Interval of polling for jobs without a notification, such as those that are tried again. */
 const pollMs = 2_000;
 /** Polling interval of a worker: it looks for a job when it is woken, not by itself. */
 const daySeconds = 86_400;

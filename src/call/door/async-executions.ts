@@ -106,7 +106,7 @@ export class AsyncExecutions {
     if (dataOf(job).inputHash !== inputHash)
       throw new Problem(
         'idempotency_key_reused',
-        `This Idempotency-Key came before in a call of ${tool}, with another input`,
+        `This Idempotency-Key was used for a call of ${tool} with another input`,
       );
     const location = `${this.config.server.publicPath}/api/v1/executions/${id}`;
     void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });

@@ -142,7 +142,7 @@ function stillRuns(): Refusal {
 }
 
 function reused(tool: string): Refusal {
-  const detail = `This Idempotency-Key came before in a call of ${tool}, with another input`;
+  const detail = `This Idempotency-Key was used for a call of ${tool} with another input`;
   return new Refusal('idempotency_key_reused', detail);
 }
 

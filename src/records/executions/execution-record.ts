@@ -11,7 +11,7 @@ import { rollUp } from './rollups/rollup.sql.js';
 export type ToolMetric = Omit<ExecutionView, 'inputPreview'>;
 
 /**
- * The journal's record of an execution before its tool hears of it; `startedAt` in milliseconds since the epoch. An absent
+ * The journal's record of an execution before its tool gets it; `startedAt` in milliseconds since the epoch. An absent
  * member is the column's null, 0 or false.
  */
 export type ExecutionStart = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'> &

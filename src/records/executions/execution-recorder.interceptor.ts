@@ -14,7 +14,7 @@ import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
 /**
- * Records an execution: its start before the tool hears of the call, its end before the caller is answered. A cached
+ * Records an execution: its start before the tool gets the call, its end before the caller is answered. A cached
  * answer is no execution. Holds no state: Nest makes an instance for each use. The handler is awaited: operators of rxjs
  * around it would allocate 6 KB a call.
  */

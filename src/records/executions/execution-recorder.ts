@@ -25,7 +25,7 @@ const settleMs = 1_000;
 const closeMs = 5_000;
 
 /**
- * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
+ * Promises each execution exactly one row: its start is in the journal before the tool gets it, its end before
  * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
  */
 export class ExecutionRecorder {
