@@ -1,14 +1,11 @@
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OrderOfSchemas1764000200000 } from '../../migrations/0020-order-of-schemas.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';
-import { until } from '../support/wait.js';
 
-// real: servers one after another on one database, tools' processes, the migration that keeps orders, undone and applied
-// again; mock: nothing
+// real: servers one after another on one database, tools' processes; mock: nothing
 
 const [folder, data] = [makeTestFolder(), makeTestFolder()];
 const inner = { zoom: { type: 'number' }, at: { type: 'string' } };
@@ -76,20 +73,6 @@ async function ordersOf(name: string): Promise<[string, string[]][]> {
 
 const inOrder = async (name: string): Promise<boolean> =>
   (await ordersOf(name)).every(([, found]) => JSON.stringify(found) === JSON.stringify(expected));
-const revisionsOf = async (name: string): Promise<number> =>
-  (await get(`custom-tools/${name}/revisions`)).data.length;
-
-/** Makes the rows those of a server that stored them as jsonb. */
-async function withOlderRows(): Promise<void> {
-  await tk.close();
-  const runner = db.dataSource.createQueryRunner();
-  const migration = new OrderOfSchemas1764000200000();
-  await migration.down(runner);
-  await runner.query('DELETE FROM migrations WHERE name = $1', [migration.name]);
-  await runner.release();
-  await start();
-}
-
 it.each(names)('the properties of %s stay in their order, in every format', async (name) => {
   for (const [path, found] of await ordersOf(name)) expect([path, found]).toEqual([path, expected]);
 });
@@ -98,35 +81,4 @@ it('so they do after a restart', async () => {
   await tk.close();
   await start();
   for (const name of names) expect([name, await inOrder(name)]).toEqual([name, true]);
-});
-
-it('rows from before regain it by the next handshake, without a revision and with nothing held back', async () => {
-  await withOlderRows();
-  await until(() => inOrder('server__send'), { what: 'the order of the server that was started' });
-  expect(await inOrder('said')).toBe(false);
-  await tk.call('said', { subject: '', to: '' }).expect(200, /"success"/);
-  await until(() => inOrder('said'), { what: 'the order of the tool that was called' });
-  await tk.call('server__send', { subject: '', to: '' }).expect(200, /"success"/);
-  // Nobody but its registration knows it.
-  expect(await inOrder('given')).toBe(false);
-
-  for (const name of ['said', 'given', 'server']) expect([name, await revisionsOf(name)]).toEqual([name, 1]);
-  const { data } = await get('custom-tools/server/tools');
-  expect(data.filter(({ state }: Json) => state !== 'callable')).toEqual([]);
-
-  await tk.close();
-  await start();
-  for (const name of ['said', 'server__send']) expect([name, await inOrder(name)]).toEqual([name, true]);
-});
-
-it.each(['enable', 'patch'])('rows from before regain it by %s, which asks the executable', async (how) => {
-  await withOlderRows();
-  if (how === 'enable') {
-    await tk.http.post('/api/v1/custom-tools/said/disable').expect(200);
-    await tk.http.post('/api/v1/custom-tools/said/enable').expect(200);
-  } else {
-    await tk.http.patch('/api/v1/custom-tools/said').send({ inputSchema }).expect(200);
-  }
-  expect(await inOrder('said')).toBe(true);
-  expect(await revisionsOf('said')).toBe(1);
 });

@@ -1,5 +1,8 @@
+import { FirstTables } from './first-tables.js';
+import { own, shown, spanDays, spans, spanViews } from './0003-spans.sql.js';
+
 /** Executions by day, so that old ones go in one piece. */
-export const toolMetrics = `
+const toolMetrics = `
   CREATE TABLE tool_metrics (
     metric_id         uuid NOT NULL DEFAULT gen_random_uuid(),
     tool_name         text NOT NULL,
@@ -22,6 +25,9 @@ export const toolMetrics = `
     recorded_at       timestamptz(3) NOT NULL DEFAULT now(),
     -- Why the answer was wrong although the execution came to its end; null: nobody said so.
     semantic_failure  text,
+    -- NULL where the call named no trace, and no run, thread, session or investigation either.
+    trace_id          text,
+    parent_span_id    text,
     PRIMARY KEY (recorded_at, metric_id)
   ) PARTITION BY RANGE (recorded_at);
   CREATE TABLE tool_metrics_default PARTITION OF tool_metrics DEFAULT;
@@ -41,6 +47,17 @@ export const toolMetrics = `
   -- Where nobody says who calls there is nothing to look for.
   CREATE INDEX tool_metrics_by_user ON tool_metrics (user_id, recorded_at DESC, metric_id DESC)
     WHERE user_id <> 'anonymous';
+  CREATE INDEX tool_metrics_by_session ON tool_metrics (session_id, recorded_at DESC, metric_id DESC)
+    WHERE session_id IS NOT NULL;
+  CREATE INDEX tool_metrics_by_request ON tool_metrics (request_id);
+  -- The same expressions as in the view all_spans, so that it is read by them.
+  CREATE INDEX tool_metrics_span_by_trace ON tool_metrics (trace_id) ${shown};
+  CREATE INDEX tool_metrics_span_by_id ON tool_metrics ((${own.spanId})) ${shown};
+  CREATE INDEX tool_metrics_span_by_run ON tool_metrics ((${own.runId})) ${shown};
+  CREATE INDEX tool_metrics_span_by_thread ON tool_metrics ((${own.threadId})) ${shown};
+  CREATE INDEX tool_metrics_span_by_time ON tool_metrics ((${own.project}), (${own.startUs})) ${shown};
+  -- Traces look for the marks of their executions. Few executions have one.
+  CREATE INDEX tool_metrics_marked ON tool_metrics (metric_id) WHERE semantic_failure IS NOT NULL;
 
   -- Records of executions that the database refused: kept as they are until somebody looks.
   CREATE TABLE tool_metrics_quarantine (
@@ -53,7 +70,7 @@ export const toolMetrics = `
   )`;
 
 /** A cell a span of time, tool, kind of end and writer; \`seconds\` is the span's length: 60, 3600 or 86400. */
-export const rollups = `
+const rollups = `
   CREATE TABLE tool_metric_rollups (
     seconds           integer NOT NULL,
     starts_at         timestamptz(3) NOT NULL,
@@ -72,6 +89,8 @@ export const rollups = `
     semantic_failures bigint NOT NULL,
     last_at           timestamptz(3),
     latency           bytea NOT NULL,
+    -- Failures that are their callers' errors.
+    caller_errors     bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (seconds, starts_at, tool_name, status, error_type, is_test, writer)
   ) PARTITION BY RANGE (starts_at);
   CREATE TABLE tool_metric_rollups_default PARTITION OF tool_metric_rollups DEFAULT WITH (fillfactor = 70);
@@ -96,7 +115,7 @@ export const rollups = `
     FOR EACH STATEMENT EXECUTE FUNCTION empty_tool_metric_rollups()`;
 
 /** Durations in buckets of 4 %; an entry is 32 bits: 10 of bucket, 2 of place, 20 of digit. A bucket may have several. */
-export const latencies = `
+const latencies = `
   CREATE FUNCTION metric_latency_bucket(milliseconds integer) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN milliseconds < 1 THEN 0 ELSE 1 + floor(ln(milliseconds::float8) / ln(1.04::float8))::integer END;
@@ -125,7 +144,7 @@ export const latencies = `
  * Makes a day's partitions of both tables, unless they are there, and moves into them the rows that had to wait in the
  * default ones. Statements that run meanwhile are not held up: only the default partitions are locked.
  */
-export const days = `
+const days = `
   CREATE FUNCTION make_tool_metrics_day(day date) RETURNS boolean LANGUAGE plpgsql AS $$
   DECLARE
     suffix text := to_char(day, 'YYYYMMDD');
@@ -152,3 +171,30 @@ export const days = `
     RETURN true;
   END $$;
   SELECT make_tool_metrics_day((now() AT TIME ZONE 'UTC')::date + ahead) FROM generate_series(0, 7) AS ahead`;
+
+const payloads = `
+  -- Inputs and answers of executions, of tools whose capture says so. One row is written at most once; it goes
+  -- when its time is over, whether its execution is still there or not.
+  CREATE TABLE execution_payloads (
+    metric_id   uuid PRIMARY KEY,
+    recorded_at timestamptz(3) NOT NULL,
+    -- The input in one line, for lists.
+    preview     text NOT NULL,
+    -- JSON as text: jsonb would refuse what a tool may answer.
+    payload     text NOT NULL
+  );
+  CREATE INDEX execution_payloads_by_time ON execution_payloads (recorded_at)`;
+
+/** Executions, their figures and payloads, and spans. */
+export class Records1764000030000 extends FirstTables {
+  protected readonly statements = [
+    toolMetrics,
+    rollups,
+    latencies,
+    days,
+    payloads,
+    spans,
+    spanDays,
+    spanViews,
+  ];
+}

@@ -1,6 +1,15 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+/** Parts of an execution as a span has them. Indexes repeat these expressions, and readers compare with them. */
+export const own = {
+  project: `coalesce(metadata->>'projectId', 'default')`,
+  startDay: `(recorded_at AT TIME ZONE 'UTC')::date`,
+  spanId: `right(replace(metric_id::text, '-', ''), 16)`,
+  threadId: `coalesce(metadata->>'threadId', session_id, investigation_id)`,
+  runId: 'coalesce(run_id, trace_id)',
+  startUs: `(extract(epoch FROM (recorded_at AT TIME ZONE 'UTC')) * 1000000)::bigint`,
+} as const;
+export const shown = 'WHERE trace_id IS NOT NULL AND NOT is_test';
 
-const spans = `
+export const spans = `
   -- What summaries need of each span, derived once when it came in. By the day of its start (UTC), so that old ones go
   -- in one piece; a day is made when its first span comes.
   CREATE TABLE spans (
@@ -49,6 +58,8 @@ const spans = `
     semantic_severity text,
     semantic_source   text,
     semantic_snippet  text,
+    -- The tool call in whose result the finding stands, so that requests which repeat the result are no findings.
+    semantic_call_id  text,
     PRIMARY KEY (project, trace_id, span_id, start_day)
   ) PARTITION BY RANGE (start_day);
   CREATE INDEX spans_by_id ON spans (project, span_id);
@@ -80,7 +91,7 @@ const spans = `
   )`;
 
 /** Makes a day's partitions of both tables, unless they are there; statements that run meanwhile are not held up. */
-const days = `
+export const spanDays = `
   CREATE FUNCTION make_spans_day(day date) RETURNS boolean LANGUAGE plpgsql AS $$
   DECLARE
     suffix text := to_char(day, 'YYYYMMDD');
@@ -98,38 +109,18 @@ const days = `
     RETURN true;
   END $$`;
 
-/** Parts of an execution as a span has them. Indexes repeat these expressions, and readers compare with them. */
-const own = {
-  project: `coalesce(metadata->>'projectId', 'default')`,
-  startDay: `(recorded_at AT TIME ZONE 'UTC')::date`,
-  spanId: `right(replace(metric_id::text, '-', ''), 16)`,
-  threadId: `coalesce(metadata->>'threadId', session_id, investigation_id)`,
-  runId: 'coalesce(run_id, trace_id)',
-  startUs: `(extract(epoch FROM (recorded_at AT TIME ZONE 'UTC')) * 1000000)::bigint`,
-} as const;
-const shown = 'WHERE trace_id IS NOT NULL AND NOT is_test';
-
-/** The trace of an execution is NULL where its call named none, and no run, thread, session or investigation either. */
-const executions = `
-  ALTER TABLE tool_metrics ADD COLUMN trace_id text, ADD COLUMN parent_span_id text;
-  CREATE INDEX tool_metrics_span_by_trace ON tool_metrics (trace_id) ${shown};
-  CREATE INDEX tool_metrics_span_by_id ON tool_metrics ((${own.spanId})) ${shown};
-  CREATE INDEX tool_metrics_span_by_run ON tool_metrics ((${own.runId})) ${shown};
-  CREATE INDEX tool_metrics_span_by_thread ON tool_metrics ((${own.threadId})) ${shown};
-  CREATE INDEX tool_metrics_span_by_time ON tool_metrics ((${own.project}), (${own.startUs})) ${shown}`;
+const found = (member: string): string => `metadata->'semanticError'->>'${member}'`;
 
 /**
- * Spans that were sent, and executions of ours as spans of the kind `tool`. An execution that a span of its project
- * names is that span: the pair counts once.
- * @param finding pattern, severity, source and snippet of an execution's semantic error
- * @param further columns of `spans` that came later; executions have none of them
- * @param pair what else a span that names an execution, and the execution, must have in common
+ * Spans that were sent, and executions of ours as spans of the kind `tool`. An execution that a span of its project and
+ * key names is that span: the pair counts once.
  */
-export const allSpans = (finding: string, further: readonly string[] = [], pair = ''): string => `
+export const spanViews = `
+  CREATE VIEW all_spans AS
     SELECT project, start_day, trace_id, span_id, parent_span_id, thread_id, run_id, operation, kind, call_part, start_us,
            finish_us, status, error_message, model, request_model, tool_name, label, cost, cost_source, input_tokens,
            output_tokens, cached_tokens, reasoning_tokens, ttft_us, arguments_hash, tool_calls, tool_errors, key_id,
-           execution_id, ${['semantic_pattern, semantic_severity, semantic_source, semantic_snippet', ...further].join(', ')}
+           execution_id, semantic_pattern, semantic_severity, semantic_source, semantic_snippet, semantic_call_id
     FROM spans
   UNION ALL
     SELECT ${own.project}, ${own.startDay}, trace_id, ${own.spanId}, parent_span_id, ${own.threadId}, ${own.runId},
@@ -138,16 +129,15 @@ export const allSpans = (finding: string, further: readonly string[] = [], pair 
            metadata->'labels'->>'label', NULL::numeric, NULL, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
            -- The hash of {}: no arguments.
            NULL::bigint, nullif(parameters_hash, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'),
-           NULL::jsonb, NULL::jsonb, metadata->>'keyId', metric_id, ${[finding, ...further.map(() => 'NULL')].join(', ')}
+           NULL::jsonb, NULL::jsonb, metadata->>'keyId', metric_id, ${found('pattern')}, ${found('severity')},
+           CASE WHEN metadata ? 'semanticError' THEN 'output' END, ${found('snippet')}, NULL
     FROM tool_metrics AS execution
     ${shown} AND NOT EXISTS (
       SELECT FROM spans AS told
       WHERE told.execution_id = execution.metric_id AND told.project = ${own.project}
-        AND told.start_day BETWEEN ${own.startDay} - 1 AND ${own.startDay} + 1${pair}
-    )`;
-
-const views = `
-  CREATE VIEW all_spans AS ${allSpans('NULL, NULL, NULL, NULL')};
+        AND told.start_day BETWEEN ${own.startDay} - 1 AND ${own.startDay} + 1
+        AND told.key_id IS NOT DISTINCT FROM execution.metadata->>'keyId'
+    );
 
   -- The raw attributes of either.
   CREATE VIEW all_span_contents AS
@@ -160,22 +150,3 @@ const views = `
              'toolkeeper.input_size', input_size, 'toolkeeper.output_size', output_size,
              'toolkeeper.metadata', metadata))
     FROM tool_metrics ${shown}`;
-
-const indexes = ['trace', 'id', 'run', 'thread', 'time'].map((by) => `tool_metrics_span_by_${by}`);
-
-/** Spans that agents send, and what makes executions spans of their call's trace. */
-export class Spans1764000060000 implements MigrationInterface {
-  readonly name = 'Spans1764000060000';
-
-  async up(runner: QueryRunner): Promise<void> {
-    for (const sql of [spans, days, executions, views]) await runner.query(sql);
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP VIEW all_spans, all_span_contents');
-    await runner.query(`DROP INDEX ${indexes.join(', ')}`);
-    await runner.query('ALTER TABLE tool_metrics DROP COLUMN trace_id, DROP COLUMN parent_span_id');
-    await runner.query('DROP TABLE spans, span_contents, spans_quarantine');
-    await runner.query('DROP FUNCTION make_spans_day(date)');
-  }
-}

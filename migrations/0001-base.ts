@@ -1,4 +1,29 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { FirstTables } from './first-tables.js';
+
+/** One channel for all tables that replicas follow. */
+const notifications = `
+  CREATE FUNCTION toolkeeper_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM pg_notify('toolkeeper', TG_TABLE_NAME);
+    RETURN NULL;
+  END $$`;
+
+const replicas = `
+  CREATE TABLE replicas (
+    -- Host, process and start.
+    id         text PRIMARY KEY,
+    host       text NOT NULL,
+    version    text NOT NULL,
+    -- Base URL at which other replicas reach it; NULL until it listens.
+    address    text,
+    -- Tier of its sandbox.
+    tier       integer,
+    started_at timestamptz NOT NULL,
+    -- Its last heartbeat.
+    seen_at    timestamptz NOT NULL,
+    -- The parts of its readiness.
+    parts      json NOT NULL
+  )`;
 
 const counters = `
   -- What calls are counted by, for all replicas: budgets of investigations, and rates of keys and addresses.
@@ -23,15 +48,7 @@ const counters = `
     PRIMARY KEY (kind, project, subject, name)
   ) WITH (fillfactor = 70)`;
 
-/** Budgets and rates that all replicas count together. */
-export class CallCounters1764000260000 implements MigrationInterface {
-  readonly name = 'CallCounters1764000260000';
-
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(counters);
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE call_counters');
-  }
+/** Replicas on this database, their notifications, and counters. */
+export class Base1764000010000 extends FirstTables {
+  protected readonly statements = [notifications, replicas, counters];
 }

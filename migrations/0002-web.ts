@@ -1,4 +1,4 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { FirstTables } from './first-tables.js';
 
 const keys = `
   CREATE TABLE api_keys (
@@ -32,6 +32,7 @@ const keys = `
   BEGIN
     UPDATE api_keys_state SET revision = revision + 1;
     PERFORM pg_notify('api_keys', '');
+    PERFORM pg_notify('toolkeeper', 'api_keys');
     RETURN NULL;
   END $$;
   -- Not for last_used_at, which changes all the time and decides nothing.
@@ -54,24 +55,16 @@ const audit = `
     action      text NOT NULL,
     target      text NOT NULL,
     status      integer NOT NULL,
-    -- SHA-256 of the target's state; NULL where there was none.
+    -- Unused, but rows of backups have them.
     before_hash text,
-    after_hash  text
+    after_hash  text,
+    -- Why, as the request gave it.
+    reason      text
   );
   CREATE INDEX audit_entries_by_target ON audit_entries (target text_pattern_ops, entry_id DESC);
   CREATE INDEX audit_entries_by_key ON audit_entries (key_id, entry_id DESC)`;
 
 /** API keys, and who did what with the rights of an administrator. */
-export class Keys1764000050000 implements MigrationInterface {
-  readonly name = 'Keys1764000050000';
-
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(keys);
-    await runner.query(audit);
-  }
-
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE audit_entries, api_keys_state, api_keys');
-    await runner.query('DROP FUNCTION api_keys_changed');
-  }
+export class Web1764000020000 extends FirstTables {
+  protected readonly statements = [keys, audit];
 }
