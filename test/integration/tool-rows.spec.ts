@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseHealth } from '../../src/base/database/database-health.js';
 import { CustomTool, CustomToolImport } from '../../src/runtime/custom-tools/entity/custom-tool.entity.js';
-import { CustomToolsRepository } from '../../src/runtime/custom-tools/entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../../src/runtime/custom-tools/state/custom-tools.repository.js';
 import type { ToolStates } from '../../src/runtime/custom-tools/state/tool-states.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';

@@ -12,7 +12,7 @@ import { ToolTrialsController } from './http/tool-trials.controller.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { ToolStates } from './state/tool-states.js';
-import { CustomToolsRepository } from './entity/custom-tools.repository.js';
+import { CustomToolsRepository } from './state/custom-tools.repository.js';
 import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';

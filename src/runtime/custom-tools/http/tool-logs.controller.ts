@@ -17,9 +17,9 @@ import type { Placed } from '../../../base/streams/event-ring.js';
 import { OpenStreams } from '../../../base/streams/open-streams.js';
 import { StreamTopics } from '../../../base/streams/stream-topics.js';
 import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../../base/streams/sse.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
-import { LogsQuery } from './tool-logs.dto.js';
+import { Limit, Ruled } from '../../../web/rest/dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 
 const logStream = [
@@ -29,6 +29,19 @@ const logStream = [
   '',
   '',
 ].join('\n');
+
+/** An id for each replica, of which there are 256 at most. */
+const idsPattern = /^[a-z0-9]{1,16}-\d{1,15}(,[a-z0-9]{1,16}-\d{1,15}){0,255}$/;
+
+class LogsQuery {
+  @Limit(100) readonly limit!: number;
+  @(Ruled('must be the id of a log entry, or nextSince', (ids) => idsPattern.test(String(ids)))({
+    required: false,
+    example: 'mhq3k2x19f2c6b-41,mhq3k2x4a07d31-7',
+    description: 'Only what came after: `nextSince` of an earlier page; absent: the latest entries',
+  }))
+  readonly since?: string;
+}
 
 /** A tool's log as its operator reads it: a page, or live. */
 @CustomToolRoutes('/:name/logs', 'tools:admin')

@@ -10,7 +10,7 @@ import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { answeredNow, brokenBy } from '../state/tool-state.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
 import {

@@ -12,7 +12,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolCreate } from '../entity/tool-settings.js';
 import { manifestIn } from './tool-registration.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
 import { isScriptName, portablePath } from '../launch/program-files.js';
 

@@ -16,7 +16,7 @@ import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
-import { CustomToolsRepository, type ToolRow } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository, type ToolRow } from '../state/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';

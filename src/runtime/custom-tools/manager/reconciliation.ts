@@ -1,5 +1,5 @@
 import { type BackOff, backOff } from '../../../base/common/back-off.js';
-import type { ToolRow } from '../entity/custom-tools.repository.js';
+import type { ToolRow } from '../state/custom-tools.repository.js';
 
 /** State of one tool in a round: what its row and its files ask for, and what runs. */
 export interface Sighting {

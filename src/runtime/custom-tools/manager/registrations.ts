@@ -10,7 +10,7 @@ import type { Tool } from '../../../web/contract/tool.js';
 import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
 import { Bundles, type Upload } from '../bundles/bundles.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { shownUrl, changedEnv, sealedEnv, EnvCipher } from '../../secrets/env-cipher.js';
 import { checkedThresholds } from '../entity/settings-rules.js';
 import { CustomToolCreate, type CustomToolUpdate } from '../entity/tool-settings.js';

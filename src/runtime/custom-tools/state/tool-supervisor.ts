@@ -23,6 +23,8 @@ import {
 } from './tool-state.js';
 import { ToolStates } from './tool-states.js';
 
+type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
+
 /**
  * Turns what happens to the processes of tools into counters, log lines and changes of the tools' states. Nothing that it
  * does makes a pool emit.
@@ -131,14 +133,9 @@ export class ToolSupervisor {
   /** A crashed tool is well after a successful call, without a wait for the next ping. */
   private onCall({ tool, status, test }: ExecutedCall): void {
     if (status !== 'success' || test) return;
-    const server = serverOf(tool);
-    if (this.states.hasCrashed(tool)) this.answered(tool);
-    if (server !== undefined && this.states.hasCrashed(server)) {
-      if (this.running.offered.namesOf(server).includes(tool)) this.answered(server);
-    }
-  }
-
-  private answered(name: string): void {
+    const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
+    if (name === undefined || !this.states.hasCrashed(name)) return;
+    if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
     const health = this.withHeldBack(name, { healthStatus: 'healthy', errorMessage: null });
     this.unawaited(this.change(name, (state) => answered(state, health)));
   }
@@ -192,14 +189,7 @@ export class ToolSupervisor {
     }
   }
 
-  private logEnd({
-    pool: tool,
-    pid,
-    reason,
-    exitCode,
-    signal,
-    why,
-  }: Extract<RuntimeEvent, { type: 'terminate' }>): void {
+  private logEnd({ pool: tool, pid, reason, exitCode, signal, why }: Terminated): void {
     const faulty = ['crash', 'protocol', 'output', 'flood'].includes(reason);
     this.noisy.delete(pid);
     const how = signal === null ? `exit code ${exitCode}` : signal;

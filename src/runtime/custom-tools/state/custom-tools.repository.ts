@@ -4,8 +4,8 @@ import { Repository } from 'typeorm';
 import { Problem } from '../../../base/common/errors.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { DatabaseHealth } from '../../../base/database/database-health.js';
-import { CustomTool, CustomToolImport, type ToolStatus } from './custom-tool.entity.js';
-import { ToolStates } from '../state/tool-states.js';
+import { CustomTool, CustomToolImport, type ToolStatus } from '../entity/custom-tool.entity.js';
+import { ToolStates } from './tool-states.js';
 
 /** Columns that the reconciler needs. */
 export type ToolRow = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
