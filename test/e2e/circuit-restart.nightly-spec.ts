@@ -1,10 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  insertBatch,
-  newToolMetric,
-  type ToolMetric,
-} from '../../src/records/executions/execution-record.js';
+import { insertBatch, newToolMetric } from '../../src/records/executions/execution-record.js';
 import { fixtures } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';

@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { Agent, buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { SingleFlight } from '../common/single-flight.js';
+import { StartError } from '../common/start-error.js';
 import {
   forbidden,
   isForbidden,
@@ -14,7 +15,7 @@ import {
 } from './addresses.js';
 
 export interface ConnectRules {
-  /** Limit for making a connection. */
+  /** Limit for making a connection; 10 s by default. */
   readonly timeoutMs?: number;
   /** This server's own port: what listens there on this host is refused. */
   readonly ownPort?: (() => number | undefined) | undefined;
@@ -30,8 +31,8 @@ export interface ConnectRules {
 }
 
 /** A connection that the rules refuse. Nothing was sent. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
+export class DestinationRefused extends Error {
+  override readonly name = 'DestinationRefused';
 }
 
 /**
@@ -42,6 +43,7 @@ export class Destination {
   readonly proxy: URL | undefined;
   private readonly host: string;
   private readonly port: number;
+  private readonly timeout: number;
   /**
    * Look-ups are shared by connections that are made at the same time. While a name server is silent, each holds one of the
    * few threads that files need as well.
@@ -54,19 +56,21 @@ export class Destination {
   ) {
     this.host = nameOf(url.hostname);
     this.port = portOfUrl(url);
+    this.timeout = rules.timeoutMs ?? 10_000;
     this.proxy = rules.isDirect ? undefined : proxyFor(url);
   }
 
-  /** Looks at a literal address, or at a name that a proxy looks up. @throws Refused */
+  /** Looks at a literal address, or at a name that a proxy looks up. @throws DestinationRefused */
   check(): void {
     const isName = isIP(this.host) === 0;
     if (isName && !this.proxy) return;
     const why = this.refusal(isName ? undefined : this.host);
-    if (why !== undefined) throw new Refused(why);
+    if (why !== undefined) throw new DestinationRefused(why);
   }
 
   /** Sends requests to it, without time limits of its own after connecting. */
   dispatcher(connections: number | null = null): Dispatcher {
+    const { timeout } = this;
     const limits = { connections, headersTimeout: 0, bodyTimeout: 0 };
     if (!this.proxy) return new Agent({ ...limits, connect: this.connector() });
     const agent = new ProxyAgent({
@@ -74,7 +78,8 @@ export class Destination {
       uri: this.proxy.href,
       // Many proxies open tunnels to port 443 alone.
       proxyTunnel: false,
-      proxyTls: { ...this.timeout },
+      proxyTls: { timeout },
+      clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: timeout }),
       factory: (origin, options) => new Pool(origin, { ...options, ...limits }),
     });
     return agent.compose((dispatch) => (options, handler) => {
@@ -83,13 +88,13 @@ export class Destination {
     });
   }
 
-  /** A connection to it. Through a proxy: a tunnel for https, the connection to the proxy for http. @throws Refused */
+  /** A connection to it. Through a proxy: a tunnel for https, the connection to the proxy for http. @throws DestinationRefused */
   async connect(): Promise<Socket> {
-    const { proxy, url } = this;
+    const { proxy, url, timeout } = this;
     if (!proxy) return opened(this.connector(), new URL(`http://${url.hostname}:${this.port}`));
     this.check();
-    if (url.protocol === 'http:') return opened(buildConnector({ ...this.timeout }), proxy);
-    const client = new Client(proxy.origin, { connect: { ...this.timeout } });
+    if (url.protocol === 'http:') return opened(buildConnector({ timeout }), proxy);
+    const client = new Client(proxy.origin, { connect: { timeout }, headersTimeout: timeout });
     try {
       const path = `${url.hostname}:${this.port}`;
       const headers = { host: path, ...proxyAuthorization(proxy) };
@@ -102,13 +107,8 @@ export class Destination {
     }
   }
 
-  private get timeout(): { timeout?: number } {
-    const { timeoutMs: timeout } = this.rules;
-    return timeout === undefined ? {} : { timeout };
-  }
-
   private connector(): buildConnector.connector {
-    const connect = buildConnector({ ...this.timeout, lookup: this.lookup });
+    const connect = buildConnector({ timeout: this.timeout, lookup: this.lookup });
     return (target, done) => {
       try {
         this.check();
@@ -130,13 +130,13 @@ export class Destination {
     );
   };
 
-  /** One forbidden address refuses the name; of the others those are left that the rules allow. @throws Refused */
+  /** One forbidden address refuses the name; of the others those are left that the rules allow. @throws DestinationRefused */
   private async addresses(): Promise<LookupAddress[]> {
     const find = this.rules.lookup ?? ((host: string) => lookup(host, { all: true }));
     const found = await this.lookups.join(this.host, () => find(this.host));
     const good = found.filter(({ address }) => this.refusal(address) === undefined);
     const bad = found.find(({ address }) => isForbidden(address) || good.length === 0);
-    if (bad) throw new Refused(this.refusal(bad.address));
+    if (bad) throw new DestinationRefused(this.refusal(bad.address));
     return good;
   }
 
@@ -163,7 +163,7 @@ const variable = (name: string): string => process.env[name] || process.env[name
 /**
  * The proxy that HTTP_PROXY or HTTPS_PROXY (in small letters as well) names for a URL.
  * @returns undefined for hosts in NO_PROXY, and for this machine's own
- * @throws Error if the variable is no URL: to connect directly would go around the proxy
+ * @throws StartError if the variable is no URL: to connect directly would go around the proxy
  */
 function proxyFor(url: URL): URL | undefined {
   const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
@@ -173,7 +173,7 @@ function proxyFor(url: URL): URL | undefined {
     return undefined;
   const proxy = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (proxy && /^https?:$/.test(proxy.protocol)) return proxy;
-  throw new Error(
+  throw new StartError(
     `${name.toUpperCase()} must be an http or https URL, such as http://proxy.example.com:3128`,
   );
 }

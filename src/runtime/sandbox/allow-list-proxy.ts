@@ -12,7 +12,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { HostRules, mayLeadTo, nameOf, portOfUrl } from '../../base/outbound/addresses.js';
-import { Destination, proxyAuthorization, Refused } from '../../base/outbound/connector.js';
+import { Destination, proxyAuthorization, DestinationRefused } from '../../base/outbound/connector.js';
 import { makePrivateFolder } from './tool-user.js';
 
 interface ProxyLimits {
@@ -239,7 +239,7 @@ const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
 
 function asDenied(error: unknown): Denied {
   if (error instanceof Denied) return error;
-  if (error instanceof Refused) return new Denied(403, error.message);
+  if (error instanceof DestinationRefused) return new Denied(403, error.message);
   const { code } = error as NodeJS.ErrnoException;
   return code === 'UND_ERR_CONNECT_TIMEOUT'
     ? new Denied(504, 'The host does not answer')

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { isIP } from 'node:net';
 import { fetch, type Response } from 'undici';
 import { nameOf, type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.js';
-import { Destination, Refused } from '../../../base/outbound/connector.js';
+import { Destination, DestinationRefused } from '../../../base/outbound/connector.js';
 import { readAtMost } from '../../../base/outbound/http-client.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
@@ -175,7 +175,7 @@ function failureOf({ host }: URL, error: unknown): ToolFailure {
   let reason = error as Reason;
   while (reason.cause) reason = reason.cause;
   if (reason instanceof ToolFailure) return reason;
-  if (reason instanceof Refused) return callerMistake(reason.message);
+  if (reason instanceof DestinationRefused) return callerMistake(reason.message);
   const { code = reason.errors?.[0]?.code, message } = reason;
   // Of a proxy that refuses, the message alone tells why.
   const text = `${host} cannot be reached: ${code === 'UND_ERR_ABORTED' ? message : (code ?? message)}`;
