@@ -44,14 +44,8 @@ export class Door implements OnApplicationBootstrap {
   call(request: CallRequest): Promise<CallAnswer> {
     const tool = this.registry.find(request.tool);
     return tool
-      ? this.callTool(tool, request)
-      : this.registry.lookUp(request.tool).then((found) => this.callTool(found, request));
-  }
-
-  private callTool(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
-    const { name } = tool?.definition ?? { name: request.tool };
-    // A platform's alias stands for the tool from here on.
-    return this.answer(tool, name === request.tool ? request : { ...request, tool: name });
+      ? this.answer(tool, request)
+      : this.registry.lookUp(request.tool).then((found) => this.answer(found, request));
   }
 
   /** Runs a test call of a tool that need not be registered: no budget, no circuit, no grade. */
@@ -59,7 +53,10 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, { ...request, test: true });
   }
 
-  private answer(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+  private answer(tool: Tool | undefined, asked: CallRequest): Promise<CallAnswer> {
+    const { name } = tool?.definition ?? { name: asked.tool };
+    // A platform's alias stands for the tool from here on.
+    const request = name === asked.tool ? asked : { ...asked, tool: name };
     if (!this.reports.traced) return this.decide(tool, request);
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }

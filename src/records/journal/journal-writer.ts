@@ -171,7 +171,7 @@ export class JournalWriter {
     if (!batch) return;
     this.batch = undefined;
     try {
-      this.makeRoom();
+      if (this.tight) this.makeRoom();
       this.write(this.tight ? batch.kept : batch.kept.concat(batch.tried));
     } catch (error) {
       this.leftover = batch.kept;
@@ -193,7 +193,6 @@ export class JournalWriter {
    * tried would fill that as well, and the drain could never remove a segment.
    */
   private makeRoom(): void {
-    if (!this.tight) return;
     const now = performance.now();
     if (now - this.lookedForRoomAt < lookForRoomMs) return;
     this.lookedForRoomAt = now;

@@ -113,7 +113,7 @@ export class Journal<Start extends object, End extends object> {
       { folder, segmentBytes, durability, mark },
       {
         failed: (error) => this.writeFailed(error),
-        written: () => this.publishSoon(),
+        written: this.publishSoon,
         segmentEnds: () => this.publish(),
       },
     );
@@ -194,9 +194,9 @@ export class Journal<Start extends object, End extends object> {
     }
   }
 
-  private publishSoon(): void {
+  private readonly publishSoon = (): void => {
     this.publishing ??= setTimeout(() => this.publish(), publishMs).unref();
-  }
+  };
 
   /** Hands messages and written records to the drain, together: waking its thread for each write costs both threads more. */
   private publish(): void {

@@ -130,7 +130,6 @@ export class PoolRequest {
   }
 
   private end(): void {
-    if (this.state.name === 'running') this.state.member.process.forget(this.state.id);
     if ('member' in this.state) this.state.member.running.delete(this);
     this.state = over;
     clearTimeout(this.timer);

@@ -254,6 +254,7 @@ export class ProcessPool {
     if (state.name === 'running') {
       const unread = lastUnread(state.member.process.unreadSince(request.arrivedAt));
       request.fail(reason, givenUpRunning(reason, totalMs, unread));
+      state.member.process.forget(state.id);
       this.abandon(state.member, state.id, reason, options.method === 'execute');
     } else {
       request.fail(reason, givenUpWaiting(reason, totalMs, this.members.whyWaiting()));

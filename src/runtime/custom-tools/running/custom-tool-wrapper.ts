@@ -12,7 +12,7 @@ import {
   type RevisionContent,
 } from '../entity/revision-content.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
-import { inSlot, PoolCalls, type PoolJob } from './pool-calls.js';
+import { inSlot, PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
 /** Identity of what runs. */
@@ -102,22 +102,20 @@ export class CustomToolWrapper implements Tool {
   }
 
   takeSlot(caller: Caller): Slot {
-    return this.calls.takeSlot(caller, (input, run) => this.job(input, run));
+    const workingDir = 'pool' in this.backend ? this.backend.workingDir : '';
+    return this.calls.takeSlot(caller, (input, { executionId, context, probe }) => {
+      const runId = context.runId ?? context.requestId;
+      const params = (timeout: number): object => ({
+        input,
+        context: { runId, executionId, workingDir, timeout },
+      });
+      return { params, annotations: this.tool.annotations, fresh: probe };
+    });
   }
 
   /** Runs a call in a slot that is taken for it. */
   run(input: unknown, run: ToolRun): Promise<unknown> {
     return inSlot(this.takeSlot(run), input, run);
-  }
-
-  private job(input: unknown, { executionId, context, probe }: ToolRun): PoolJob {
-    const runId = context.runId ?? context.requestId;
-    const workingDir = 'pool' in this.backend ? this.backend.workingDir : '';
-    const params = (timeout: number): object => ({
-      input,
-      context: { runId, executionId, workingDir, timeout },
-    });
-    return { params, annotations: this.tool.annotations, fresh: probe };
   }
 }
 
