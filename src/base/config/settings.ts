@@ -202,7 +202,7 @@ const llm = {
       'Maximum cost of one chat with the assistant in US dollars, if the cost is known; 0: no limit.',
     ),
     retentionDays: setting('ASSISTANT_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'Days that a chat with the assistant is kept after its last message.',
+      'Days until a chat with the assistant is deleted after its last message.',
     ),
   },
 };
