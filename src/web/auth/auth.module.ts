@@ -54,7 +54,7 @@ export class KeysController {
   }
 
   @Get(':id')
-  @ApiOperation({ summary: 'Show an API key', description: 'Never its secret, which is kept nowhere.' })
+  @ApiOperation({ summary: 'Show an API key', description: 'Without its secret, which is not stored.' })
   @ApiOkResponse({ type: KeyView })
   @ApiProblems('not_found')
   getKey(@Param() { id }: KeyParams): Promise<KeyView> {
