@@ -157,8 +157,9 @@ const layers = {
   logs: ['entity'],
   launch: ['entity', 'bundles', 'commands'],
   running: ['entity', 'commands', 'logs', 'launch'],
-  manager: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running'],
-  http: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'manager'],
+  state: ['entity', 'logs', 'running'],
+  manager: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'state'],
+  http: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'state', 'manager'],
 };
 
 /** The folders of the console, from the ground up. */

@@ -11,8 +11,8 @@ export default {
   rootDir,
   testEnvironment: '<rootDir>/test/support/jest/shared-realm.cjs',
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/migrations', '<rootDir>/console/src'],
-  // *.slow-spec.ts are for `npm run test:slow` (jest.slow.config.mjs).
-  testRegex: '\\.(spec|e2e-spec)\\.ts$',
+  // `npm run test:rest` and `npm run test:nightly` run *.slow-spec.ts and *.nightly-spec.ts.
+  testRegex: `\\.(${process.env['TEST_SUITES'] ?? 'spec|e2e-spec'})\\.ts$`,
   transform: {
     [`^${RegExp.escape(rootDir)}/(src|client|migrations)/.*(?<!spec)\\.ts$`]:
       '<rootDir>/test/support/jest/built-code.cjs',

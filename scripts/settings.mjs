@@ -9,7 +9,7 @@ import { sections } from '../dist/src/base/config/settings.js';
 const root = new URL('..', import.meta.url);
 const read = (path) => readFileSync(new URL(path, root), 'utf8');
 
-/** Of a tree, in the order in which they are declared. */
+/** Settings of a tree, in the order in which they are declared. */
 const settingsIn = (tree) =>
   tree instanceof Setting
     ? [tree]
@@ -30,9 +30,10 @@ for (const [title, tree] of Object.entries(sections)) {
   const rows = ['| variable | default | must be | meaning |', '|---|---|---|---|'];
   example.push('', `# --- ${title} ---`);
   for (const { variable, fallback, kind, meaning } of settingsIn(tree)) {
-    rows.push(
-      `| \`${variable}\` | ${fallback ? `\`${fallback}\`` : 'not set'} | ${kind.accepts} | ${meaning} |`,
-    );
+    const words = /^`[^`]*`(?: or `[^`]*`)+$/.test(kind.accepts);
+    const range = kind.accepts.replace(/^a (?:whole )?number from /, '');
+    const accepts = words ? range.replaceAll(' or ', ', ') : range;
+    rows.push(`| \`${variable}\` | ${fallback ? `\`${fallback}\`` : '–'} | ${accepts} | ${meaning} |`);
     const plain = meaning.replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, pathOf).replaceAll('`', '');
     example.push(`# ${plain}`, `# ${variable}=${fallback ?? ''}`);
   }

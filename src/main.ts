@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { Logger } from 'nestjs-pino';
-import { AdminKey, assertSafeToExpose } from './web/auth/api-key.js';
+import { AdminKey, assertSafeToExpose } from './web/auth/known-keys.js';
 import { SignInLinks } from './web/auth/sessions.js';
+import { collectWhenIdle } from './base/common/idle-collection.js';
 import { Lifecycle } from './base/common/lifecycle.js';
 import { messageOf } from './base/common/message-of.js';
 import { announceServer } from './base/common/server-file.js';
@@ -45,6 +46,7 @@ async function main(): Promise<void> {
   logger.log(`listening on ${url}`);
   const work = app.get(StartupWork);
   await work.settled();
+  collectWhenIdle(app.get(Lifecycle).executions);
   const { file } = app.get(AdminKey);
   const once = app.get(SignInLinks).make();
   if (file !== undefined)

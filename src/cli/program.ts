@@ -87,7 +87,7 @@ function addTools(group: Command): void {
   add(
     group,
     'dev',
-    'run a tool without a server, show what is said, start it anew when a file changes',
+    'run a tool without a server, show its messages, restart it when a file changes',
     async () => (await import('./dev/dev.js')).dev,
     argument('[path]', path).default('.'),
   );
@@ -112,7 +112,7 @@ function addTools(group: Command): void {
     add(group, name, description, async () => (await tools())[name], custom());
   change('unregister', 'remove it; its metrics stay');
   addCalling(group);
-  change('enable', 'let it be called, and try one that failed anew');
+  change('enable', 'let it be called; try again to start one that failed');
   change('disable', 'take it out of use, and keep it');
   change('revisions', 'its changes, newest first');
   add(
@@ -140,7 +140,7 @@ function addCalling(group: Command): void {
   add(
     group,
     'test',
-    'try it, also where it is disabled: neither budget nor health hears of it',
+    'make a test call, even if it is disabled: no budget, no effect on health',
     async () => (await calls()).test,
     custom(),
     input(),

@@ -39,7 +39,7 @@ type Project = CustomToolCreate;
 /**
  * The project at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.
  * @param name in place of the one that is found
- * @throws CliError `usage` if it is none of them
+ * @throws CliError `usage` if it is something else
  */
 export function projectAt(path: string, name?: string): Project {
   const at = resolve(path);

@@ -45,16 +45,16 @@ export function makePool(command, args, overrides = {}) {
 
 /** One call as the door makes it: a place, a lease, the request, both given back. */
 export async function poolCall(pool, input) {
-  const release = pool.takeSlot();
+  const slot = pool.admit();
   try {
-    const { reply } = await pool.execute({
+    const { reply } = await slot.run({
       method: 'execute',
       params: (timeout) => ({ input, context: { ...context, timeout } }),
       deadline: Deadline.ofSmallest([30_000]),
     });
     return reply.result;
   } finally {
-    release();
+    slot.release();
   }
 }
 

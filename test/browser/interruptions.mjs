@@ -30,7 +30,7 @@ describe('interruptions', () => {
     await lab.close();
   });
 
-  it('a reload during a trial ends the trial, and keeps what was typed', async () => {
+  it('a reload during a dry run ends it, and keeps what was typed', async () => {
     const visitor = await lab.visit();
     const { page } = visitor;
     await lab.signIn(visitor);

@@ -648,7 +648,7 @@ describe('journeys', () => {
       .getByRole('row', { name: /circuit opened word_count seen after the restart/ })
       .waitFor();
     // Events survive the restart: nothing can be missing.
-    assert.equal(await events.page.getByText('The server was started anew').count(), 0);
+    assert.equal(await events.page.getByText('The server restarted').count(), 0);
     for (const { context } of [visitor, events]) await context.close();
   });
 

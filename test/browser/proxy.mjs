@@ -244,7 +244,8 @@ for (const [name, { start }] of Object.entries(proxies))
       const [cookie] = await context.cookies();
       assert.deepEqual([cookie.name, cookie.secure, cookie.path], ['__Host-toolkeeper_session', true, '/']);
       await tab.getByRole('button', { name: 'Sign out' }).click();
-      await tab.waitForURL(/\/tk\/console\/sign-in/);
+      await tab.getByLabel('API key').waitFor();
+      assert.match(tab.url(), /\/tk\/console\/sign-in/);
       assert.deepEqual(problems, []);
       await context.close();
     });
@@ -322,7 +323,9 @@ for (const [name, { start }] of Object.entries(proxies))
         input: { text: 'x'.repeat(2_000_000) },
       });
       assert.equal(called.status, 200, await called.text());
-      const answer = await front.ask('/api/v1/investigations/a%2Fb');
-      assert.equal((await answer.json()).investigationId, 'a/b');
+      const raised = await front.send('PATCH', '/api/v1/investigations/a%2Fb', { callsPerTool: 5 });
+      assert.equal((await raised.json()).investigationId, 'a/b');
+      const read = await front.ask('/api/v1/investigations/a%2Fb');
+      assert.equal((await read.json()).investigationId, 'a/b');
     });
   });

@@ -18,7 +18,7 @@ const get = async (path: string, status = 200): Promise<Json> =>
   (await tk.http.get(`/api/v1/${path}`).expect(status)).body;
 
 describe('a series', () => {
-  it('tells calls, failures and durations by time, without gaps; trials do not count', async () => {
+  it('tells calls, failures and durations by time, without gaps; test calls do not count', async () => {
     const since = new Date().toISOString();
     for (let n = 0; n < 3; n++) await tk.call('one', { n }).expect(200);
     await tk.call('one', { action: 'error', code: -1, message: 'no' }).expect(200);

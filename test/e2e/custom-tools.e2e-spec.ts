@@ -186,7 +186,7 @@ describe('a registered tool', () => {
     await tk.http.patch('/api/v1/custom-tools/nope').send({}).expect(404);
   });
 
-  it('is disabled and enabled; while disabled only a trial runs it', async () => {
+  it('is disabled and enabled; while disabled only a test call runs it', async () => {
     await post({ name: 'switched', command: 'node', args: [fixture] }).expect(201);
     await tk.http.post('/api/v1/custom-tools/switched/disable').expect(200, /"status":"inactive"/);
     await tk.call('switched').expect(404, /"code":"tool_not_found"/);

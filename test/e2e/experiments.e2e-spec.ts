@@ -483,7 +483,7 @@ it('is refused where its project has a thousand', async () => {
   );
   const body = { name: 'x', original_request: hello };
   const refused = tk.http.post(path).set('x-project-id', 'full').send(body);
-  await refused.expect(409, /The project full has 1000 experiments, as many as are kept: delete some/);
+  await refused.expect(409, /The project full has 1000 experiments, the most that it may have: delete some/);
 });
 
 describe('is_valid_for_optimize', () => {

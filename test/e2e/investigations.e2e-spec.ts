@@ -35,7 +35,7 @@ describe('the budget of an investigation', () => {
     expect(without).not.toHaveProperty('ratelimit-limit');
   });
 
-  it('is not spent by an invalid input, nor by a trial', async () => {
+  it('is not spent by an invalid input, nor by a test call', async () => {
     await tk.register('strict', { inputSchema: { type: 'object', required: ['q'] }, keepAlive: true });
     await tk.call('strict', {}, { investigationId: 'careful' }).expect(422);
     await tk.http

@@ -193,8 +193,8 @@ describe('an MCP server', () => {
     await post('/up/disable').expect(200);
     expect(await names()).not.toContain('up__echo');
     await tk.call('up__echo', { text: '' }).expect(404);
-    const { body } = await post('/up__echo/test', { input: { text: 'on trial' } }).expect(200);
-    expect(body.result.structuredContent).toEqual({ text: 'on trial' });
+    const { body } = await post('/up__echo/test', { input: { text: 'a test' } }).expect(200);
+    expect(body.result.structuredContent).toEqual({ text: 'a test' });
     const { body: server } = await post('/up/test', { input: {} }).expect(404);
     expect(server.detail).toMatch(/try one of its tools, such as up__echo/);
     await post('/up/enable').expect(200);

@@ -88,7 +88,7 @@ describe('what is captured', () => {
 });
 
 describe('a replay', () => {
-  it('runs the captured input again as a trial, and answers both sides', async () => {
+  it('runs the captured input again as a test call, and answers both sides', async () => {
     const id = await run('failing', { action: 'error', code: -7, message: 'no' });
     const { body } = await replay(id).expect(200);
     expect(body).toMatchObject({

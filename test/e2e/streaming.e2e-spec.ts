@@ -93,16 +93,16 @@ describe('Accept: text/event-stream', () => {
     expect(wrong.response.statusCode).toBe(400);
   });
 
-  it('is as good for a trial, also of an inactive tool', async () => {
+  it('is as good for a test call, also of an inactive tool', async () => {
     await tk.register('resting', { ...gate.access });
     await tk.http.post('/api/v1/custom-tools/resting/disable').expect(200);
-    const trial = (name: string, input: unknown) =>
+    const testCall = (name: string, input: unknown) =>
       postForEvents(`${tk.url}/api/v1/custom-tools/${name}/test`, { input }, { key: tk.key });
-    const answer = await trial('resting', gate.input('trial'));
-    await gate.running('trial');
-    await gate.open('trial');
-    expect(await answer.rest()).toMatchObject([{ event: 'outcome', data: { result: { key: 'trial' } } }]);
-    const missing = await trial('missing', {});
+    const answer = await testCall('resting', gate.input('test'));
+    await gate.running('test');
+    await gate.open('test');
+    expect(await answer.rest()).toMatchObject([{ event: 'outcome', data: { result: { key: 'test' } } }]);
+    const missing = await testCall('missing', {});
     expect(missing.response.statusCode).toBe(404);
   });
 

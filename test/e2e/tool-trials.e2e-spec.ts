@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => tk.close());
 
-const trial = async (body: object, status = 200): Promise<Json> =>
+const dryRun = async (body: object, status = 200): Promise<Json> =>
   (
     await tk.http
       .post('/api/v1/custom-tools/try')
@@ -21,9 +21,9 @@ const trial = async (body: object, status = 200): Promise<Json> =>
   ).body;
 const textsOf = (view: Json): string[] => view.log.map(({ message }: Json) => message);
 
-describe('a trial of a registration', () => {
+describe('a dry run of a registration', () => {
   it('tells the handshake, where the registration differs, what its sandbox enforces, and what it wrote', async () => {
-    const view = await trial({ version: '9.9.9', call: { input: { action: 'stderr', bytes: 20 } } });
+    const view = await dryRun({ version: '9.9.9', call: { input: { action: 'stderr', bytes: 20 } } });
     expect(view).toMatchObject({
       description: 'tried',
       version: '9.9.9',
@@ -42,7 +42,7 @@ describe('a trial of a registration', () => {
   });
 
   it('stores nothing but the record of its call, and leaves no process and no figures', async () => {
-    const { outcome } = await trial({ name: 'gone', call: {} });
+    const { outcome } = await dryRun({ name: 'gone', call: {} });
     await tk.http.get('/api/v1/custom-tools/gone').expect(404);
     await tk.call('gone').expect(404);
     const { body: record } = await tk.http
@@ -54,13 +54,13 @@ describe('a trial of a registration', () => {
     const { body: health } = await tk.http.get('/api/v1/tool-health').expect(200);
     expect(JSON.stringify(health)).not.toContain('gone');
     // Nothing of it is called: null, not an empty outcome.
-    expect((await trial({})).outcome).toBeNull();
+    expect((await dryRun({})).outcome).toBeNull();
   });
 
   it('is refused as the registration would be, with the field', async () => {
     const refused = async (body: object, pointer: string): Promise<string> => {
       const [tried, registered] = await Promise.all([
-        trial(body, 400),
+        dryRun(body, 400),
         tk.http.post('/api/v1/custom-tools').send({ name: 'tried', ...fixture, ...body }),
       ]);
       expect(tried.errors[0].pointer).toBe(pointer);
@@ -77,11 +77,11 @@ describe('a trial of a registration', () => {
 
   it('calls under the rules of a call, and tells what it ended with', async () => {
     const schema = { type: 'object', properties: { action: { type: 'string' } } };
-    const problem = await trial({ inputSchema: schema, call: { input: { action: 5 } } }, 422);
+    const problem = await dryRun({ inputSchema: schema, call: { input: { action: 5 } } }, 422);
     expect(problem).toMatchObject({ code: 'invalid_input', errors: [{ pointer: '/input/action' }] });
-    const { outcome } = await trial({ call: { input: { action: 'crash', stderr: 'boom' } } });
+    const { outcome } = await dryRun({ call: { input: { action: 'crash', stderr: 'boom' } } });
     expect(outcome).toMatchObject({ status: 'error', error: { type: 'tool_crashed' } });
-    expect(await trial({ name: 'get_playbooks' }, 409)).toMatchObject({ code: 'conflict' });
+    expect(await dryRun({ name: 'get_playbooks' }, 409)).toMatchObject({ code: 'conflict' });
   });
 
   it('is followed line by line, and shows no secret', async () => {
@@ -102,7 +102,7 @@ describe('a trial of a registration', () => {
   });
 });
 
-describe('a trial of a change', () => {
+describe('a dry run of a change', () => {
   it('runs the tool as it would be, with its secrets, while calls run what is registered', async () => {
     await tk.register('kept', { env: { TOOL_TOKEN: 'hush-hush-hush' } });
     const change = (body: object) => tk.http.post('/api/v1/custom-tools/kept/try').send(body);

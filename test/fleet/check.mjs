@@ -6,21 +6,21 @@ export const load = () => loadavg()[0];
 /** A limit in milliseconds that grows with what else the machine does: it holds as it is while there is a core for each task. */
 export const within = (ms) => ms * Math.max(1, load() / availableParallelism());
 
-/** The lines of one trial: each says what was counted, and whether that holds. */
+/** The lines of one scenario: each says what was counted, and whether that holds. */
 export class Checks {
   failed = 0;
 
-  constructor(trial) {
-    this.trial = trial;
+  constructor(scenario) {
+    this.scenario = scenario;
   }
 
   check(holds, line) {
     if (!holds) this.failed += 1;
-    process.stdout.write(`${holds ? 'ok  ' : 'FAIL'}  ${this.trial}: ${line}\n`);
+    process.stdout.write(`${holds ? 'ok  ' : 'FAIL'}  ${this.scenario}: ${line}\n`);
   }
 
   note(line) {
-    process.stdout.write(`      ${this.trial}: ${line}\n`);
+    process.stdout.write(`      ${this.scenario}: ${line}\n`);
   }
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * A TCP proxy between a replica and PostgreSQL that can fall silent, as a network does that drops packets. It is a process of its own, so
- * that what the trials do at the same time does not slow the replica down.
+ * that what the scenarios do at the same time does not slow the replica down.
  */
 export class DatabaseLink {
   /** @returns the address of the database through this proxy */

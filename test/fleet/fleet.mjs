@@ -13,7 +13,7 @@ import { Replica } from './replica.mjs';
 
 /**
  * The first of nineteen ports: balancer, three replicas, balancer with retries, the ways of replica 3 to the database, a
- * pooler, and replicas that a trial adds.
+ * pooler, and replicas that a scenario adds.
  */
 const firstPort = Number(process.env.FLEET_PORT ?? 3100);
 const { FLEET_POOLER } = process.env;
@@ -123,7 +123,7 @@ export class Fleet {
     });
   }
 
-  /** Starts what a trial has ended, and undoes what it did to the network. */
+  /** Starts what a scenario has ended, and undoes what it did to the network. */
   async restore() {
     this.link.heal();
     for (const replica of this.replicas) if (!replica.isRunning) replica.start();

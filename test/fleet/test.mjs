@@ -1,5 +1,5 @@
 /**
- * `npm run test:fleet [-- <trial>…]`: what three replicas behind a balancer must do, with counts; exit status 1 if a line does not hold.
+ * `npm run test:fleet [-- <scenario>…]`: what three replicas behind a balancer must do, with counts; exit status 1 if a line does not hold.
  * FLEET_PORT is the first of nineteen ports, FLEET_FROM the commit from which `upgrade` upgrades, FLEET_POOLER the mode of a PgBouncer
  * (`session` or `transaction`) before the database.
  */
@@ -11,37 +11,37 @@ const { WebhookReceiver } = await import('./webhook-receiver.mjs');
 const { Checks } = await import('./check.mjs');
 
 /** In this order: those that measure come first, and those that kill come last. */
-const trials = {
-  rest: async () => (await import('./rest.trial.mjs')).rest,
-  latency: async () => (await import('./latency.trial.mjs')).latency,
-  hands: async () => (await import('./hands.trial.mjs')).hands,
-  budget: async () => (await import('./budget.trial.mjs')).budget,
-  circuit: async () => (await import('./circuit.trial.mjs')).circuit,
-  rollout: async () => (await import('./rollout.trial.mjs')).rollout,
-  database: async () => (await import('./database.trial.mjs')).database,
-  cut: async () => (await import('./cut.trial.mjs')).cut,
-  events: async () => (await import('./events.trial.mjs')).events,
-  async: async () => (await import('./async.trial.mjs')).asynchronous,
-  recording: async () => (await import('./recording.trial.mjs')).recording,
-  sandboxed: async () => (await import('./sandboxed.trial.mjs')).sandboxed,
-  upgrade: async () => (await import('./rollout.trial.mjs')).upgrade,
+const scenarios = {
+  rest: async () => (await import('./rest.scenario.mjs')).rest,
+  latency: async () => (await import('./latency.scenario.mjs')).latency,
+  hands: async () => (await import('./hands.scenario.mjs')).hands,
+  budget: async () => (await import('./budget.scenario.mjs')).budget,
+  circuit: async () => (await import('./circuit.scenario.mjs')).circuit,
+  rollout: async () => (await import('./rollout.scenario.mjs')).rollout,
+  database: async () => (await import('./database.scenario.mjs')).database,
+  cut: async () => (await import('./cut.scenario.mjs')).cut,
+  events: async () => (await import('./events.scenario.mjs')).events,
+  async: async () => (await import('./async.scenario.mjs')).asynchronous,
+  recording: async () => (await import('./recording.scenario.mjs')).recording,
+  sandboxed: async () => (await import('./sandboxed.scenario.mjs')).sandboxed,
+  upgrade: async () => (await import('./rollout.scenario.mjs')).upgrade,
 };
 
-/** Trials that run only if they are named. */
+/** Scenarios that run only if they are named. */
 const extra = {
-  pooler: async () => (await import('./pooler.trial.mjs')).pooler,
-  twelve: async () => (await import('./twelve.trial.mjs')).twelve,
+  pooler: async () => (await import('./pooler.scenario.mjs')).pooler,
+  twelve: async () => (await import('./twelve.scenario.mjs')).twelve,
 };
-const all = { ...trials, ...extra };
+const all = { ...scenarios, ...extra };
 /** These start a fleet of their own; all others share one. */
 const own = ['sandboxed', 'upgrade', ...Object.keys(extra)];
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in all));
 if (unknown.length > 0)
-  throw new Error(`no trial ${unknown.join(', ')}; known are ${Object.keys(all).join(', ')}`);
+  throw new Error(`no scenario ${unknown.join(', ')}; known are ${Object.keys(all).join(', ')}`);
 const chosen =
-  wanted.length === 0 ? Object.keys(trials) : Object.keys(all).filter((name) => wanted.includes(name));
+  wanted.length === 0 ? Object.keys(scenarios) : Object.keys(all).filter((name) => wanted.includes(name));
 
 let fleet;
 const close = async () => {
@@ -75,7 +75,7 @@ for (const name of chosen) {
     )({ fleet, checks, receiver, started });
   } catch (error) {
     checks.check(false, error.stack);
-    // What a trial left behind must not fail the next one.
+    // Leftovers of a scenario must not fail the next one.
     await fleet?.close();
     fleet = undefined;
   }
@@ -84,6 +84,6 @@ for (const name of chosen) {
 }
 await close();
 process.stdout.write(
-  `fleet: ${chosen.length} trials in ${seconds(began)}; failed: ${failed.join(', ') || 'none'}\n`,
+  `fleet: ${chosen.length} scenarios in ${seconds(began)}; failed: ${failed.join(', ') || 'none'}\n`,
 );
 process.exit(failed.length > 0 ? 1 : 0);

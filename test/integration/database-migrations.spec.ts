@@ -1,9 +1,10 @@
 import { Logger } from '@nestjs/common';
-import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { migrate } from '../../src/base/database/migrate.js';
 import { createEmptyDatabase } from '../support/database.js';
 import { query } from '../support/test-server.js';
+import { until } from '../support/wait.js';
 
 class Slow1732200000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -31,12 +32,6 @@ describe('migrations', () => {
     (await query(database.url, `SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`)).map(
       ({ tablename }) => tablename,
     );
-  const shape = () =>
-    query(
-      database.url,
-      `SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
-        WHERE table_schema = 'public' ORDER BY 1, 2`,
-    );
 
   it('are applied once by replicas that start at once', async () => {
     const applied = await Promise.all([1, 2, 3].map(() => migrate(database.url, [Slow1732200000001])));
@@ -48,13 +43,15 @@ describe('migrations', () => {
 
   it('leave no lock and no connection behind', async () => {
     await migrate(database.url, [Slow1732200000001]);
-    const locks = query(
-      database.url,
-      // Other databases of the server have locks of their own: a writer's slot is one.
-      `SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database
-        WHERE locktype = 'advisory' AND datname = current_database()`,
-    );
-    await expect(locks).resolves.toEqual([]);
+    const locks = (): Promise<object[]> =>
+      query(
+        database.url,
+        // Other databases of the server have locks of their own: a writer's slot is one.
+        `SELECT 1 FROM pg_locks JOIN pg_database d ON d.oid = database
+          WHERE locktype = 'advisory' AND datname = current_database()`,
+      );
+    // The server ends a session a moment after its client has closed the connection.
+    await until(async () => (await locks()).length === 0, { what: 'the end of the session with the lock' });
   });
 
   it('are undone where they fail half-way, and those before them stay', async () => {
@@ -64,10 +61,10 @@ describe('migrations', () => {
     await expect(migrate(database.url, [Slow1732200000001])).resolves.toEqual([]);
   });
 
-  it('refuse a database of an earlier development version, and leave it as it is', async () => {
+  it('refuse a database of other tables, and leave it as it is', async () => {
     await migrate(database.url, [Slow1732200000001]);
     await expect(migrate(database.url, migrations)).rejects.toThrow(
-      /earlier development version.*empty TOOLKEEPER_DATA_DIR.*DATABASE_URL/,
+      /last migration is Slow1732200000001: .*TOOLKEEPER_DATA_DIR.*DATABASE_URL/,
     );
     await expect(tables()).resolves.toEqual(['made_once', 'migrations']);
   });
@@ -75,26 +72,6 @@ describe('migrations', () => {
   it('take a database of a later version as it is', async () => {
     await migrate(database.url, [...migrations, Slow1732200000001]);
     await expect(migrate(database.url, migrations)).resolves.toEqual([]);
-  });
-
-  it('of Toolkeeper go up, down and up again to the same tables', async () => {
-    await migrate(database.url, migrations);
-    const first = await shape();
-    const dataSource = new DataSource({
-      type: 'postgres',
-      url: database.url,
-      migrations: [...migrations],
-      installExtensions: false,
-    });
-    await dataSource.initialize();
-    try {
-      for (const _ of migrations) await dataSource.undoLastMigration();
-    } finally {
-      await dataSource.destroy();
-    }
-    await expect(tables()).resolves.toEqual(['migrations']);
-    await migrate(database.url, migrations);
-    await expect(shape()).resolves.toEqual(first);
   });
 
   it('of Toolkeeper stand in the order of their numbers', () => {

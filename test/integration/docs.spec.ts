@@ -59,9 +59,8 @@ describe('docs/configuration.md', () => {
   });
 
   it('says that what a host cannot enforce is refused by default', () => {
-    const [said] = /- \*\*Sandbox:[^-]+/.exec(read('docs/configuration.md')) ?? [''];
     expect(rows.find(([name]) => name === '`SANDBOX`')?.[1]).toBe('`enforce`');
-    expect(said).toMatch(/refused[^.]*`SANDBOX=enforce`, the default/);
+    expect(read('docs/operate/sandbox-host.md')).toMatch(/^\| `enforce` \(default\) \| [^|]*refused/m);
   });
 });
 

@@ -1,11 +1,15 @@
 import { Logger } from '@nestjs/common';
-import type { CircuitsService } from '../../src/call/circuits/circuits.service.js';
+import type { CircuitBreakers } from '../../src/call/circuits/circuit-breakers.js';
+import { CircuitsService } from '../../src/call/circuits/circuits.service.js';
 import { CallEvents } from '../../src/web/contract/call-events.js';
 import { RefusalCounts } from '../../src/insight/tool-health/refusal-counts.js';
 import { HealthEvents, ToolHealthService } from '../../src/insight/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/call/circuits/known-tools.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
-import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
@@ -25,11 +29,12 @@ beforeAll(() => Logger.overrideLogger(false));
 afterAll(() => Logger.overrideLogger(['log', 'warn', 'error', 'fatal']));
 
 beforeEach(async () => {
-  db = await createTestDatabase({ entities: [ToolMetric] });
+  db = await createTestDatabase();
   metrics = new ToolMetricsRepository(db.dataSource);
   known = new KnownTools();
   const clock = { now: () => now };
-  const circuits = { notClosed: () => ({ data: [] }) } as unknown as CircuitsService;
+  const breakers = { notClosed: () => [] } as unknown as CircuitBreakers;
+  const circuits = new CircuitsService(breakers, undefined as never, metrics, known, clock);
   const refusals = new RefusalCounts(new CallEvents(), clock);
   health = new ToolHealthService(metrics, known, circuits, refusals, new HealthEvents(), clock);
 });
@@ -40,7 +45,7 @@ type Row = Partial<ToolMetric>;
 
 async function record(toolName: string, count: number, row: Row = {}): Promise<void> {
   const one = () => newToolMetric({ toolName, recordedAt: ago(minute), ...row });
-  await metrics.recordMany(Array.from({ length: count }, one));
+  await insertBatch(db.dataSource, Array.from({ length: count }, one), 0);
 }
 
 const error: Row = { status: 'error', errorType: 'tool_crashed', toolFault: true };

@@ -212,7 +212,7 @@ describe('a key', () => {
     expect(outcome).toMatchObject({
       executionId: first.outcome.executionId,
       status: 'error',
-      error: { type: 'output_too_large', message: expect.stringContaining('not kept: the cap is 2000') },
+      error: { type: 'output_too_large', message: expect.stringContaining('not stored: the cap is 2000') },
     });
   });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/base/config/app-config.js';
 import { errorTable } from '../../src/base/common/errors.js';
 import { Conversation } from '../../src/runtime/process-pool/conversation.js';
-import { encodeNotification, encodeRequest } from '../../src/runtime/process-pool/json-rpc.js';
+import { encodeNotification, encodeRequest } from '../../src/runtime/process-pool/conversation.js';
 import {
   initializeParams,
   protocolVersions,

@@ -18,8 +18,11 @@ import {
 import { KnownTools } from '../../src/call/circuits/known-tools.js';
 import { ToolHealthModule } from '../../src/insight/tool-health/tool-health.module.js';
 import { CallEvents, type ExecutedCall } from '../../src/web/contract/call-events.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
-import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { SessionModule } from '../support/session-module.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -73,7 +76,7 @@ async function startApp(): Promise<void> {
 }
 
 beforeEach(async () => {
-  db = await createTestDatabase({ entities: [ToolMetric] });
+  db = await createTestDatabase();
   await startApp();
 });
 
@@ -88,7 +91,7 @@ async function record(toolName: string, count: number, row: Row = {}): Promise<v
   const rows = Array.from({ length: count }, () =>
     newToolMetric({ toolName, recordedAt: ago(minute), ...row }),
   );
-  await metrics.recordMany(rows);
+  await insertBatch(db.dataSource, rows, 0);
 }
 
 const failure: Row = {
@@ -349,7 +352,7 @@ describe('getErrorPatterns', () => {
         recordedAt: ago(n),
       }),
     );
-    await metrics.recordMany(rows);
+    await insertBatch(db.dataSource, rows, 0);
     await record('search', 2, { ...timeout, errorMessage: 'no answer in 5 s' });
     const { totalErrors, recentMessages, messages } = await health.getErrorPatterns('search');
     expect(totalErrors).toBe(6_002);
@@ -626,7 +629,7 @@ describe('over REST', () => {
 });
 
 describe('circuits', () => {
-  it('take over the last window from the database at start; trials and interrupted calls do not count', async () => {
+  it('take over the last window from the database at start; test calls and interrupted calls do not count', async () => {
     await record('failing', 5, { ...failure, recordedAt: ago(10_000) });
     await record('interrupted', 5, { status: 'error', errorType: 'interrupted', recordedAt: ago(10_000) });
     await record('tried', 5, { ...failure, isTest: true, recordedAt: ago(10_000) });
@@ -748,7 +751,7 @@ describe('circuits', () => {
     ['ignore a caller who left', 0, { errorType: 'cancelled' }],
     ['ignore a gateway that died', 0, { errorType: 'interrupted' }],
     ['ignore an upstream that is away', 0, { errorType: 'upstream_unavailable' }],
-    ['ignore trials by an operator', 0, { ...timedOut, test: true }],
+    ['ignore test calls', 0, { ...timedOut, test: true }],
   ])('%s', async (_what, callsInWindow, end) => {
     known.set([{ name: 'search' }]);
     await app.init();

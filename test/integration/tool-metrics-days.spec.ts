@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
+import { insertBatch, newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
@@ -24,8 +24,10 @@ describe('the days of tool_metrics', () => {
   afterEach(() => database.release());
 
   const record = (...times: number[]): Promise<void> =>
-    repository.recordMany(
+    insertBatch(
+      database.dataSource,
       times.map((time) => newToolMetric({ toolName: 't', executionTimeMs: 5, recordedAt: new Date(time) })),
+      0,
     );
   const tables = async (): Promise<string[]> => {
     const rows = await database.dataSource.query<{ name: string }[]>(

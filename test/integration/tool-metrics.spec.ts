@@ -13,8 +13,11 @@ import { DtoPipe } from '../../src/web/rest/dto.pipe.js';
 import { ConfigModule } from '../../src/base/config/app-config.js';
 import { MetricsModule } from '../../src/base/observability/metrics.module.js';
 import { ExecutionRecorder } from '../../src/records/executions/execution-recorder.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
-import type { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
 import type { ExecutionEnd, ExecutionStart } from '../../src/records/executions/execution-record.js';
 import { ToolMetricsModule } from '../../src/records/executions/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
@@ -102,7 +105,11 @@ describe('tool-metrics', () => {
     let app: INestApplication;
     let http: ReturnType<typeof supertest>;
     const record = (...rows: Partial<ToolMetric>[]): Promise<void> =>
-      app.get(ToolMetricsRepository).recordMany(rows.map((row) => newToolMetric({ toolName: 't', ...row })));
+      insertBatch(
+        database.dataSource,
+        rows.map((row) => newToolMetric({ toolName: 't', ...row })),
+        0,
+      );
 
     beforeAll(async () => {
       // What is recorded long ago here shall not go at the start.
@@ -433,11 +440,12 @@ describe('tool-metrics', () => {
       const begun = Math.floor(Date.now() / day - 3) * day;
       await database.dataSource.query('SELECT make_tool_metrics_day($1::date)', [new Date(begun - 1)]);
       const repository = new ToolMetricsRepository(database.dataSource);
-      await repository.recordMany([
+      const rows = [
         newToolMetric({ toolName: 'of_no_day', recordedAt: new Date(begun - 2 * day) }),
         newToolMetric({ toolName: 'of_the_old_day', recordedAt: new Date(begun - 1) }),
         newToolMetric({ toolName: 'of_a_day_that_is_not_over', recordedAt: new Date(begun) }),
-      ]);
+      ];
+      await insertBatch(database.dataSource, rows, 0);
       const app = await createApp(database.url, { METRICS_RETENTION_DAYS: '3' });
       await until(async () => (await count()) === 1, { what: 'the old rows to go' });
       expect(await repository.getAllToolNames()).toEqual(['of_a_day_that_is_not_over']);

@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { newId } from '../../src/base/common/ids.js';
-import { insertBatch, newToolMetric } from '../../src/records/executions/execution-record.js';
-import { LatencyHistogram } from '../../src/records/executions/queries/latency-histogram.js';
+import {
+  insertBatch,
+  newToolMetric,
+  type ToolMetric,
+} from '../../src/records/executions/execution-record.js';
+import { LatencyHistogram } from '../../src/records/executions/queries/tool-figures.js';
 import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';
-import type { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
@@ -240,8 +243,10 @@ describe('statistics', () => {
 
   it('say how many took at least a threshold', async () => {
     const times = Array.from({ length: 2_000 }, (_, i) => i * 3);
-    await repository.recordMany(
+    await insertBatch(
+      database.dataSource,
       times.map((executionTimeMs) => newToolMetric({ toolName: 'a', executionTimeMs })),
+      0,
     );
     const stats = await latencyOf('a', new Date(today), new Date(Date.now() + 1_000));
     for (const threshold of [0, 1, 100, 2_000, 5_000]) {
@@ -258,8 +263,10 @@ describe('statistics', () => {
     const recordedAt = new Date(today + 1);
     for (let i = 0; i < 60; i += 1) {
       const times = Array.from({ length: 100 }, (_, j) => 100 + j * 10);
-      await repository.recordMany(
+      await insertBatch(
+        database.dataSource,
         times.map((executionTimeMs) => newToolMetric({ toolName: 'a', executionTimeMs, recordedAt })),
+        0,
       );
     }
     const [cell] = await database.dataSource.query<{ size: number; calls: number }[]>(

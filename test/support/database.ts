@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { query, urlOf } from './test-server.js';
+import { connected, query, type Run, urlOf } from './test-server.js';
 
 export interface TestDatabase {
   /** postgres://… of this database alone */
@@ -31,7 +31,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const url = urlOf(server, name);
   const isKnown = (await query(server, `SELECT 1 FROM pg_database WHERE datname = '${name}'`)).length > 0;
   if (!isKnown) await query(server, `CREATE DATABASE ${name} TEMPLATE ${prefix}_template`);
-  pristine ??= await schemaOf(url);
+  pristine ??= await connected(url, schemaOf);
   const dataSource = new DataSource({
     type: 'postgres',
     url,
@@ -49,7 +49,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
     dataSource,
     release: async () => {
       if (dataSource.isInitialized) await dataSource.destroy();
-      if (await isClean(server, name).catch(() => false)) clean.push(name);
+      if (await isClean(url).catch(() => false)) clean.push(name);
       else await drop();
     },
     drop,
@@ -57,29 +57,29 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
 }
 
 /** Empties a database. @returns false if its schema has changed: it cannot be used again */
-async function isClean(server: string, name: string): Promise<boolean> {
-  await query(server, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
-  const url = urlOf(server, name);
-  const { tables } = await schemaOf(url);
-  const kept = pristine?.tables ?? [];
-  const surplus = tables.filter((table) => !kept.includes(table));
-  if (surplus.length > 0) await query(url, `DROP TABLE ${surplus.join(', ')}`);
-  await query(url, 'DROP SCHEMA IF EXISTS toolkeeper_jobs CASCADE');
-  if (JSON.stringify(await schemaOf(url)) !== JSON.stringify(pristine)) return false;
-  const counts = kept.map((table) => `SELECT '${table}' AS name WHERE EXISTS (SELECT FROM ${table})`);
-  const used = (await query(url, counts.join(' UNION ALL '))).map(({ name: table }) => String(table));
-  if (used.length > 0) await query(url, `TRUNCATE ${used.join(', ')} RESTART IDENTITY CASCADE`);
-  return true;
-}
+const isClean = (url: string): Promise<boolean> =>
+  connected(url, async (run) => {
+    await run(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    const kept = pristine?.tables ?? [];
+    const surplus = (await schemaOf(run)).tables.filter((table) => !kept.includes(table));
+    if (surplus.length > 0) await run(`DROP TABLE ${surplus.join(', ')}`);
+    await run('DROP SCHEMA IF EXISTS toolkeeper_jobs CASCADE');
+    if (JSON.stringify(await schemaOf(run)) !== JSON.stringify(pristine)) return false;
+    const counts = kept.map((table) => `SELECT '${table}' AS name WHERE EXISTS (SELECT FROM ${table})`);
+    const used = (await run(counts.join(' UNION ALL '))).map(({ name }) => String(name));
+    if (used.length > 0) await run(`TRUNCATE ${used.join(', ')} RESTART IDENTITY CASCADE`);
+    return true;
+  });
 
 /** Tables that a new database has rows in: what has been applied, and counters. */
 const filled = "'migrations', 'tool_events_epoch', 'playbook_catalog_state', 'api_keys_state'";
 
 /** Columns, indexes, triggers and settings of a database, as one text, and the tables that tests fill. */
-async function schemaOf(url: string): Promise<{ schema: string; tables: string[] }> {
+async function schemaOf(run: Run): Promise<{ schema: string; tables: string[] }> {
   const ours = "relnamespace = 'public'::regnamespace";
-  const [row] = await query(
-    url,
+  const [row] = await run(
     `SELECT
        (SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
          WHERE ${ours} AND relkind = 'r' AND relname NOT IN (${filled})) AS tables,

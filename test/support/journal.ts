@@ -8,8 +8,8 @@ import {
   type ExecutionEnd,
   type ExecutionStart,
   metricOf,
+  type ToolMetric,
 } from '../../src/records/executions/execution-record.js';
-import type { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 
 const never = 2_000_000_000;
 

@@ -1,6 +1,7 @@
 import { Global, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import { Lifecycle } from '../../src/base/common/lifecycle.js';
 import { DatabaseHealth } from '../../src/base/database/database-health.js';
 import { FleetBarrier } from '../../src/base/database/fleet-barrier.js';
 import { Replicas } from '../../src/base/database/replicas.js';
@@ -16,11 +17,12 @@ import { TableFollower } from '../../src/base/database/table-follower.js';
       useFactory: ({ options }: DataSource) =>
         new DatabaseHealth(options.type === 'postgres' ? (options.url ?? '') : '', 2_000, () => undefined),
     },
+    Lifecycle,
     TableFollower,
     Replicas,
     FleetBarrier,
   ],
-  exports: [DatabaseHealth, TableFollower, Replicas, FleetBarrier],
+  exports: [Lifecycle, DatabaseHealth, TableFollower, Replicas, FleetBarrier],
 })
 export class SessionModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly session: DatabaseHealth) {}

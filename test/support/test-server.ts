@@ -8,6 +8,8 @@ import { EmbeddedPostgres } from '../../src/base/database/embedded/embedded-post
 import { migrate } from '../../src/base/database/migrate.js';
 import { makeTestFolder, removeDeadTestFolders } from './test-folder.js';
 
+export type Run = (sql: string) => Promise<Record<string, unknown>[]>;
+
 export interface TestServer {
   /** What the workers need, as environment variables. */
   readonly environment: Readonly<Record<string, string>>;
@@ -38,11 +40,14 @@ export function urlOf(serverUrl: string, database: string): string {
   return url.toString();
 }
 
-export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+export const query = (url: string, sql: string): ReturnType<Run> => connected(url, (run) => run(sql));
+
+/** Several statements on one connection. */
+export async function connected<Result>(url: string, work: (run: Run) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
+    return await work(async (sql) => (await client.query<Record<string, unknown>>(sql)).rows);
   } finally {
     await client.end();
   }

@@ -42,7 +42,7 @@ interface Pending {
 export function SignInGate({ children }: { readonly children: ReactNode }): ReactNode {
   const [pending, setPending] = useState<Pending>();
   const client = useQueryClient();
-  // The same function each time: a question must not draw anew, and so take away, the form that it is asked for.
+  // The same function each time: the dialog must not redraw, and so reset, the form that it is opened for.
   const gate = useCallback((then: () => void) => setPending({ then, hasEnded: false }), []);
   useRefusedActs((repeat) => setPending({ then: repeat, hasEnded: true }));
   const done = (): void => {

@@ -46,7 +46,7 @@ const retryMs = { first: 500, longest: 30_000 };
 
 const interrupted: UiAnswer = {
   ok: false,
-  error: { type: 'interrupted', message: 'The page was loaded anew before it answered' },
+  error: { type: 'interrupted', message: 'The page was reloaded before it answered' },
 };
 
 /** The tab as the server knows it: reports what it shows, runs the calls that come and answers each once. */
@@ -109,7 +109,7 @@ export class PageLink {
     this.change({ acts: [] });
   }
 
-  /** Each call runs once in this tab, whatever is loaded anew or sent again. */
+  /** Each call runs once in this tab, even if the page is reloaded or the call is sent again. */
   private async take(call: UiCall): Promise<void> {
     const { callId, tool, input } = call;
     if (this.running.has(callId)) return;

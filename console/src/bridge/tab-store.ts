@@ -8,7 +8,7 @@ interface Kept {
   readonly begun: readonly string[];
 }
 
-/** As many calls as can be under way when the page is loaded anew, and more. */
+/** More calls than can be under way when the page is reloaded. */
 const maxBegun = 200;
 
 /** The tab's session and the calls that it has begun. They survive a reload, so that no call runs twice. */

@@ -14,17 +14,17 @@ export interface Act extends AnyAct {
   readonly method: 'POST' | 'PATCH';
 }
 
-/** A call of a tool; as a trial it spends no budget and counts neither for grade nor circuit. */
-export function callOf(tool: string, inputText: string, isTrial: boolean): Act {
+/** A call of a tool; as a test call it spends no budget and counts neither for grade nor circuit. */
+export function callOf(tool: string, inputText: string, isTest: boolean): Act {
   const name = encodeURIComponent(tool);
   return {
     method: 'POST',
-    path: isTrial ? `/api/v1/custom-tools/${name}/test` : `/api/v1/tools/${name}/execute`,
+    path: isTest ? `/api/v1/custom-tools/${name}/test` : `/api/v1/tools/${name}/execute`,
     body: `{"input":${inputText}}`,
   };
 }
 
-/** Who sends a request: the browser, unless another is given. */
+/** Sends a request: the browser's fetch, unless another is given. */
 export interface Sending {
   readonly fetch?: typeof fetch;
 }

@@ -1,6 +1,6 @@
 import type { CustomToolView, ToolView } from './api.js';
 
-/** What stands in lists of tools. */
+/** Entries of lists of tools. */
 export interface ListedTool {
   readonly name: string;
   readonly description: string;

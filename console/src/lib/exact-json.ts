@@ -21,7 +21,7 @@ export function readExactly(text: string): unknown {
   return JSON.parse(text, keep);
 }
 
-/** A number that is kept as it came is none. */
+/** A number that is stored as its text does not count. */
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && isRaw?.(value) !== true;
 
@@ -34,7 +34,7 @@ export function jsonOrText(text: string): unknown {
   }
 }
 
-/** @returns the members of an object, its numbers as they are written; undefined for a text that is none */
+/** @returns the members of an object, its numbers as they are written; undefined if the text is no object */
 export function jsonObjectOf(text: string): Readonly<Record<string, unknown>> | undefined {
   const value = jsonOrText(text);
   return isObject(value) ? value : undefined;

@@ -14,12 +14,12 @@ const Stream = createContext<ServerStream | undefined>(undefined);
 /** Time after which a hidden tab closes its connection. */
 const hiddenMs = 5 * 60_000;
 
-/** Many events may come at once: what they are about is asked for anew so long after the first. */
+/** Many events may come at once: what they are about is fetched again so long after the first. */
 const burstMs = 500;
 
 /**
  * Holds the one stream of the tab, and follows the server's events by it: they make what they are about be asked for
- * anew. A connection that comes back makes everything be asked for anew.
+ * again. After a reconnect everything is fetched again.
  */
 export function Live({ children }: { readonly children: ReactNode }): ReactNode {
   const [status, setStatus] = useState<Connection>('connecting');
@@ -62,7 +62,7 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
 /** Prefixes of the query keys that an event invalidates. */
 const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 
-/** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`; undefined: of none. */
+/** Subscribes to a topic of the tab's stream, such as `logs:disk_usage`, while the screen is there; undefined: to none. */
 export function useTopic(topic: string | undefined, listener: TopicListener): void {
   const stream = useContext(Stream);
   const onEvent = useEffectEvent(listener);

@@ -6,7 +6,7 @@ import { situationOf } from './label-text.js';
 /** A search for playbooks, as addresses have it. */
 export interface PlaybookSearch {
   readonly q?: string | undefined;
-  /** As `situationOf` reads them. */
+  /** Labels as `situationOf` reads them. */
   readonly labels?: string | undefined;
   readonly threshold?: number | undefined;
 }

@@ -30,7 +30,7 @@ export const textOfStanding = ({ rank, confidence, removed_by }: Standing): stri
 
 const written = /^(\d*),(1|0|0\.\d+|),(status|label|no_match|threshold|limit|)$/;
 
-/** @returns undefined for a text that is none */
+/** @returns undefined for an invalid text */
 export function standingOfText(text: string): Standing | undefined {
   const [, rank, confidence, by] = written.exec(text) ?? [];
   if (rank === undefined) return undefined;

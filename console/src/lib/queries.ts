@@ -32,7 +32,7 @@ import {
 
 /*
  * Questions that several screens ask. The first part of a key says what it is about: by it, acts and the server's events
- * make what they change be asked for anew.
+ * have what they change fetched again.
  */
 
 const all = 1_000;

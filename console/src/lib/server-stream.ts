@@ -6,7 +6,7 @@ import type { StreamEvent } from './event-stream.js';
  */
 export type Connection = 'connecting' | 'live' | 'lost' | 'paused' | 'off';
 
-/** Hears of one topic: its own events, and `missed`, `reset`, `closed` and `refused` about it. */
+/** Receives one topic: its own events, and `missed`, `reset`, `closed` and `refused` about it. */
 export type TopicListener = (event: StreamEvent) => void;
 
 export interface StreamRequest {
@@ -27,7 +27,7 @@ interface StreamSettings {
 const retryMs = { first: 500, longest: 10_000 };
 
 /**
- * The one stream of a tab. Topics come and go with the screens; each change opens it anew, from the place where every
+ * The one stream of a tab. Topics come and go with the screens; each change reopens it, from the place where every
  * topic was, and so does a connection that was lost.
  */
 export class ServerStream {
@@ -138,7 +138,7 @@ export class ServerStream {
   }
 }
 
-/** A remark about a topic, which is none of its own events, names it. */
+/** A remark about a topic names it; it is not one of the topic's events. */
 function topicIn({ data }: StreamEvent): string | undefined {
   if (data === '') return undefined;
   const { topic } = JSON.parse(data) as { topic?: string };

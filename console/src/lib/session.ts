@@ -52,7 +52,7 @@ export async function endSession(): Promise<void> {
   window.location.assign(`${consolePath}/`);
 }
 
-/** A tab stays where it is when another one signs out; it is loaded anew, so that it keeps nothing of the caller. */
+/** A tab stays where it is when another one signs out; it is reloaded, so that nothing of the caller remains. */
 export const shareSession = (): void =>
   listenToOtherTabs(() => {
     clearTab();

@@ -21,7 +21,7 @@ export const asTypeScript = ({ method, path, body }: AnyAct, origin: string): st
 });
 console.log(reply.status, await reply.text());`;
 
-/** In the folder of the checkout; `npx` itself would look for a package of this name elsewhere. */
+/** Command in the folder of the checkout; `npx` itself would look for a package of this name elsewhere. */
 const cli = 'node bin/toolkeeper.mjs';
 /** Servers that the command finds by itself. */
 const usual = ['http://127.0.0.1:3000', 'http://localhost:3000', undefined];

@@ -6,7 +6,7 @@ import { useTopic } from './live.js';
 import { emptyRing, type LogRing, withLines } from './log-ring.js';
 
 const most = 5_000;
-/** As often as a person can see a change, however fast the lines come. */
+/** Shortest interval between drawings, however fast the lines come. */
 const drawMs = 100;
 
 /** A tool's log as it grows, by the stream of the tab: its newest entries first, then each that comes. */
@@ -40,7 +40,7 @@ function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
 
 const remarks: Readonly<Record<string, (data: string) => string>> = {
   missed: (data) => `${counted((JSON.parse(data) as { entries: number }).entries, 'line')} were missed here`,
-  reset: () => 'The server was started anew: lines may be missing here',
+  reset: () => 'The server restarted: lines may be missing here',
   closed: () => 'The tool was removed: nothing more will come',
   refused: (why) => `The log cannot be followed: ${why}`,
 };

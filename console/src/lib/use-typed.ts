@@ -8,7 +8,7 @@ export interface TextForm<T> {
 
 /**
  * A text that stands for a value while it is typed: it stays as it was typed for as long as it means the value, and is
- * written anew when the value comes from elsewhere.
+ * written again when the value comes from elsewhere.
  */
 export function useTyped<T>(
   value: T,

@@ -100,7 +100,7 @@ const typedOver = EditorView.domEventHandlers({
   beforeinput({ inputType, data }, view) {
     const range = document.getSelection();
     if (inputType !== 'insertText' || data === null || view.composing) return false;
-    // The editor hears of a selection a moment after it was made.
+    // The editor gets a selection a moment after it was made.
     if (view.state.selection.main.empty && range?.anchorNode && range.focusNode && !range.isCollapsed) {
       const anchor = view.posAtDOM(range.anchorNode, range.anchorOffset);
       view.dispatch({ selection: { anchor, head: view.posAtDOM(range.focusNode, range.focusOffset) } });

@@ -15,7 +15,7 @@ interface Earlier {
   readonly executionTimeMs: number;
   readonly error: string | null | undefined;
   readonly result: unknown;
-  /** False if its result was not kept. */
+  /** False if its result was not stored. */
   readonly isKnown: boolean;
 }
 

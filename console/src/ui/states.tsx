@@ -63,7 +63,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ReactNode;
 }
 
-/** Draws what was asked for: while it loads, when it failed, and when it is there. What was there stays while it is asked anew. */
+/** Draws what was asked for: while it loads, when it failed, and when it is there. Old data stay while they are fetched again. */
 export function Loaded<T>({ query, lines, within = (state) => state, children }: LoadedProps<T>): ReactNode {
   if (query.data !== undefined) return children(query.data);
   if (query.error) return within(<Failed error={query.error} retry={() => void query.refetch()} />);

@@ -105,7 +105,7 @@ interface RowProps<T> {
   readonly measure?: (element: HTMLElement | null) => void;
 }
 
-/** Scrolling and selecting draw the rows that they concern, and no other anew. */
+/** Scrolling and selecting redraw only the rows that they concern. */
 export const TableRow = memo(function TableRow<T>(props: RowProps<T>): ReactNode {
   const { row, id, columns, isSelected, onPress, index, measure } = props;
   return (

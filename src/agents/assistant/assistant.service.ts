@@ -56,7 +56,7 @@ export class AssistantService {
     await this.rates.count(asking);
     const id = newId();
     if (!(await this.repository.create(id, asking)))
-      throw new Problem('conflict', `You have ${maxChats} chats, as many as are kept: delete some`);
+      throw new Problem('conflict', `You have ${maxChats} chats, the most that a key may have: delete some`);
     return this.get(id, asking);
   }
 

@@ -55,7 +55,7 @@ export class ChatTools {
     }));
   }
 
-  /** Of many tools: find_tools, those for the page, those that the chat found or called, then those that its message means. */
+  /** Picks from many tools: find_tools, those for the page, those that the chat found or called, then those that match its message. */
   private async chosen(
     callable: readonly Tool[],
     messages: readonly ChatMessage[],

@@ -28,7 +28,7 @@ export class NoAnswer extends Error {
 }
 
 const limitMs = 180_000;
-/** Characters of an error that a chat keeps: it may quote all that the model said. */
+/** Characters of an error that a chat stores: it may quote all that the model said. */
 const maxError = 500;
 /** Characters of a token, and the highest figure that is believed. */
 const [charsOfToken, maxFigure] = [4, 1e12];

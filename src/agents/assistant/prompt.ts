@@ -84,7 +84,7 @@ function resultOf({ state, output, errorText = '' }: CallPart, data: DataWrapper
 const cut = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most)}\n… ${text.length - most} more characters were cut`;
 
-/** An outcome as a chat keeps it: of a result that is too long only the beginning. */
+/** An outcome as a chat stores it: of a result that is too long only the beginning. */
 export function keptOutcome(outcome: ToolOutcome): ToolOutcome {
   const text = textOf(outcome.result);
   return text.length <= maxResult ? outcome : { ...outcome, result: cut(text, maxResult) };

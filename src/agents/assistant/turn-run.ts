@@ -11,7 +11,7 @@ import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
 
-/** Of one turn. */
+/** Limits of one turn. */
 export const [maxSteps, maxCalls] = [20, 60];
 /** Between two writes of a run, which are its signs of life as well. */
 const writeMs = 1_000;
@@ -54,7 +54,7 @@ export class TurnRun {
     this.usage = turn.chat.usage;
   }
 
-  /** Ends the run as soon as it can: a call that has begun goes on by itself, and its outcome is kept. */
+  /** Ends the run as soon as it can: a call that has begun goes on by itself, and its outcome is stored. */
   abort(end: RunEnd): void {
     this.ending ??= end;
     this.ended.abort(new Error('The run was ended'));

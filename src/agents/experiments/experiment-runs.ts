@@ -29,7 +29,7 @@ export class ExperimentRuns implements OnApplicationShutdown {
   constructor(private readonly repository: ExperimentsRepository) {}
 
   /**
-   * Resolves when the run is over, whoever still waits for it.
+   * Resolves when the run is over, even if nobody waits for it any more.
    * @returns false if there is no such experiment, or it runs already
    * @throws Problem `rate_limited` while as many run as may
    */

@@ -20,7 +20,7 @@ export class ExperimentsController {
   @ApiOperation({
     summary: 'Make an experiment from the call of a model',
     description:
-      "From a span's request, or from one of your own. What the span came to is kept to compare with.",
+      "From a span's request, or from one of your own. The span's answer and figures are stored for the comparison.",
   })
   @ApiCreatedResponse({ type: dto.ExperimentView })
   @ApiProblems('conflict')

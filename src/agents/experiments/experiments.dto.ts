@@ -128,7 +128,7 @@ export class RunResultView {
   @ApiProperty({
     anyOf: [{ type: 'number', nullable: true }, { type: 'string' }],
     example: 0.0004,
-    description: 'US dollars: as the endpoint told it, else computed from the tokens',
+    description: 'US dollars: as the endpoint reported it, else computed from the tokens',
   })
   readonly cost!: number | string | null;
   @AnyObject({ nullable: true, example: { prompt_tokens: 100, completion_tokens: 20 } })

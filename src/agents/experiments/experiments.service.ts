@@ -36,7 +36,7 @@ export class ExperimentsService {
     if ((await this.repository.count(project)) >= maxExperiments)
       throw new Problem(
         'conflict',
-        `The project ${project} has ${maxExperiments} experiments, as many as are kept: delete some`,
+        `The project ${project} has ${maxExperiments} experiments, the most that it may have: delete some`,
       );
     const id = newId();
     await this.repository.create(id, project, {

@@ -13,7 +13,12 @@ import { type Clock, systemClock } from '../../base/common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { Tracer } from '../../base/observability/tracing/tracer.js';
-import { type CallEvent, CallEvents } from '../../web/contract/call-events.js';
+import {
+  type CachedCall,
+  type CallEvent,
+  CallEvents,
+  type ExecutedCall,
+} from '../../web/contract/call-events.js';
 import { withoutContext } from './playbook-source.js';
 
 /** Names that HolmesGPT's dashboards know. */
@@ -65,13 +70,16 @@ export class PlaybookCalls implements OnModuleInit {
     });
     for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
     // The share of investigations that ask for playbooks needs all investigations.
-    this.calls.subscribe((event) => {
-      const { investigationId } = event.context;
-      if (investigationId === undefined || event.kind === 'refused') return;
-      if (event.kind === 'cached' || !event.test)
-        this.usage.called(investigationId, playbookTools.includes(event.tool));
-    });
+    this.calls.subscribe('cached', this.called);
+    this.calls.subscribe('executed', this.called);
   }
+
+  private readonly called = (event: CachedCall | ExecutedCall): void => {
+    const { investigationId } = event.context;
+    const isTest = event.kind === 'executed' && event.test;
+    if (investigationId !== undefined && !isTest)
+      this.usage.called(investigationId, playbookTools.includes(event.tool));
+  };
 
   private ended(event: CallEvent): void {
     if (event.kind === 'refused') {

@@ -17,7 +17,7 @@ export function compareVersions(left: string, right: string): number {
   return compare(wholeOf(left) ?? left, wholeOf(right) ?? right);
 }
 
-/** The version with all three numbers; null: it is none. Build metadata are not wanted: they order nothing. */
+/** The version with all three numbers; null if it is no version. Build metadata are refused, because they order nothing. */
 function wholeOf(text: string): string | null {
   const [, major, minor = '0', patch = '0', pre = ''] =
     /^v?(\d+)(?:\.(\d+)(?:\.(\d+))?)?(-[^+]+)?$/.exec(text) ?? [];

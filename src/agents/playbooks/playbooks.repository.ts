@@ -163,7 +163,7 @@ export class PlaybooksRepository {
   }
 
   /**
-   * Changes a version's status and keeps who did it, when and why.
+   * Changes a version's status and records who did it, when and why.
    * @param admit looks at the status until now, undefined for no such version, and throws unless it may change
    */
   setStatus(

@@ -103,7 +103,7 @@ export const isValidForOptimize = (reads: TraceReads): Tool =>
   traceTool<{ readonly span_id: string }>({
     name: 'is_valid_for_optimize',
     description:
-      'Check whether a span can be optimized, which means that its request can be tried again with changes. Ask once for a span: the answer is kept for five minutes.',
+      'Check whether a span can be optimized, which means that its request can be tried again with changes. Ask once for a span: the answer is cached for five minutes.',
     properties: { spanId: { type: 'string', maxLength: 512, description: 'The span' } },
     required: ['spanId'],
     cacheTtlMs: keptMs,

@@ -32,13 +32,13 @@ interface HeldTab {
   /** Calls that the page was given and has not answered. */
   readonly given: Set<string>;
   readonly heldAt: number;
-  /** The grants that the page was told last, as JSON. */
+  /** The grants that were last sent to the page, as JSON. */
   grants: string;
 }
 
 const ringLimits = { maxEntries: 1_000, maxBytes: 8_388_608 };
 const seenEveryMs = 10_000;
-/** A tab that loads anew, or whose connection broke, is back within this time. */
+/** A tab that is reloaded, or whose connection broke, is back within this time. */
 const graceMs = 2_000;
 const graceStepMs = 200;
 

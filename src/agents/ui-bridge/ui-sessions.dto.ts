@@ -54,7 +54,7 @@ export class UiPageBody {
 export const pageErrorTypes = ['tool_error', 'interrupted'] as const;
 
 class UiErrorBody {
-  @OneOf(pageErrorTypes, { description: '`interrupted`: the page was loaded anew after it had begun' })
+  @OneOf(pageErrorTypes, { description: '`interrupted`: the page was reloaded after it had begun' })
   readonly type!: (typeof pageErrorTypes)[number];
   @AnyText({ maxLength: 4_096, example: 'The experiment is running' }) readonly message!: string;
 }

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { storableJson } from '../../base/common/pg-text.js';
 import type { UiAnswerBody, UiPageBody } from './ui-sessions.dto.js';
 
-/** Another caller's leave to act on a page. `refused` and `asked` lapse, too: then the user is asked anew. */
+/** Another caller's leave to act on a page. `refused` and `asked` lapse, too: then the user is asked again. */
 export interface UiGrant {
   readonly name: string;
   readonly status: 'asked' | 'granted' | 'refused';
@@ -165,7 +165,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** The first answer is kept. @returns what became of this one; undefined: the page has no such call */
+  /** Stores the first answer. @returns what became of this one; undefined: the page has no such call */
   async answer(
     id: string,
     session: string,

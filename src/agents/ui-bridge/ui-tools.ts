@@ -12,7 +12,7 @@ interface UiToolSpec {
   readonly required?: readonly string[];
   readonly annotations: Partial<ToolAnnotations>;
   readonly timeoutMs?: number;
-  /** What an agent should do where the page does not answer the tool. */
+  /** Advice for an agent whose page does not answer the tool. */
   readonly leadsThere: string;
 }
 
@@ -152,7 +152,7 @@ function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
     kind: 'ui',
     tags: ['page'],
     timeoutMs,
-    // What a page shows are texts of others.
+    // A page shows texts of others.
     semanticErrors: 'off',
     input: { type: 'object', additionalProperties: false, properties, required },
     run: (input, run) => bridge.call(name, input, run),

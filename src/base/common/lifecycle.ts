@@ -8,6 +8,8 @@ export class Lifecycle {
   private current: LifecycleState = 'starting';
   /** HTTP requests between their arrival and the end of their answer. */
   readonly requests = new InFlight();
+  /** Executions from the record of their start to that of their end. */
+  readonly executions = new InFlight();
   private readonly drainStart = new AbortController();
 
   get state(): LifecycleState {
@@ -38,6 +40,8 @@ export class Lifecycle {
 /** Counts running work and notifies when none is left. */
 export class InFlight {
   private current = 0;
+  /** All that have begun so far. */
+  begun = 0;
   private onIdle: (() => void) | undefined;
 
   get count(): number {
@@ -45,6 +49,7 @@ export class InFlight {
   }
 
   begin(): void {
+    this.begun += 1;
     this.current += 1;
   }
 

@@ -17,7 +17,7 @@ export interface WorkerCallsOptions<News> {
   readonly timeLimitMs?: number;
   /** Keeps a worker running from the beginning, replaced when it dies; absent: the next call starts one. */
   readonly restart?: BackOff;
-  /** Hears the worker's news, which answer no call. */
+  /** Receives the worker's messages that answer no call. */
   onNews?(news: News): void;
   /** The worker died, or was ended because a call took too long. */
   onDeath?(cause: Error, restartInMs?: number): void;

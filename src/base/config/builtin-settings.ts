@@ -84,10 +84,10 @@ const outboundRules: Kind<OutboundRules> = kind(
 export const builtinTools = {
   builtinTools: {
     enabled: setting('BUILTIN_TOOLS', toolNames, 'readFile,writeFile').means(
-      '[Built-in tools](tools/built-in-tools.md) to turn on. Tools that reach other servers are off by default.',
+      '[Built-in tools](tools/built-in-tools.md) to turn on.',
     ),
     filesDir: setting('FILES_DIR', folder, './files').means(
-      'Folder for `readFile`, `writeFile` and `sendEmail`, with a subfolder for each project. Relative to the checkout.',
+      'Folder for `readFile`, `writeFile` and `sendEmail`, with a subfolder for each project.',
     ),
     search: setting('WEB_SEARCH_URL', searchUrl).means(
       'Search service of `webSearch`, such as `searxng+http://localhost:8888` or `brave+https://:KEY@api.search.brave.com`.',
@@ -96,7 +96,7 @@ export const builtinTools = {
       'Mail server of `sendEmail`, such as `smtps://user:password@mail.example.com?from=agent@example.com`.',
     ),
     webhookSecret: setting('SEND_WEBHOOK_SECRET', secret).means(
-      'Secret that signs webhooks of `sendWebhook` and of asynchronous calls: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`, because agents choose the signed content.',
+      'Secret that signs webhooks of `sendWebhook` and of asynchronous calls: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`.',
     ),
     outbound: setting('OUTBOUND_ALLOW', outboundRules, '').means(
       'Additional destinations of built-in tools, and of webhooks that callers name. Public addresses on ports 80 and 443 are always allowed.',

@@ -160,7 +160,7 @@ const keyBytes = 32;
 
 /**
  * Keys as they are written in SECRETS_KEY and in the key file: hex or base64, separated by commas or white space.
- * @returns the keys in their order, 32 bytes each; undefined when there is none, or one that is none
+ * @returns the keys in their order, 32 bytes each; undefined if there is none, or one is invalid
  */
 export function secretKeysIn(text: string): Buffer[] | undefined {
   const keys = text

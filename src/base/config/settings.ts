@@ -35,26 +35,26 @@ const server = {
     ),
     port: setting('PORT', whole(0, 65_535), 3_000).means('Port to listen on; 0 selects a free one.'),
     keepAliveTimeoutMs: setting('KEEP_ALIVE_TIMEOUT_MS', whole(1_000, 3_600_000), 72_000).means(
-      'Milliseconds until an idle connection is closed. Set it higher than the timeout of a load balancer in front.',
+      'Milliseconds until an idle connection is closed; more than the timeout of a load balancer in front.',
     ),
     drainTimeoutMs: setting('DRAIN_TIMEOUT_MS', whole(100, 3_600_000), 25_000).means(
-      "Milliseconds that SIGTERM waits for open requests. Set it lower than the orchestrator's grace period.",
+      "Milliseconds that SIGTERM waits for open requests; less than the orchestrator's grace period.",
     ),
     drainDelayMs: setting('DRAIN_DELAY_MS', whole(0, 600_000)).means(
-      'Milliseconds that calls are still taken after SIGTERM, while `/readyz` fails and the load balancer takes the server out. Unset: 5000, or 0 on a loopback address.',
+      'Milliseconds after SIGTERM in which `/readyz` fails and calls are still taken. Unset: 5000, or 0 on a loopback address.',
     ),
     trustProxy: setting('TRUST_PROXY', flag, false).means(
-      'Trust `X-Forwarded-*`. Use it only behind a proxy that sets these headers ([behind-a-proxy.md](operate/behind-a-proxy.md)).',
+      'Trust `X-Forwarded-*`, behind a [proxy](operate/behind-a-proxy.md) that sets these headers.',
     ),
     publicUrl: setting('PUBLIC_URL', baseUrl).means(
-      'Address of this server behind a proxy, such as `https://example.com/tk`. Links, redirects and `Location` begin with its path, which the proxy removes from requests ([behind-a-proxy.md](operate/behind-a-proxy.md)).',
+      'Address of this server behind a [proxy](operate/behind-a-proxy.md), such as `https://example.com/tk`.',
     ),
     allowedHosts: setting(
       'ALLOWED_HOSTS',
       kind('names of hosts, comma-separated', (names) => list.read(names.toLowerCase())),
       '',
     ).means(
-      'Additional names for the `Host` header of requests without a key. Loopback names are always allowed, but not through a proxy.',
+      'Additional names for the `Host` header of requests without a key. Without a proxy loopback names are allowed.',
     ),
     /** Limit for the body of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,
@@ -73,16 +73,16 @@ const server = {
 const access = {
   auth: {
     mode: setting('AUTH_MODE', oneOf('auto', 'off'), 'auto').means(
-      '`auto`: requests need a key, `ADMIN_API_KEY` or, on loopback, the one that the server creates. `off`: no request needs a key, so a proxy must authenticate callers.',
+      '`auto`: requests need a [key](operate/security.md#who-may-do-what). `off`: none does, so a proxy must authenticate callers.',
     ),
     adminKey: setting('ADMIN_API_KEY', secret).means(
-      "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key, on loopback too. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
+      "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
     ),
     public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
-      'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit. Keys have their own rates ([security.md](operate/security.md)).',
+      'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit.',
     ),
     /** Duration of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,
@@ -92,17 +92,17 @@ const access = {
 
 const database = {
   dataDir: setting('TOOLKEEPER_DATA_DIR', folder, '.toolkeeper').means(
-    'Folder for data that must survive a restart, such as the embedded database. Relative to the project.',
+    'Folder for data that must survive a restart, such as the embedded database.',
   ),
   database: {
     url: setting('DATABASE_URL', databaseUrl).means(
       'PostgreSQL server (15 or newer; with TLS: [in-production.md](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
     sessionUrl: setting('DATABASE_SESSION_URL', databaseUrl).means(
-      'Direct address of the same database, if `DATABASE_URL` leads to a pooler in transaction mode: for notifications, locks, migrations and journals.',
+      'Direct address of the same database, if `DATABASE_URL` leads to a [pooler](operate/pooler.md) in transaction mode.',
     ),
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 6).means(
-      'Maximum database connections of this process for requests; it has three more for its session and its journals.',
+      'Maximum database connections of this process for requests; it has three more.',
     ),
     connectTimeoutMs: 5_000,
     /** Between two pings, and the timeout of each. */
@@ -125,9 +125,7 @@ const events = {
 
 const playbooks = {
   playbooks: {
-    dir: setting('PLAYBOOKS_DIR', folder, './playbooks').means(
-      'Folder of playbooks to import at start. Relative to the project.',
-    ),
+    dir: setting('PLAYBOOKS_DIR', folder, './playbooks').means('Folder of playbooks to import at start.'),
     cacheTtlMs: setting('PLAYBOOK_CACHE_TTL_MS', whole(0, 86_400_000), 3_600_000).means(
       'Milliseconds that results of `get_playbooks` and `get_context` are cached; 0: not cached.',
     ),
@@ -191,7 +189,7 @@ const embeddings = {
 const llm = {
   llm: {
     url: setting('LLM_BASE_URL', webUrl).means(
-      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`. `analyze_with_llm`, experiments and the assistant need it.',
+      'Base URL of an OpenAI-compatible `/chat/completions` endpoint, such as `https://api.openai.com/v1`.',
     ),
     model: setting('LLM_MODEL', text).means('Model for `analyze_with_llm` and the assistant.'),
     apiKey: setting('LLM_API_KEY', text).means('API key, sent as a bearer token.'),
@@ -204,7 +202,7 @@ const llm = {
       'Maximum cost of one chat with the assistant in US dollars, if the cost is known; 0: no limit.',
     ),
     retentionDays: setting('ASSISTANT_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'Days that a chat with the assistant is kept after its last message.',
+      'Days until a chat with the assistant is deleted after its last message.',
     ),
   },
 };

@@ -19,19 +19,19 @@ export const customTools = {
   customTools: {
     enabled: setting('CUSTOM_TOOLS_ENABLED', flag, true).means('`false`: load no executables as tools.'),
     dir: setting('CUSTOM_TOOLS_DIR', folder, './tools/installed').means(
-      'Folder of `*/tool.json` files, which are registered at start and when they change. Relative to the project.',
+      'Folder of `*/tool.json` files, which are registered at start and when they change.',
     ),
     maxPoolSize: setting('CUSTOM_TOOLS_MAX_POOL_SIZE', whole(1, 1_000), 10).means(
       'Maximum processes of one tool; overrides a larger `poolSize`.',
     ),
     maxProcesses: setting('CUSTOM_TOOLS_MAX_PROCESSES', whole(1, 10_000), 100).means(
-      'Maximum processes of all tools, including test starts (register, change, enable, validate). A test start waits up to `CUSTOM_TOOLS_START_TIMEOUT`, then fails with `tool_unavailable`.',
+      'Maximum processes of all tools, including test starts (register, change, enable, validate).',
     ),
     maxQueue: setting('CUSTOM_TOOLS_MAX_QUEUE', whole(1, 100_000), 100).means(
       'Maximum calls that wait for one tool, three quarters of them of one caller; further calls are `queue_full`.',
     ),
     defaultTimeoutMs: setting('CUSTOM_TOOLS_DEFAULT_TIMEOUT', whole(10, 3_600_000), 30_000).means(
-      'Default `timeoutMs` of a tool, in milliseconds. A change applies to tools that are registered later.',
+      'Default `timeoutMs` of tools that are registered from now on.',
     ),
     startTimeoutMs: setting('CUSTOM_TOOLS_START_TIMEOUT', whole(100, 600_000), 10_000).means(
       'Milliseconds in which a tool must answer `initialize`.',
@@ -67,15 +67,15 @@ export const customTools = {
       "Interpreters that a tool's command may name, found on the server's `PATH`. `python3` includes `python3.12`.",
     ),
     allowedRoots: setting('CUSTOM_TOOLS_ALLOWED_ROOTS', list).means(
-      'Folders that must contain other executables, scripts and working directories; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md)).',
+      '[Folders](operate/commands-and-secrets.md) that must contain other executables, scripts and working directories; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR`.',
     ),
     allowedVariables: setting('CUSTOM_TOOLS_ALLOWED_ENV', variablePatterns, '').means(
-      'Additional variables that tools may set if there are allowed roots, or get from the server: names, and prefixes such as `DB_*`. Variables that an interpreter, the loader or a shell reads cannot be listed.',
+      'Additional variables that tools may set if there are allowed roots, or get from the server, such as `DB_*`. Variables that an interpreter, the loader or a shell reads cannot be listed.',
     ),
   },
   bundles: {
     maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
-      'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([register.md](tools/register.md#bundles)).',
+      'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([bundles.md](tools/bundles.md)).',
     ),
     maxEntries: 20_000,
   },
@@ -97,7 +97,7 @@ export const customTools = {
 export const sandbox = {
   sandbox: {
     policy: setting('SANDBOX', oneOf('enforce', 'best-effort', 'off'), 'enforce').means(
-      '`enforce`: refuse tools whose configuration contains a restriction that this host cannot enforce. `best-effort`: run them and list the restriction as not enforced. `off`: run all tools without a sandbox, which the log and the details of `/readyz` show. `CUSTOM_TOOLS_SANDBOX_ENABLED` is an alias: `true` is `enforce`, `false` is `off`.',
+      '`enforce`: refuse tools that ask for a restriction that this host cannot enforce. `best-effort`: run them and list the restriction as not enforced. `off`: run all tools without a sandbox. `CUSTOM_TOOLS_SANDBOX_ENABLED` is an alias: `true` is `enforce`, `false` is `off`.',
     ),
     maxTier: setting('SANDBOX_MAX_TIER', whole(0, 3) as Kind<0 | 1 | 2 | 3>, 3).means(
       'Maximum sandbox tier.',

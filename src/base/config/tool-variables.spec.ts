@@ -35,7 +35,7 @@ describe('CUSTOM_TOOLS_ALLOWED_ENV', () => {
     ...['GLIBC_TUNABLES', 'TEXTDOMAINDIR', 'P*', 'PYTHON*', 'LD_*', 'L*', '*', 'NODE_OPT*', 'BASH_*'],
   ])('cannot list %s, which programs read to find code', (name) =>
     expect(listing(`API_KEY,${name}`)).toThrow(
-      `CUSTOM_TOOLS_ALLOWED_ENV: must not list ${name}: an interpreter, the loader or a shell`,
+      `CUSTOM_TOOLS_ALLOWED_ENV: must not list ${name}: these can make an interpreter, the loader or a shell run code`,
     ),
   );
 

@@ -41,7 +41,7 @@ export const variablePatterns: Kind<readonly NamePattern[]> = {
     const steers = patterns.filter(meetsSteering);
     if (steers.length === 0) return patterns;
     throw new ConfigurationError(
-      `must not list ${steers.join(', ')}: an interpreter, the loader or a shell would be told by that to run code ` +
+      `must not list ${steers.join(', ')}: these can make an interpreter, the loader or a shell run code ` +
         'outside of CUSTOM_TOOLS_ALLOWED_ROOTS',
     );
   },

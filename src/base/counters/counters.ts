@@ -17,7 +17,7 @@ export interface CounterKey extends Subject {
 export interface Take extends CounterKey {
   /** 0: no limit; undefined: the default one. An operator's limit wins. */
   readonly limit: number | undefined;
-  /** Milliseconds from a subject's first call until it starts anew. */
+  /** Milliseconds from a subject's first call until its count starts again. */
   readonly ttlMs: number;
 }
 
@@ -138,7 +138,9 @@ export class LocalCounters extends Counters {
 
   private remembered(): LRUCache<string, Counted> {
     return new LRUCache<string, Counted>({
-      max: maxSubjects,
+      // Counted as a size: `max` would allocate arrays for all of them at once.
+      maxSize: maxSubjects,
+      sizeCalculation: () => 1,
       dispose: ({ resetsAt }, _text, reason) => {
         const now = Date.now();
         if (reason !== 'evict' || resetsAt <= now || now - this.warnedAt < warnEveryMs) return;

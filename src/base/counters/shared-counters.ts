@@ -11,7 +11,7 @@ import type { PartHealth } from '../observability/contributors.js';
 import { type CounterKey, Counters, LocalCounters, type Take, type Taken, textOf } from './counters.js';
 import { deleteOld } from './kept-counters.js';
 
-/** What a counter looks like after the statement; `prev` is the count before the calls that it asked for. */
+/** A counter after the statement; `prev` is the count before the calls that it asked for. */
 interface Row extends CounterKey {
   readonly prev: number;
   readonly used: number;
@@ -30,8 +30,8 @@ interface Waiting {
 
 const ours = 'i.kind = c.kind AND i.project = c.project AND i.subject = c.subject';
 const investigationLimit = `(SELECT i.set_limit FROM call_counters i WHERE ${ours} AND i.name = '' AND i.resets_at > now())`;
-const liveOrNew = (live: string, anew: string): string =>
-  `CASE WHEN c.resets_at > now() THEN ${live} ELSE ${anew} END`;
+const liveOrNew = (live: string, fresh: string): string =>
+  `CASE WHEN c.resets_at > now() THEN ${live} ELSE ${fresh} END`;
 /** The count after the calls that are asked for: no further than the limit. */
 const after = (before: string, asked: string, limit: string): string =>
   `CASE WHEN ${limit} = 0 THEN ${before} + ${asked} ELSE greatest(${before}, least(${before} + ${asked}, ${limit})) END`;
@@ -80,7 +80,7 @@ const retryMs = 1_000;
 
 /**
  * Counters in the database, exact over all replicas: the calls of one turn of the event loop share one statement. While
- * the database is away this replica counts on from the last number it heard, and brings its calls along later.
+ * the database is away this replica counts on from the last number that it knows, and adds its calls later.
  */
 export class SharedCounters extends Counters {
   private readonly logger = new Logger(SharedCounters.name);

@@ -5,8 +5,10 @@ export interface Queryable {
   query(text: string, values: unknown[]): Promise<unknown>;
 }
 
+export type Cell = string | number | boolean | null;
+
 /** A column's database type and its value in a row. */
-export type Column<Row> = readonly [type: string, valueOf: (row: Row) => string | number | boolean | null];
+export type Column<Row> = readonly [type: string, valueOf: (row: Row) => Cell];
 
 /** Converts rows to the parameters of an insert: one array per column. */
 export class ColumnArrays<Row> {

@@ -99,7 +99,7 @@ export class DatabaseHealth {
    */
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     if (!this.client || !this.isListening) throw new DatabaseUnavailable(this.silence ?? 'not connected');
-    return (await this.client.query<Row>(text, values)).rows;
+    return (await this.client.queryInTurn<Row>(text, values)).rows;
   }
 
   /** @throws DatabaseUnavailable while the last two pings had no answer */
@@ -118,7 +118,7 @@ export class DatabaseHealth {
     const maxMs = Math.max(suspectMs, 3 * Number(this.part['responseTime'] ?? 0));
     let isOver = false;
     const asked = client
-      .query('SELECT 1')
+      .queryInTurn('SELECT 1')
       .catch(() => undefined)
       .then(() => (isOver = true));
     await endsWithin(maxMs, asked);
@@ -136,7 +136,7 @@ export class DatabaseHealth {
     const took = (): number => Math.round(performance.now() - startedAt);
     try {
       const client = this.client ?? (await this.connect());
-      const { rows } = await client.query<{ ms: number }>(askTime);
+      const { rows } = await client.queryInTurn<{ ms: number }>(askTime);
       const errorMs = took() / 2;
       this.time = { ms: rows[0]?.ms ?? 0, at: startedAt + errorMs, errorMs };
       if (this.part.status === 'down') this.logger.log('The database answers again');
@@ -179,7 +179,7 @@ export class DatabaseHealth {
     client.on('notification', ({ payload = '' }) => this.changes.emit(payload));
     this.client = client;
     await client.connect();
-    await client.query(`LISTEN ${channel}`);
+    await client.queryInTurn(`LISTEN ${channel}`);
     this.isListening = true;
     this.connections.emit();
     return client;
@@ -197,11 +197,23 @@ const goodbyeMs = 1_000;
 
 /** A connection that can be closed without the server's answer, and whose errors do not end the process. */
 export class DatabaseClient extends pg.Client {
+  private last: Promise<unknown> = Promise.resolve();
+
   constructor(config?: string | pg.ClientConfig) {
     super(config);
     // The pool removes its error listener a moment before TypeORM adds its own. An error in between would be uncaught
     // and end the process. The next query on the connection fails anyway.
     this.on('error', () => undefined);
+  }
+
+  /** Runs a statement when those before it have ended: the driver warns of statements that wait in the client. */
+  queryInTurn<Row extends pg.QueryResultRow>(
+    text: string,
+    values: unknown[] = [],
+  ): Promise<pg.QueryResult<Row>> {
+    const result = this.last.then(() => this.query<Row>(text, values));
+    this.last = result.catch(() => undefined);
+    return result;
   }
 
   override end(): Promise<void>;

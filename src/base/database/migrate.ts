@@ -2,9 +2,8 @@ import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { StartError } from '../common/start-error.js';
 import { DatabaseLog } from './database-log.js';
 
-const earlierDatabase =
-  'The database was made by an earlier development version of Toolkeeper, whose tables this version cannot take over: ' +
-  'start with an empty TOOLKEEPER_DATA_DIR, or let DATABASE_URL name an empty database.';
+/** Last of the migrations that the first ones of the wings replaced. Both make the same tables. */
+const lastReplaced = 'BegunCalls1764000380000';
 
 export type MigrationClass = new () => MigrationInterface;
 
@@ -16,7 +15,7 @@ const lockTimeoutMs = 300_000;
  * Applies pending migrations, each in its own transaction. An advisory lock serialises replicas that start at once. The
  * application's timeouts do not apply, because indexing a large table takes long.
  * @returns the names of the applied migrations
- * @throws StartError if an earlier development version, whose migrations were removed, created the database
+ * @throws StartError if the database has other tables
  */
 export async function migrate(url: string, migrations: readonly MigrationClass[]): Promise<string[]> {
   const dataSource = new DataSource({
@@ -42,7 +41,7 @@ async function migrateLocked(dataSource: DataSource): Promise<string[]> {
   try {
     await lock.query(`SET lock_timeout = ${lockTimeoutMs}`);
     await lock.query('SELECT pg_advisory_lock($1)', [lockKey.toString()]);
-    await refuseEarlierVersions(lock, dataSource);
+    await recordReplacing(lock, dataSource);
     const applied = await dataSource.runMigrations({ transaction: 'each' });
     return applied.map(({ name }) => name);
   } finally {
@@ -51,11 +50,30 @@ async function migrateLocked(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-/** Accepts databases of later versions, which start with the same migration: a rolling update must not fail. */
-async function refuseEarlierVersions(runner: QueryRunner, { migrations }: DataSource): Promise<void> {
+/** @returns names of applied migrations, with the first ones of the wings in place of those that they replaced */
+export function currentNames(applied: readonly string[], all: readonly string[]): readonly string[] {
+  if (!applied.includes(lastReplaced)) return applied;
+  const isFirst = (name: string): boolean => numberOf(name) <= numberOf(lastReplaced);
+  return [...all.filter(isFirst), ...applied.filter((name) => !isFirst(name))];
+}
+
+const numberOf = (name: string): number => Number(name.slice(-13));
+
+/**
+ * Records the first migrations of the wings if their tables are there. Rows of those that they replaced stay, so that a
+ * roll-back finds them. Databases of later versions are accepted: a rolling update must not fail.
+ */
+async function recordReplacing(runner: QueryRunner, { migrations }: DataSource): Promise<void> {
   if (!(await runner.hasTable('migrations'))) return;
-  const applied = (await runner.query('SELECT name FROM migrations')) as { name: string }[];
-  const [first] = migrations.map(({ name, constructor }) => name ?? constructor.name);
-  if (applied.length === 0 || applied.some(({ name }) => name === first)) return;
-  throw new StartError(earlierDatabase);
+  const rows = (await runner.query('SELECT name FROM migrations ORDER BY id')) as { name: string }[];
+  const applied = rows.map(({ name }) => name);
+  const all = migrations.map(({ name, constructor }) => name ?? constructor.name);
+  const current = currentNames(applied, all);
+  if (applied.length > 0 && !current.includes(all[0] ?? ''))
+    throw new StartError(
+      `This version cannot upgrade the database, whose last migration is ${applied.at(-1)}: ` +
+        'set TOOLKEEPER_DATA_DIR to an empty folder, or DATABASE_URL to an empty database.',
+    );
+  for (const name of current.filter((each) => !applied.includes(each)))
+    await runner.query('INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [numberOf(name), name]);
 }

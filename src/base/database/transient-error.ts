@@ -25,7 +25,7 @@ export function isTransient(error: unknown): boolean {
 }
 
 const startPauseMs = 500;
-/** The orchestrator is told after half a minute; a stop waits for the start. */
+/** Half a minute of tries; then the orchestrator sees the start fail. A stop waits for the start. */
 const startTries = 60;
 
 /** Repeats work of the start, which may come again, while the database does not answer. @throws its error, at last */

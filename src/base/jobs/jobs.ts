@@ -29,7 +29,7 @@ type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly
 /** Payload of a notification: another replica has made the tables, or has more jobs than it can run. */
 const channel = 'jobs';
 
-/** Interval of looking for jobs that no notification told of, such as those that are tried again. */
+/** Interval of polling for jobs without a notification, such as those that are tried again. */
 const pollMs = 2_000;
 /** Polling interval of a worker: it looks for a job when it is woken, not by itself. */
 const daySeconds = 86_400;
@@ -206,7 +206,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * In a connection of the server's pool. pg-boss sends whole transactions as one text: it needs the rows of each
+   * Runs in a connection of the server's pool. pg-boss sends whole transactions as one text: it needs the rows of each
    * statement, which TypeORM drops, and one that fails must not leave the connection in its transaction.
    */
   private async query(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {

@@ -7,6 +7,7 @@ import { idOf } from '../common/ids.js';
 import { messageOf } from '../common/message-of.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
+import { portOfUrl } from '../outbound/addresses.js';
 import { HttpClient } from '../outbound/http-client.js';
 import { secretBytes, signatureHeaders } from '../outbound/webhook-signature.js';
 import { Jobs } from './jobs.js';
@@ -96,13 +97,13 @@ export class WebhookQueue {
     const url = by === 'caller' ? to : webhooks.urls.find((each) => sha256(each) === to);
     const secret = by === 'caller' ? builtinTools.webhookSecret : webhooks.secret;
     if (url === undefined || secret === undefined) return { result: 'no longer configured' };
-    const { origin, pathname, search, host, hostname, port, protocol } = new URL(url);
-    const portNumber = Number(port) || (protocol === 'https:' ? 443 : 80);
+    const target = new URL(url);
+    const { origin, pathname, search, host, hostname } = target;
     const http = new HttpClient({
       ...{ origin, connections: 1, timeoutMs: webhooks.timeoutMs, maxResponseBytes: 0 },
       obstacle:
         by === 'caller'
-          ? (address) => builtinTools.outbound.obstacle(hostname, portNumber, address)
+          ? (address) => builtinTools.outbound.obstacle(hostname, portOfUrl(target), address)
           : undefined,
     });
     try {

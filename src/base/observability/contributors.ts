@@ -45,7 +45,7 @@ export async function forgetTool(tool: string, metrics: readonly Metric[]): Prom
     const { values } = await metric.get();
     const own = values.filter(({ labels }) => labels.tool === tool).map(({ labels }) => labels);
     for (const labels of own) {
-      // A histogram lists each bucket; `le` is none of the labels that it is removed by.
+      // A histogram lists each bucket; `le` is not among the labels that it is removed by.
       const { le: _bucket, ...series } = labels as Record<string, string | number>;
       metric.remove(series);
     }

@@ -1,6 +1,7 @@
 import {
   HostRules,
   isForbidden,
+  isListed,
   isOwnAddress,
   mayLeadTo,
   OutboundRules,
@@ -73,6 +74,22 @@ describe('OutboundRules', () => {
       expect(OutboundRules.parse(['good.example', entry])).toBeUndefined();
     },
   );
+});
+
+it.each<[string, string, number, boolean]>([
+  ['', 'site.example', 443, false],
+  ['*', 'site.example', 443, true],
+  ['a.example, site.example', 'Site.example.', 8080, true],
+  ['site.example', 'api.site.example', 443, true],
+  ['.site.example', 'api.site.example', 443, true],
+  ['site.example', 'mysite.example', 443, false],
+  ['site.example:80', 'site.example', 443, false],
+  ['10.0.0.0/8', '10.1.2.3', 8080, true],
+  ['10.0.0.0/8', '11.1.2.3', 8080, false],
+  ['10.0.0.0/8', 'site.example', 80, false],
+  ['::1 fd00::/8', '[fd12::1]', 80, true],
+])('NO_PROXY=%s has %s:%d: %s', (list, host, port, expected) => {
+  expect(isListed(list, host, port)).toBe(expected);
 });
 
 describe('parseHostRule', () => {

@@ -76,7 +76,7 @@ export class OutboundRules {
 
   /**
    * @param entries `host`, `*.domain`, an address or a network (`10.0.0.0/8`, `[fd00::]/8`), each with `:port` or without
-   * @returns undefined when one of them is none of these
+   * @returns undefined if an entry is invalid
    */
   static parse(entries: readonly string[]): OutboundRules | undefined {
     const hosts = entries.filter((entry) => !entry.includes('/'));
@@ -93,24 +93,26 @@ export class OutboundRules {
 
   /**
    * @param host as the URL names it
-   * @param address where it leads, or the host itself
+   * @param address where it leads, or the host itself; absent: a proxy looks the name up
    * @returns what stands in the way, such as `private address` or `port 22`; undefined: nothing
    */
-  obstacle(host: string, port: number, address: string): string | undefined {
-    const found = ipaddr.parse(address);
+  obstacle(host: string, port: number, address?: string): string | undefined {
     if (this.names(host, port)) return undefined;
-    if (this.networks.some((rule) => covers(rule, found, port))) return undefined;
-    if (!isPublic(found)) return `${found.range()} address`;
+    if (address !== undefined) {
+      const found = ipaddr.parse(address);
+      if (this.networks.some((rule) => covers(rule, found, port))) return undefined;
+      if (!isPublic(found)) return `${found.range()} address`;
+    } else if (privateName.test(nameOf(host))) return 'name of a private network';
     return webPorts.includes(port) ? undefined : `port ${port}`;
   }
 
   /** The same for a URL whose host is an address or `localhost`; other names are resolved when they are used. */
-  literalObstacle({ hostname, port, protocol }: URL): string | undefined {
-    const host = nameOf(hostname);
+  literalObstacle(url: URL): string | undefined {
+    const host = nameOf(url.hostname);
     const address = /^(.+\.)?localhost$/.test(host) ? '127.0.0.1' : host;
     if (isIP(address) === 0) return undefined;
     if (isForbidden(address)) return 'link-local or metadata address';
-    return this.obstacle(host, Number(port) || (protocol === 'https:' ? 443 : 80), address);
+    return this.obstacle(host, portOfUrl(url), address);
   }
 }
 
@@ -149,6 +151,23 @@ function reached(text: string): Address {
     : address;
 }
 
+/** Names that no public name server knows (RFC 6762, appendix G). */
+const privateName = /^[^.]+$|\.(local|localhost|intranet|internal|private|corp|home|lan|home\.arpa)$/;
+
+/** Whether a `NO_PROXY` has a host: itself, a domain above it or its network, on each port or on the one that it names. */
+export function isListed(list: string, host: string, port: number): boolean {
+  const name = nameOf(host);
+  const holds = (entry: string): boolean => {
+    const network = parseNetwork(entry);
+    const rule = network ?? parseHostRule(entry.replace(/^\*?\./, ''));
+    if (!rule || port !== (rule.port ?? port)) return entry === '*';
+    return network
+      ? isIP(name) !== 0 && covers({ ...network, port }, ipaddr.parse(name), port)
+      : `.${name}`.endsWith(`.${(rule as HostRule).host}`);
+  };
+  return list.split(/[\s,]+/).some(holds);
+}
+
 /** Metadata services of clouds that are not link-local: Alibaba, Azure, Oracle, AWS, Google. */
 const metadata = new Set(
   '100.100.100.200 168.63.129.16 192.0.0.192 fd00:ec2::254 fd00:ec2::23 fd20:ce::254'
@@ -156,9 +175,12 @@ const metadata = new Set(
     .map((each) => ipaddr.parse(each).toNormalizedString()),
 );
 
-/** Whether this is a cloud metadata address, which can never be allowed because it serves credentials. */
-export function isForbidden(address: string): boolean {
-  const found = reached(address);
+const metadataNames = ['metadata.google.internal', 'metadata.goog'];
+
+/** Whether this is the address, or a name, of a cloud's metadata, which can never be allowed: it serves credentials. */
+export function isForbidden(host: string): boolean {
+  if (isIP(host) === 0) return metadataNames.includes(nameOf(host));
+  const found = reached(host);
   return found.range() === 'linkLocal' || metadata.has(found.toNormalizedString());
 }
 
@@ -178,6 +200,9 @@ export function isOwnAddress(address: string, port: number, ownPort: number | un
   const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return own.some((each) => reached(each.address).toNormalizedString() === found.toNormalizedString());
 }
+
+export const portOfUrl = ({ port, protocol }: URL): number =>
+  Number(port) || (protocol === 'https:' ? 443 : 80);
 
 /** The port on which a server listens; undefined until it does. */
 export function portOf(server: Server): number | undefined {

@@ -1,5 +1,5 @@
-import { Agent } from 'undici';
-import { checkedConnector, HttpClient, retryAfterMs } from './http-client.js';
+import { Destination } from './connector.js';
+import { HttpClient, retryAfterMs } from './http-client.js';
 
 const now = Date.UTC(2026, 0, 23, 10, 30, 0);
 
@@ -39,18 +39,12 @@ describe('a service that is configured', () => {
     ['one of whose addresses is there', ['127.0.0.1', 'fe80::1'], 'link-local'],
     ['that is refused for another reason', ['127.0.0.9'], 'not that one'],
   ])('is not reached %s', async (_what, addresses, why) => {
-    const connect = checkedConnector(
-      {
-        lookup: (_host, _options, callback) =>
-          callback(
-            null,
-            addresses.map((address) => ({ address, family: 4 })),
-          ),
-      },
-      (address) => (address === '127.0.0.9' ? 'not that one' : undefined),
-    );
-    const agent = new Agent({ connect });
-    const asked = agent.request({ origin: 'http://cloud.test', path: '/', method: 'GET' });
+    const url = new URL('http://cloud.test');
+    const agent = new Destination(url, {
+      lookup: async () => addresses.map((address) => ({ address, family: 4 })),
+      obstacle: (address) => (address === '127.0.0.9' ? 'not that one' : undefined),
+    }).dispatcher();
+    const asked = agent.request({ origin: url.origin, path: '/', method: 'GET' });
     await expect(asked).rejects.toThrow(why);
     await agent.destroy();
   });

@@ -1,14 +1,10 @@
 import { TaskCancelledError, timeout, TimeoutStrategy } from 'cockatiel';
-import { lookup as lookUp, type LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
-import { isIP, type LookupFunction } from 'node:net';
 import { parse } from 'secure-json-parse';
-import { buildConnector, type Dispatcher, Pool } from 'undici';
-import { forbidden, isForbidden } from './addresses.js';
-import { SingleFlight } from '../common/single-flight.js';
+import type { Dispatcher } from 'undici';
+import { type ConnectRules, Destination } from './connector.js';
 import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
 
-export interface HttpClientSettings {
+export interface HttpClientSettings extends Pick<ConnectRules, 'obstacle' | 'isDirect'> {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly connections: number;
@@ -17,8 +13,6 @@ export interface HttpClientSettings {
   readonly maxResponseBytes: number;
   /** Whether an error quotes the start of the response. Off for services whose responses may contain secrets. */
   readonly quotesErrors?: boolean;
-  /** A reason not to connect to an address, beside those that hold for all. */
-  readonly obstacle?: ((address: string) => string | undefined) | undefined;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -32,19 +26,17 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   /** Ends the request, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears the headers of an answer that is none of a failure, by their names in small letters. */
+  /** Receives the headers of a successful answer, by their lower-case names. */
   readonly onHeaders?: (headers: AnswerHeaders) => void;
 }
 
 /** Requests to one service, bounded in time and size. Redirects are failures: a request is meant for this host only. */
 export class HttpClient {
-  private readonly pool: Pool;
+  private readonly dispatcher: Dispatcher;
 
   constructor(private readonly settings: HttpClientSettings) {
-    const { origin, connections, timeoutMs } = settings;
     // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
-    const connect = checkedConnector({ timeout: timeoutMs, lookup: sharedLookup() }, settings.obstacle);
-    this.pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, connect });
+    this.dispatcher = new Destination(new URL(settings.origin), settings).dispatcher(settings.connections);
   }
 
   /**
@@ -87,7 +79,7 @@ export class HttpClient {
 
   /** Cuts off the requests that are under way. */
   async close(): Promise<void> {
-    await this.pool.destroy();
+    await this.dispatcher.destroy();
   }
 
   private async within<T>(
@@ -115,7 +107,12 @@ export class HttpClient {
       ...(request.body !== undefined && { 'content-type': 'application/json' }),
       ...request.headers,
     };
-    const response = await this.pool.request({ ...request, headers, signal });
+    const response = await this.dispatcher.request({
+      origin: this.settings.origin,
+      ...request,
+      headers,
+      signal,
+    });
     if (response.statusCode >= 200 && response.statusCode < 300) {
       onHeaders?.(response.headers);
       return response;
@@ -178,48 +175,6 @@ export function retryAfterMs(header: string | string[] | undefined, now: number)
   // A date of HTTP begins with the day's name; Date.parse alone takes almost any number for one.
   const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);
-}
-
-/**
- * Connects to no forbidden address: a name leads to the very addresses that were checked.
- * @param obstacle a further reason not to connect to an address
- */
-export function checkedConnector(
-  { lookup: find = lookUp, ...options }: { timeout?: number; lookup?: LookupFunction } = {},
-  obstacle: (address: string) => string | undefined = () => undefined,
-): buildConnector.connector {
-  const refusal = (host: string, address: string): string | undefined =>
-    isForbidden(address) ? forbidden(host) : obstacle(address);
-  const connect = buildConnector({
-    ...options,
-    lookup: (host, wanted, callback) =>
-      find(host, wanted, (error, found, family) => {
-        const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found];
-        const why = error ? undefined : addresses.map((each) => refusal(host, each)).find(Boolean);
-        callback(why === undefined ? error : new Error(why), found, family);
-      }),
-  });
-  return (target, done) => {
-    const why = isIP(target.hostname) === 0 ? undefined : refusal(target.hostname, target.hostname);
-    if (why === undefined) connect(target, done);
-    else done(new Error(why), null);
-  };
-}
-
-/**
- * Looks a host up once for all connections that are made at the same time. While a name server is silent, each look-up
- * holds one of the few threads that files need as well: a service without a name must not stop those.
- */
-function sharedLookup(): LookupFunction {
-  const lookups = new SingleFlight<LookupAddress | LookupAddress[]>();
-  return (hostname, options, callback) => {
-    const found = lookups.join(`${hostname} ${JSON.stringify(options)}`, () => lookup(hostname, options));
-    found.then(
-      (address) =>
-        Array.isArray(address) ? callback(null, address) : callback(null, address.address, address.family),
-      (error: NodeJS.ErrnoException) => callback(error, ''),
-    );
-  };
 }
 
 /** An unread body would keep its connection; the rest of it, errors included, is of no use. */

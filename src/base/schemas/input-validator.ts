@@ -49,7 +49,7 @@ export interface InputLimits {
 export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: InputLimits): number {
   const { maxBytes, maxDepth } = limits;
   let bytes = bytesAtMost ?? Infinity;
-  // Only an input that may be over the cap is measured. Written anew it may have grown: 1e20 becomes 21 digits.
+  // Only an input that may be over the cap is measured: writing it again may lengthen it (1e20 becomes 21 digits).
   if (bytes * 6 > maxBytes) {
     bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
     if (bytes > maxBytes) {
@@ -71,7 +71,7 @@ export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: Inpu
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
-  private readonly trials = new SchemaThread('schema trial', new CallerSlots(Infinity));
+  private readonly tests = new SchemaThread('schema test', new CallerSlots(Infinity));
   private readonly passes = new SchemaThread(
     'input validation',
     new CallerSlots(maxOfCaller, maxPassesWaiting),
@@ -110,13 +110,13 @@ export class InputSchemas implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.trials.stop(), this.passes.stop()]);
+    await Promise.all([this.tests.stop(), this.passes.stop()]);
   }
 
   private async tried(schema: unknown, member: SchemaMember): Promise<TriedSchema> {
     const { own, text } = checkedSchema(schema, member);
     const isOutput = member === 'outputSchema';
-    const cost = await this.trials.ask({ schema: text, isOutput }).catch((error: unknown) => {
+    const cost = await this.tests.ask({ schema: text, isOutput }).catch((error: unknown) => {
       if (error instanceof ThreadBusy) throw notTried(error, member);
       const costs = whyTooCostly(error);
       if (costs) throw wrong(member, `takes ${costs} to compile and to try out: make it smaller`);

@@ -3,7 +3,7 @@ import type { FieldProblem } from '../common/errors.js';
 import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 
 /** Asks what an input may cost with this schema (JSON), per byte; Infinity if it has to be checked in the thread. */
-export interface SchemaTrial {
+export interface SchemaTest {
   readonly schema: string;
   /** Clients compile it, too. */
   readonly isOutput?: boolean;
@@ -35,7 +35,7 @@ const startMs = 30_000;
  * long or too much memory ends alone.
  */
 export class SchemaThread {
-  private readonly worker: WorkerCalls<SchemaTrial | SchemaPass, SchemaAnswer>;
+  private readonly worker: WorkerCalls<SchemaTest | SchemaPass, SchemaAnswer>;
   private started: Promise<unknown> | undefined;
   private last: Promise<unknown> = Promise.resolve();
   private stopped = false;
@@ -53,9 +53,9 @@ export class SchemaThread {
   }
 
   /** @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
-  ask(question: SchemaTrial, caller?: string): Promise<number>;
+  ask(question: SchemaTest, caller?: string): Promise<number>;
   ask(question: SchemaPass, caller?: string): Promise<readonly FieldProblem[]>;
-  async ask(question: SchemaTrial | SchemaPass, caller = ''): Promise<SchemaAnswer> {
+  async ask(question: SchemaTest | SchemaPass, caller = ''): Promise<SchemaAnswer> {
     const release = this.waiting.take(caller);
     const { ofCaller, ofAll } = this.waiting;
     if (!release)

@@ -5,7 +5,7 @@ import { answerCalls } from '../common/worker-calls.js';
 import { compileSchema, inDialect, type SchemaCompiler } from './schema-compiler.js';
 import { costPerByte } from './schema-cost.js';
 import type { JsonSchema } from './json-schema.js';
-import type { SchemaAnswer, SchemaPass, SchemaTrial } from './schema-thread.js';
+import type { SchemaAnswer, SchemaPass, SchemaTest } from './schema-thread.js';
 
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
 /** Each dialect's own schema, compiled. */
@@ -13,11 +13,11 @@ const metaSchemas = new Map<unknown, SchemaCompiler>();
 /** Compiled schemas by their text, ready for further passes. */
 const kept = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });
 
-answerCalls<SchemaTrial | SchemaPass, SchemaAnswer>((question) =>
+answerCalls<SchemaTest | SchemaPass, SchemaAnswer>((question) =>
   'input' in question ? problemsOf(question) : costOf(question),
 );
 
-function costOf({ schema: text, isOutput }: SchemaTrial): number {
+function costOf({ schema: text, isOutput }: SchemaTest): number {
   const schema = JSON.parse(text) as JsonSchema;
   const { Dialect, own } = inDialect(schema);
   const metaSchema = metaSchemas.get(Dialect) ?? new Dialect(lenient);

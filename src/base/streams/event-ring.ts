@@ -32,7 +32,7 @@ export class EventRing<Entry extends object> {
 
   constructor(
     private readonly limits: { readonly maxEntries: number; readonly maxBytes: number },
-    /** Tells the ids of this ring from those of an earlier one: numbers begin anew after a restart. */
+    /** Tells the ids of this ring from those of an earlier one: numbers restart after a restart of the server. */
     private readonly epoch = Date.now().toString(36),
   ) {}
 

@@ -1,10 +1,11 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Refusal } from '../../base/common/errors.js';
+import { sanitisedText } from '../../base/common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import { Counters, type Taken } from '../../base/counters/counters.js';
+import { Counters, type Subject, type Taken } from '../../base/counters/counters.js';
 import type { BudgetState } from '../../web/contract/call-ticket.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
-import { budgetProject, rateLimitHeaders, subjectOf } from './budgets.js';
+import type { Principal } from '../../web/contract/principal.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
 @Injectable()
@@ -48,3 +49,25 @@ function spent(tool: string, budget: BudgetState): Refusal {
   const detail = `Max ${budget.limit} ${tool} calls per investigation exceeded. An operator can raise the limit.`;
   return new Refusal('investigation_budget_spent', detail, { headers: rateLimitHeaders(budget) });
 }
+
+/** The rest of a budget, as response headers; the reset is in whole seconds from now. */
+export function rateLimitHeaders(budget: BudgetState, now = Date.now()): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(budget.limit),
+    'RateLimit-Remaining': String(budget.remaining),
+    'RateLimit-Reset': String(Math.max(0, Math.ceil((budget.resetsAt - now) / 1000))),
+  };
+}
+
+/** Stands in for the project of callers without a key; no project has an empty name. */
+export const keyless = '';
+
+/** The project that a caller spends for. Callers without a key, where others have one, have budgets of their own. */
+export const budgetProject = ({ keyId, projects }: Principal, projectId: string): string =>
+  keyId === undefined && projects ? keyless : projectId;
+
+/** An investigation is its project's: the same id in another project is another investigation. */
+export const subjectOf = (project: string, investigationId: string): Subject => ({
+  ...{ kind: 'budget', project: sanitisedText(project) },
+  subject: sanitisedText(investigationId).toWellFormed(),
+});

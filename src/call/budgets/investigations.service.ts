@@ -8,7 +8,7 @@ import { storableJson } from '../../base/common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Counters, type Subject } from '../../base/counters/counters.js';
 import type { Page } from '../../web/rest/page.js';
-import { budgetProject, keyless, subjectOf } from './budgets.js';
+import { budgetProject, keyless, subjectOf } from './investigation-budget.guard.js';
 import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,

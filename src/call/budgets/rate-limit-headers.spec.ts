@@ -1,4 +1,4 @@
-import { rateLimitHeaders } from './budgets.js';
+import { rateLimitHeaders } from './investigation-budget.guard.js';
 
 it('tells limit, rest and whole seconds until the reset, never negative', () => {
   const budget = { limit: 10, remaining: 7, resetsAt: 5_001 };

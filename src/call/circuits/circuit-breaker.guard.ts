@@ -12,7 +12,7 @@ export class CircuitBreakerGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.circuitPassed = true;
-    // A cached answer asks nothing of the tool; a trial by an operator is for finding out whether it works again.
+    // A cached answer asks nothing of the tool; a test call is for finding out whether the tool works again.
     return call.test || call.ticket.kept !== undefined || this.pass(call);
   }
 

@@ -8,8 +8,9 @@ import {
 } from '@nestjs/common';
 import { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
 import type {
-  CircuitDecision,
   CircuitChange,
+  CircuitDecision,
+  CircuitKind,
   CircuitOverride,
   CircuitPast,
   CircuitSettings,
@@ -19,11 +20,24 @@ import { CLOCK, type Clock, minuteMs } from '../../base/common/clock.js';
 import { Problem } from '../../base/common/errors.js';
 import { idOf, newId } from '../../base/common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-transitions.repository.js';
 import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
-import type { TrackedCircuit } from './tracked-circuit.js';
+
+/** One tool's circuit and what has happened to it since the start. */
+export interface TrackedCircuit {
+  /** Whether it was opened by this replica's own faults alone. */
+  local: boolean;
+  /** Set while it is found out whether an opening is of this replica alone; later changes are emitted after it. */
+  judging?: Promise<void> | undefined;
+  /** Id of the last change that all replicas share. */
+  lastShared: string | undefined;
+  readonly breaker: CircuitBreaker;
+  /** Oldest first; the last 50. */
+  readonly history: CircuitTransition[];
+  readonly transitions: Record<CircuitKind, number>;
+}
 
 const maxHistory = 50;
 /** Maximum number of circuits, up to which those of removed tools are kept. */
@@ -60,7 +74,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   onModuleInit(): void {
     this.subscriptions.push(
-      this.calls.subscribe((event) => this.take(event)),
+      this.calls.subscribe('executed', (event) => this.take(event)),
       this.knownTools.changes.subscribe(() => this.followTools()),
     );
   }
@@ -121,7 +135,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const tracked = this.track(transition.tool);
     const { id, to, by } = transition;
     tracked.lastShared = id;
-    // What is this replica's own trouble is over only when the tool works here.
+    // A fault of this replica alone is over only when the tool works here.
     if (tracked.local && to !== 'open' && by === null) return;
     this.put(tracked, transition, probingMs);
     this.remember(tracked, transition);
@@ -150,8 +164,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
-  private take(event: CallEvent): void {
-    if (event.kind !== 'executed' || event.test || isNobodysResult(event)) return;
+  private take(event: ExecutedCall): void {
+    if (event.test || isNobodysResult(event)) return;
     const { breaker } = this.track(event.tool);
     breaker.record({ executionId: event.executionId, fault: event.fault });
     if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openWithFleet(event.tool);

@@ -12,6 +12,7 @@ import {
   CircuitPasts,
   CircuitTransitionsRepository,
 } from './circuit-transitions.repository.js';
+import { CircuitsController } from './circuits.controller.js';
 import { CircuitsService } from './circuits.service.js';
 import { KnownTools } from './known-tools.js';
 
@@ -21,6 +22,7 @@ const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];
 
 @Module({
   imports: [ToolMetricsModule],
+  controllers: [CircuitsController],
   providers: [
     KnownTools,
     CircuitEvents,

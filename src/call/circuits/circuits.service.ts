@@ -1,9 +1,13 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { CLOCK, type Clock, minuteMs } from '../../base/common/clock.js';
 import type { CircuitBreaker } from '../../base/outbound/breaker/circuit-breaker.js';
-import { CircuitBreakers } from './circuit-breakers.js';
-import type { TrackedCircuit } from './tracked-circuit.js';
+import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
+import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
+import { KnownTools } from './known-tools.js';
 import type {
+  CircuitAdviceQuery,
+  CircuitAdviceView,
   CircuitListView,
   CircuitStateView,
   CircuitTransitionView,
@@ -26,6 +30,9 @@ export class CircuitsService {
   constructor(
     private readonly circuits: CircuitBreakers,
     private readonly history: CircuitTransitionsRepository,
+    private readonly metrics: ToolMetricsRepository,
+    private readonly knownTools: KnownTools,
+    @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
   /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
@@ -41,6 +48,18 @@ export class CircuitsService {
   notClosed(): CircuitListView {
     const data = this.circuits.notClosed().map((tool) => stateOf(tool, this.circuits.find(tool).breaker));
     return { data };
+  }
+
+  /** Counts errors and timeouts of the window, whatever the number of calls. Advice only: the circuit looks at more. */
+  async advice(tool: string, query: CircuitAdviceQuery): Promise<CircuitAdviceView> {
+    const own = this.knownTools.thresholdsOf(tool);
+    const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
+    const since = new Date(this.clock.now() - windowMinutes * minuteMs);
+    const errors = await this.metrics.countFailures(tool, since);
+    const shouldBreak = errors >= errorThreshold;
+    const advice = { tool, shouldBreak, errors, errorThreshold, windowMinutes };
+    if (shouldBreak) this.logger.warn({ event: 'circuit_breaker_triggered', ...advice });
+    return advice;
   }
 
   /** Opens, closes or resets a tool's circuit by hand. @throws Problem `not_found`, or the database's error */

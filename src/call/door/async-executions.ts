@@ -24,10 +24,10 @@ import type { CallRequest } from '../../web/contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { finishWith } from './call-stream.js';
 import { Door } from './door.js';
-import type { AsyncExecutionView, WaitQuery } from './async-executions.dto.js';
+import type { AsyncExecutionView, WaitQuery } from './tools.dto.js';
 import { incomingCall } from './incoming-call.js';
 
-/** The part of a call that its job keeps. */
+/** The part of a call that its job stores. */
 type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
   /** A caller without a key; one with a key is looked up when the call is run. */
   readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
@@ -106,14 +106,14 @@ export class AsyncExecutions {
     if (dataOf(job).inputHash !== inputHash)
       throw new Problem(
         'idempotency_key_reused',
-        `This Idempotency-Key came before in a call of ${tool}, with another input`,
+        `This Idempotency-Key was used for a call of ${tool} with another input`,
       );
     const location = `${this.config.server.publicPath}/api/v1/executions/${id}`;
     void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
     return viewOf(job);
   }
 
-  /** @throws Problem `not_found` for an execution of another caller, or that is kept no longer */
+  /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
   async view(
     id: string,
     { waitMs = 0 }: WaitQuery,
@@ -251,10 +251,6 @@ export class AsyncExecutions {
     return webhookUrl;
   }
 }
-
-/** Whether the caller wants to be answered before the tool has run (RFC 7240). */
-export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
-  /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
 
 const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
 

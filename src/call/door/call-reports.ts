@@ -10,7 +10,7 @@ import type { Refusal } from '../../base/common/errors.js';
 import { forgetTool } from '../../base/observability/contributors.js';
 import { ToolLog } from '../../base/observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../../base/observability/tracing/tracer.js';
-import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import type { CachedAnswer } from '../../web/contract/call-ticket.js';
 import type { Tool } from '../../web/contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
@@ -82,7 +82,9 @@ export class CallReports {
     private readonly tracer: Tracer,
     private readonly events: CallEvents,
   ) {
-    events.subscribe((event) => this.ended(event));
+    events.subscribe('executed', (event) => this.executed(event));
+    events.subscribe('cached', ({ tool, how }) => this.cachedAnswers.inc({ tool, kind: how }));
+    events.subscribe('refused', ({ tool, refusal }) => this.refusals.inc({ tool, reason: refusal.code }));
   }
 
   /** False where traces are off: then no work needs to be wrapped in a span. */
@@ -157,17 +159,6 @@ export class CallReports {
     const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
     this.byTool.delete(tool);
     return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers]);
-  }
-
-  private ended(event: CallEvent): void {
-    switch (event.kind) {
-      case 'executed':
-        return this.executed(event);
-      case 'cached':
-        return this.cachedAnswers.inc({ tool: event.tool, kind: event.how });
-      case 'refused':
-        return this.refusals.inc({ tool: event.tool, reason: event.refusal.code });
-    }
   }
 
   private executed({

@@ -1,22 +1,11 @@
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { CallAnswer, CallRequest, CallStart } from '../../web/contract/tool-call.js';
-import { rateLimitHeaders } from '../budgets/budgets.js';
+import { headersOf } from './incoming-call.js';
 import { EventRing, type Placed } from '../../base/streams/event-ring.js';
 import { problemBody, loggedProblem } from '../../web/rest/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../../base/streams/sse.js';
 import type { ToolNotice } from '../../base/common/tool-notice.js';
-
-const replayed = { 'Idempotent-Replayed': 'true' };
-
-/** The headers that an answer carries beside its outcome; undefined: none. */
-export function headersOf({
-  budget,
-  replayed: isReplay,
-}: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
-  if (isReplay) return replayed;
-  return budget && rateLimitHeaders(budget);
-}
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };

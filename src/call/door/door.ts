@@ -25,7 +25,7 @@ const defaultLimitMs = 30_000;
 /** A tool that was given less than this share of its own limit, after a wait, is not to blame for running out of it. */
 const fullShare = 0.9;
 
-/** The one way to call a tool, from top to bottom: calls of agents and trials by an operator all come through here. */
+/** The one way to call a tool, from top to bottom: calls of agents and test calls of operators all come through here. */
 @Injectable()
 export class Door implements OnApplicationBootstrap {
   /** `execute`, the last method but for the wiring, behind its guards and its interceptor as Nest runs them. */
@@ -44,22 +44,19 @@ export class Door implements OnApplicationBootstrap {
   call(request: CallRequest): Promise<CallAnswer> {
     const tool = this.registry.find(request.tool);
     return tool
-      ? this.callTool(tool, request)
-      : this.registry.lookUp(request.tool).then((found) => this.callTool(found, request));
+      ? this.answer(tool, request)
+      : this.registry.lookUp(request.tool).then((found) => this.answer(found, request));
   }
 
-  private callTool(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
-    const { name } = tool?.definition ?? { name: request.tool };
-    // A platform's alias stands for the tool from here on.
-    return this.answer(tool, name === request.tool ? request : { ...request, tool: name });
-  }
-
-  /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
+  /** Runs a test call of a tool that need not be registered: no budget, no circuit, no grade. */
   test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
     return this.answer(tool, { ...request, test: true });
   }
 
-  private answer(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+  private answer(tool: Tool | undefined, asked: CallRequest): Promise<CallAnswer> {
+    const { name } = tool?.definition ?? { name: asked.tool };
+    // A platform's alias stands for the tool from here on.
+    const request = name === asked.tool ? asked : { ...asked, tool: name };
     if (!this.reports.traced) return this.decide(tool, request);
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }
@@ -104,7 +101,7 @@ export class Door implements OnApplicationBootstrap {
 
   /**
    * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
-   * An outcome that was kept needs no tool any more, so the key is looked at before the tool.
+   * A stored outcome needs no tool any more, so the key is looked up before the tool.
    */
   private async once(
     tool: Tool | undefined,
@@ -168,7 +165,7 @@ export class Door implements OnApplicationBootstrap {
     const run = { executionId, context, principal, deadline, probe, notes, begin, onProgress, cancellation };
     try {
       if (begin && !tool.waitsForProcess) await begin();
-      const result = await tool.run(call.input, run);
+      const result = await (ticket.slot ?? tool).run(call.input, run);
       return { ...baseOf(ticket), status: 'success', result };
     } catch (error) {
       if (!(error instanceof ToolFailure)) throw error;

@@ -4,7 +4,8 @@ import { principalOf } from '../../web/auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../../base/common/errors.js';
 import type { CallContext } from '../../web/contract/tool.js';
 import type { Principal } from '../../web/contract/principal.js';
-import type { CallRequest } from '../../web/contract/tool-call.js';
+import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
+import { rateLimitHeaders } from '../budgets/investigation-budget.guard.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
@@ -159,4 +160,19 @@ function wellFormed(key: unknown): string | undefined {
   if (key === undefined) return undefined;
   if (typeof key === 'string' && wellFormedKey.test(key)) return key;
   throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');
+}
+
+/** Whether the caller wants to be answered before the tool has run (RFC 7240). */
+export const prefersAsync = ({ headers }: FastifyRequest): boolean =>
+  /(^|[,\s])respond-async(\s*$|\s*[,;])/i.test(String(headers['prefer'] ?? ''));
+
+const replayed = { 'Idempotent-Replayed': 'true' };
+
+/** The headers that an answer carries beside its outcome; undefined: none. */
+export function headersOf({
+  budget,
+  replayed: isReplay,
+}: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
+  if (isReplay) return replayed;
+  return budget && rateLimitHeaders(budget);
 }

@@ -21,15 +21,14 @@ export class ToolCapacityGuard implements CanActivate {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
     try {
-      const release = ticket.kept ? undefined : ticket.tool.takeSlot?.(call);
-      if (release) ticket.returnAtEnd(release);
+      if (!ticket.kept) ticket.slot = ticket.tool.takeSlot?.(call);
       return true;
     } catch (error) {
       throw error instanceof Refusal && error.details.retryElsewhere ? this.elsewhere(error) : error;
     }
   }
 
-  /** What cannot be done here may be done by another replica, at once. */
+  /** Another replica may be able to run the call at once. */
   private elsewhere({ code, detail, details }: Refusal): Refusal {
     const retryElsewhere = this.replicas.count > 1;
     return new Refusal(code, detail, {

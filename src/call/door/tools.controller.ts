@@ -1,6 +1,7 @@
 import {
   Body,
   Controller,
+  Delete,
   Get,
   HttpCode,
   Param,
@@ -12,11 +13,13 @@ import {
 } from '@nestjs/common';
 import {
   ApiAcceptedResponse,
+  ApiExtraModels,
   ApiHeader,
   ApiOkResponse,
   ApiOperation,
   ApiParam,
   ApiTags,
+  getSchemaPath,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
@@ -28,6 +31,8 @@ import {
   ApiExecute,
   ApiToolListResponse,
   ApiToolResponse,
+  AsyncExecutionParams,
+  AsyncExecutionView,
   FormatQuery,
   ListToolsQuery,
   ReplayBody,
@@ -35,9 +40,10 @@ import {
   runProblems,
   ToolCallsBody,
   ToolCallsView,
+  WaitQuery,
 } from './tools.dto.js';
-import { AsyncExecutions, prefersAsync } from './async-executions.js';
-import { AsyncExecutionView } from './async-executions.dto.js';
+import { AsyncExecutions } from './async-executions.js';
+import { prefersAsync } from './incoming-call.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 
@@ -143,7 +149,7 @@ export class ReplaysController {
   @ApiOperation({
     summary: 'Run an execution once more',
     description:
-      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a trial (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
+      'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a test call (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
   })
   @ApiOkResponse({ type: ReplayView })
   @ApiProblems('not_found', 'conflict', ...runProblems)
@@ -153,5 +159,50 @@ export class ReplaysController {
     @Req() request: FastifyRequest,
   ): Promise<ReplayView> {
     return this.service.replay(id, body, request);
+  }
+}
+
+@ApiTags('tools')
+@Scopes('tools:call')
+@ApiProblems('invalid_request', 'not_found', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/executions')
+export class AsyncExecutionsController {
+  constructor(private readonly service: AsyncExecutions) {}
+
+  @Get(':id')
+  @ApiOperation({
+    summary: 'Get an asynchronous execution, wait for its end, or follow it',
+    description:
+      'Of a call with `Prefer: respond-async`, for its caller, until 24 hours after its end. With `waitMs` the answer waits for the end. With `Accept: text/event-stream` each `status` is sent, and the last event is `outcome`.',
+  })
+  @ApiExtraModels(AsyncExecutionView)
+  @ApiOkResponse({
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(AsyncExecutionView) } },
+      'text/event-stream': { schema: { type: 'string' } },
+    },
+  })
+  @ApiProblems('rate_limited', 'shutting_down')
+  getAsyncExecution(
+    @Param() { id }: AsyncExecutionParams,
+    @Query() query: WaitQuery,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<AsyncExecutionView | Readable> {
+    return this.service.view(id, query, request, reply);
+  }
+
+  @Delete(':id')
+  @ApiOperation({
+    summary: 'Cancel an asynchronous execution',
+    description: 'One that is queued does not run; one that runs is cut off within seconds.',
+  })
+  @ApiOkResponse({ type: AsyncExecutionView })
+  @ApiProblems('conflict')
+  cancelAsyncExecution(
+    @Param() { id }: AsyncExecutionParams,
+    @Req() request: FastifyRequest,
+  ): Promise<AsyncExecutionView> {
+    return this.service.cancel(id, request);
   }
 }

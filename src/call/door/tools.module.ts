@@ -6,7 +6,6 @@ import { Contributors } from '../../base/observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { CircuitsModule } from '../circuits/circuits.module.js';
 import { ToolMetricsModule } from '../../records/executions/tool-metrics.module.js';
-import { AsyncExecutionsController } from './async-executions.controller.js';
 import { AsyncExecutions } from './async-executions.js';
 import { CallChecks } from './call-checks.js';
 import { callMetrics, CallReports } from './call-reports.js';
@@ -14,7 +13,7 @@ import { Door } from './door.js';
 import { findTools, ToolSearch } from './tool-search.js';
 import { InputSchemas } from '../../base/schemas/input-validator.js';
 import { ToolRegistry } from './tool-registry.js';
-import { ReplaysController, ToolsController } from './tools.controller.js';
+import { AsyncExecutionsController, ReplaysController, ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
 /** The registry, and the one way to call a tool. */

@@ -9,8 +9,8 @@ import type { Tool } from '../../web/contract/tool.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
-import { headersOf, streamCall } from './call-stream.js';
-import { callOf, incomingCall } from './incoming-call.js';
+import { streamCall } from './call-stream.js';
+import { callOf, headersOf, incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { strictFormats, toolFormats } from '../platforms/tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -91,20 +91,27 @@ export class ToolsService {
   }
 
   execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
-    return this.respond((call) => this.call(call), request, reply);
+    const call = incomingCall(request);
+    const { sseHeartbeatMs } = this.config.server;
+    return acceptsEvents(request.headers)
+      ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs)
+      : this.door.call(call).then((given) => outcomeOf(given, reply));
   }
 
   /**
-   * A trial run of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
+   * A test call of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
    * @throws Problem `invalid_request`
    */
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
     refuseKey(request);
-    const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
-    return this.respond(run, request, reply);
+    const call = incomingCall(request);
+    const run = (asked: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, asked));
+    if (acceptsEvents(request.headers))
+      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
+    return run(call).then((given) => outcomeOf(given, reply));
   }
 
-  /** A trial call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
+  /** A test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
   async tryCall(
     tool: Tool,
     { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
@@ -116,7 +123,7 @@ export class ToolsService {
   }
 
   /**
-   * Runs an execution once more, as an operator's trial.
+   * Runs an execution once more, as a test call.
    * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` if there is no
    * input to run it with; Refusal for a call that was not run
    */
@@ -162,17 +169,6 @@ export class ToolsService {
     return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
   }
 
-  private respond(
-    run: (call: CallRequest) => Promise<CallAnswer>,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<ToolOutcome | Readable> {
-    const call = incomingCall(request);
-    if (acceptsEvents(request.headers))
-      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
-    return run(call).then((given) => answer(given, reply));
-  }
-
   /** A message of too many large results could not be serialised: results beyond the limit are reported as failed. */
   private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
     const most = largestResults * this.config.customTools.maxOutputBytes;
@@ -204,7 +200,7 @@ export class ToolsService {
 
 function refuseKey({ headers }: FastifyRequest): void {
   if (headers['idempotency-key'] !== undefined)
-    throw new Problem('invalid_request', 'A trial run takes no Idempotency-Key: it runs each time');
+    throw new Problem('invalid_request', 'A test call takes no Idempotency-Key: it runs each time');
 }
 
 function refuseLaxFormat({ format, strict }: FormatQuery): void {
@@ -218,7 +214,7 @@ const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0 });
 const placeOf = ({ tool, confidence }: FoundTool): string =>
   `${(1 - confidence).toFixed(6)} ${tool.definition.name}`;
 
-function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
+function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);
   if (headers) void reply.headers(headers);
   return given.outcome;
@@ -231,7 +227,7 @@ function inputOf(payload: PayloadView | null): unknown {
       ? 'that of this execution was not captured, or its time is over'
       : payload.redacted
         ? 'a secret was taken out of that of this execution'
-        : 'that of this execution was too large to be kept';
+        : 'that of this execution was too large to be stored';
   throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
 }
 

@@ -142,7 +142,7 @@ function stillRuns(): Refusal {
 }
 
 function reused(tool: string): Refusal {
-  const detail = `This Idempotency-Key came before in a call of ${tool}, with another input`;
+  const detail = `This Idempotency-Key was used for a call of ${tool} with another input`;
   return new Refusal('idempotency_key_reused', detail);
 }
 
@@ -168,7 +168,7 @@ function unkeptOutcome(outcome: ToolOutcome, bytes: number, maxBytes: number): T
   const { executionId, tool, status, executionTimeMs, attempts } = outcome;
   const message =
     `The first call with this key ended with status ${status}; its outcome of ${bytes} bytes was answered then and ` +
-    `not kept: the cap is ${maxBytes}`;
+    `not stored: the cap is ${maxBytes}`;
   const base = { executionId, tool, executionTimeMs, attempts };
   return failedOutcome(base, { type: 'output_too_large', message });
 }

@@ -48,7 +48,7 @@ export class ResultCache {
     });
   }
 
-  /** Bytes of the results that are kept, as JSON. */
+  /** Bytes of the cached results, as JSON. */
   get bytes(): number {
     return this.results.calculatedSize;
   }

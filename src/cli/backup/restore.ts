@@ -7,7 +7,7 @@ import { messageOf } from '../../base/common/message-of.js';
 import { manifest as project } from '../../base/common/project.js';
 import { DatabaseClient } from '../../base/database/database-health.js';
 import { EmbeddedPostgres } from '../../base/database/embedded/embedded-postgres.js';
-import { migrate } from '../../base/database/migrate.js';
+import { currentNames, migrate } from '../../base/database/migrate.js';
 import { jobsSchema } from '../../base/jobs/queue.js';
 import type { Session } from '../api.js';
 import { CliError, exit } from '../output.js';
@@ -61,9 +61,11 @@ async function restoreDatabase(
 ): Promise<void> {
   const { getConstructionPlans } = await import('pg-boss');
   const jobs = getConstructionPlans(jobsSchema);
-  const known = migrations.filter(({ name }) => manifest.migrations.includes(name));
+  const names = migrations.map(({ name }) => name);
+  const applied = currentNames(manifest.migrations, names);
+  const known = migrations.filter(({ name }) => applied.includes(name));
   const fits = manifest.jobs === null || jobs.includes(`version(version) VALUES ('${manifest.jobs}')`);
-  if (known.length < manifest.migrations.length || !fits)
+  if (known.length < applied.length || !fits)
     throw new CliError(
       `the backup is of version ${manifest.version}, whose tables ${project().version} does not know: restore it with that version, then upgrade`,
     );

@@ -42,7 +42,7 @@ export async function register(session: Session, path: string, options: Register
   printTool(session.out, tool);
 }
 
-/** The name by which a program without a tool.json introduces itself; undefined if that is none. */
+/** The name that a program without a tool.json reports; undefined if it is no valid name. */
 async function ownName(
   { client }: Session,
   path: string,
@@ -50,10 +50,10 @@ async function ownName(
 ): Promise<string | undefined> {
   if (hasManifest(path)) return undefined;
   const bundle = inPlace ? undefined : bundleAt(path, anyName);
-  const trial = bundle
+  const dryRun = bundle
     ? tryToolBundle({ client, path: { name: anyName }, body: await packed(bundle) })
     : tryCustomTool({ client, body: projectAt(path, anyName) });
-  const { name } = (await ask(trial)).handshake;
+  const { name } = (await ask(dryRun)).handshake;
   return typeof name === 'string' && toolName.test(name) ? name : undefined;
 }
 

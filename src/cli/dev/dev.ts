@@ -20,7 +20,7 @@ const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
 
 /**
  * Runs a tool on the desk of its author: each line of JSON from stdin is an input, all that is said is shown, and a
- * changed file starts it anew with the last input. Without a server, its limits and its sandbox.
+ * changed file restarts it with the last input. Without a server, its limits and its sandbox.
  */
 class Dev {
   private tool: ToolProcess | undefined;

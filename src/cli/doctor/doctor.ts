@@ -91,7 +91,7 @@ async function toolFindings(address: ServerAddress): Promise<Finding[]> {
 
 async function keyFinding(address: ServerAddress, dataDir: string): Promise<Finding> {
   const mend = `set TOOLKEEPER_KEY, or TOOLKEEPER_DATA_DIR to that of the server (now ${dataDir})`;
-  if (address.key === undefined) return note('key', 'none is known: what changes something is refused', mend);
+  if (address.key === undefined) return note('key', 'none is known: changes are refused', mend);
   const { status } = await ask(address, '/api/v1/tools?limit=1');
   if (status === 401) return missing('key', 'the server does not know it', mend);
   return ok('key', 'the server knows it');
@@ -113,7 +113,7 @@ async function sharedServers(address: ServerAddress): Promise<Finding[]> {
 }
 
 function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
-  if (typeof tier !== 'number') return ok('sandbox', 'its tier is told to the admin key alone');
+  if (typeof tier !== 'number') return ok('sandbox', 'only the admin key can read its tier');
   const held = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
   const grants = Array.isArray(grantable) && grantable.length > 0 ? grantable.join(', ') : 'nothing else';
   const found = `${held}; besides its own folder a tool may be granted: ${grants} (SANDBOX_GRANTABLE_PATHS)`;

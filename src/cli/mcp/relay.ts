@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { backOff } from '../../base/common/back-off.js';
 import { messageOf } from '../../base/common/message-of.js';
 import { patientFetch, type Session } from '../api.js';
@@ -99,7 +100,10 @@ export class Relay {
   private async passOn(answer: Response, asked?: Message['id']): Promise<void> {
     const type = answer.headers.get('content-type') ?? '';
     if (type.startsWith('text/event-stream') && answer.body) {
-      for await (const data of dataOf(answer.body)) this.writeMessage(data, asked);
+      const events = answer.body
+        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(new EventSourceParserStream());
+      for await (const { data } of events) this.writeMessage(data, asked);
       return;
     }
     const text = await answer.text();
@@ -149,23 +153,6 @@ const wasRefused = (error: unknown): boolean =>
 function reasonOf(error: unknown): string {
   const { cause } = error as Error;
   return cause instanceof Error ? cause.message : messageOf(error);
-}
-
-/** The data of each event of a stream; comments and names of events are left out. */
-async function* dataOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  let rest = '';
-  let data: string[] = [];
-  const decoder = new TextDecoder();
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      if (line.startsWith('data:')) data.push(line.slice(5).trimStart());
-      if (line !== '' || data.length === 0) continue;
-      yield data.join('\n');
-      data = [];
-    }
-  }
 }
 
 /** The server's own limit of a body. */

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTestFolder } from '../../../test/support/test-folder.js';
-import { ConsoleFiles } from './console.controller.js';
+import { ConsoleFiles } from './console.module.js';
 
 const folder = makeTestFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

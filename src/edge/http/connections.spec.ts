@@ -3,7 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { until } from '../../../test/support/wait.js';
 import { type Problem } from '../../base/common/errors.js';
-import { connectionsFor, limitConnections, refuseBytes, requestBegan, requestEnded } from './connections.js';
+import {
+  connectionsFor,
+  limitConnections,
+  refuseBytes,
+  requestBegan,
+  requestEnded,
+} from './request-hooks.js';
 
 // real: HTTP over sockets; mock: what answers
 

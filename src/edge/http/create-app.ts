@@ -18,9 +18,8 @@ import { acceptBodies } from '../../web/rest/raw-body.js';
 import { takesGzip } from '../../web/rest/static-file.js';
 import { DtoPipe } from '../../web/rest/dto.pipe.js';
 import type { AppConfig } from '../../base/config/app-config.js';
-import { limitConnections, refuseBytes } from './connections.js';
 import { setUpDocs } from './docs.js';
-import { registerRequestHooks } from './request-hooks.js';
+import { limitConnections, refuseBytes, registerRequestHooks } from './request-hooks.js';
 
 /** The server as `main` and the tests build it; it does not listen yet. */
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {

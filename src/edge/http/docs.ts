@@ -33,7 +33,7 @@ export function setUpDocs(app: NestFastifyApplication, publicPath: string): void
   });
   const document = (): OpenAPIObject => createDocument(app, publicPath);
   let file: StaticFile | undefined;
-  // Written once: Swagger's own route writes a megabyte anew for each answer.
+  // Written once: Swagger's own route writes a megabyte for each answer.
   fastify.get('/openapi.json', ({ headers }, reply) => {
     file ??= new StaticFile('application/json; charset=utf-8', Buffer.from(JSON.stringify(document())));
     return file.send(headers['accept-encoding'], reply);

@@ -1,6 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
-import type { ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { AccessPolicy, docsRoute } from '../../web/auth/access-policy.js';
 import { KnownKeys } from '../../web/auth/known-keys.js';
@@ -9,14 +10,22 @@ import { Cancellation } from '../../base/common/cancellation.js';
 import { Problem } from '../../base/common/errors.js';
 import { refuseDeepBody } from '../../base/common/json-depth.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
-import { ProblemFilter, securityHeaders } from '../../web/rest/problem.filter.js';
-import { requestBegan, requestEnded } from './connections.js';
+import { problemBody, ProblemFilter, securityHeaders } from '../../web/rest/problem.filter.js';
 import { RequestContext, RequestLog } from '../../base/observability/request-log.js';
+import { readFileSync } from 'node:fs';
+import { newId } from '../../base/common/ids.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Cancelled when the client leaves before its answer is written. (Fastify's own signal aborts on normal POSTs.) */
     cancellation: Cancellation;
+  }
+}
+
+declare module 'node:net' {
+  interface Socket {
+    /** Requests without a complete answer. */
+    openRequests?: number;
   }
 }
 
@@ -101,6 +110,32 @@ function endWhatIsUnderWay(
 const isEventStream = (raw: ServerResponse): boolean =>
   String(raw.getHeader('content-type')).startsWith('text/event-stream');
 
+/** Maximum requests of one connection without a complete answer. */
+const maxOpen = 8;
+/** A client that goes on sending beyond that loses its connection. */
+const maxRefused = 8;
+
+/**
+ * Counts a request on its connection; `requestEnded` MUST follow.
+ * @throws Problem `rate_limited` if too many wait there
+ */
+export function requestBegan(socket: Socket): void {
+  const open = (socket.openRequests ?? 0) + 1;
+  socket.openRequests = open;
+  if (open > maxOpen + maxRefused) socket.destroy();
+  if (open > maxOpen) throw tooMany;
+}
+
+export function requestEnded(socket: Socket): void {
+  if (socket.openRequests) socket.openRequests--;
+}
+
+const tooMany = new Problem(
+  'rate_limited',
+  `More than ${maxOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
+  { headers: { connection: 'close' } },
+);
+
 /** A route that needs no key reads no more of a stranger's body than a key needs. */
 const publicBodyBytes = 16_384;
 
@@ -136,4 +171,72 @@ function refuseMethod({ method, url }: FastifyRequest, routes: readonly KnownRou
   const allow = [...methods].sort().join(', ');
   const detail = `${method} is not what ${path} takes: it takes ${allow}`;
   throw new Problem('invalid_request', detail, { status: 405, headers: { allow } });
+}
+
+const maxConnections = 10_000;
+/** An answer of which the client reads nothing for this long is given up. */
+const unreadMs = 30_000;
+
+/** Bounds the connections of all clients together: for a new one the oldest without a request goes. */
+export function limitConnections(server: Server, max = connectionsFor(openFilesLimit())): void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    socket.openRequests = 0;
+    if (sockets.size >= max) (oldestIdle(sockets) ?? socket).destroy();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  // A call may be silent for as long as it runs: only an idle connection, or an unread answer, ends by the timeout.
+  server.setTimeout(unreadMs, (socket) => {
+    if (!socket.openRequests || socket.writableLength > 0) socket.destroy();
+  });
+}
+
+function oldestIdle(sockets: Iterable<Socket>): Socket | undefined {
+  for (const socket of sockets) if (!socket.destroyed && !socket.openRequests) return socket;
+  return undefined;
+}
+
+/** Answers bytes that are no request, or that came too late, on the socket itself. */
+export function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (socket.destroyed || error.code === 'ECONNRESET') return;
+  // A client would take these bytes for a part of an answer under way.
+  if (socket.writable && !socket.openRequests) socket.write(rawAnswer(error.code));
+  socket.destroy(error);
+}
+
+/** Half of the open files are left to tools, database and journal. */
+export const connectionsFor = (openFiles: number): number =>
+  Math.max(1, Math.min(maxConnections, Math.floor(openFiles / 2)));
+
+/** Maximum open files of this process; Infinity if unknown. */
+function openFilesLimit(): number {
+  try {
+    return Number(
+      /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity,
+    );
+  } catch {
+    return Infinity;
+  }
+}
+
+const statusOfCode: Readonly<Record<string, readonly [status: number, reason: string, detail: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'The request was not sent in time (60 s)'],
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large', 'The headers are longer than 16 KiB'],
+};
+
+function rawAnswer(code = ''): string {
+  const [status, reason, detail] = statusOfCode[code] ?? [400, 'Bad Request', 'This is no HTTP request'];
+  const id = newId();
+  const body = JSON.stringify(problemBody(new Problem('invalid_request', detail, { status }), id));
+  return [
+    `HTTP/1.1 ${status} ${reason}`,
+    'content-type: application/problem+json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${id}`,
+    ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n');
 }

@@ -14,7 +14,7 @@ export type Sdk = typeof McpSdk;
 /** The stateless revision, without sessions. */
 export const modernRevision = '2026-07-28';
 
-/** The kind and the revision of a message; or why it is none. */
+/** The kind and the revision of a message; or why it is invalid. */
 export function classified(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
   if (isPlainCall(body) && headers['mcp-protocol-version'] !== modernRevision)
     return { kind: 'legacy', reason: 'no-claim' };
@@ -27,7 +27,7 @@ export function classified(sdk: Sdk, { body, headers }: FastifyRequest): Inbound
   });
 }
 
-/** The reason why a message is none, with the member that is wrong. */
+/** The reason why a message is invalid, with the member that is wrong. */
 export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
   if (cell !== 'invalid-json-rpc-body') return message;
   const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;

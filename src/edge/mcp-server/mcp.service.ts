@@ -151,7 +151,7 @@ export class McpService {
     return { protocolVersion, capabilities, serverInfo: this.serverInfo };
   }
 
-  /** @throws Problem `invalid_request` for a cursor that is none */
+  /** @throws Problem `invalid_request` for an invalid cursor */
   private async list({ isModern, request }: Asked, { cursor }: Params): Promise<object> {
     if (cursor !== undefined && typeof cursor !== 'string')
       throw new Problem('invalid_request', 'cursor must be a string');
@@ -163,8 +163,8 @@ export class McpService {
   }
 
   /**
-   * Subscriptions are offered to changes of the tools alone. A client that wishes for nothing of it is told
-   * so, and the stream is over.
+   * Offers subscriptions to changes of the tools only. A client that does not ask for them gets a result at once, and the
+   * stream ends.
    * @throws Problem `rate_limited`, `shutting_down`
    */
   private listen(asked: Asked, sdk: Sdk): object | Readable {
@@ -173,7 +173,7 @@ export class McpService {
     const wanted = params['notifications'];
     if (!sdk.isSpecType.SubscriptionFilter(wanted)) {
       const example = '{"toolsListChanged": true}';
-      return errorOf(id, invalidParams, `notifications must say what to hear of, such as ${example}`);
+      return errorOf(id, invalidParams, `notifications must name what to subscribe to, such as ${example}`);
     }
     const toolsListChanged = wanted.toolsListChanged === true;
     const stream = this.streams.follow(holderIn(request), { id, toolsListChanged });

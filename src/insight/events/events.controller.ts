@@ -34,7 +34,7 @@ export class EventsController {
   @ApiOperation({
     summary: 'Read what happened to tools, or follow it',
     description:
-      'Crashes, failures, recoveries, grades and circuits, the newest that are kept, also those from before a restart. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.',
+      'Crashes, failures, recoveries, grades and circuits, the newest that are stored, also those from before a restart. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.',
   })
   @ApiExtraModels(EventPageView)
   @ApiOkResponse({

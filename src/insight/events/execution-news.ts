@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EventRing } from '../../base/streams/event-ring.js';
 import { StreamTopics } from '../../base/streams/stream-topics.js';
-import { type CallEvent, CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 
 /** An execution that ended: the fields that lists filter by, and nothing of its payload. */
 interface Announced {
@@ -35,18 +35,23 @@ export class ExecutionNews {
   private waiting: Announced[] = [];
   private more = 0;
 
+  private stop: (() => void) | undefined;
+
   constructor(topics: StreamTopics, calls: CallEvents) {
-    calls.subscribe((event) => this.came(event));
     topics.add('executions', {
       scope: 'metrics:read',
       earlier: 0,
       eventName: () => 'executions',
-      ring: () => this.ring,
+      ring: () => {
+        // From the first page on: before that a call has no listener here.
+        this.stop ??= calls.subscribe('executed', (event) => this.came(event));
+        return this.ring;
+      },
     });
   }
 
-  private came(event: CallEvent): void {
-    if (event.kind !== 'executed' || !this.ring.news.hasListeners) return;
+  private came(event: ExecutedCall): void {
+    if (!this.ring.news.hasListeners) return;
     if (this.waiting.length === 0) setTimeout(() => this.announce(), everyMs).unref();
     if (this.waiting.length < maxListed) this.waiting.push(announced(event));
     else this.more += 1;

@@ -98,7 +98,7 @@ function greetingOf(
 const textOf = (places: ReadonlyMap<string, string>): string =>
   [...places].map(([name, id]) => `${name}=${id}`).join(',');
 
-/** A client begins anew with a topic whose place it does not know any more. */
+/** A client starts again with a topic whose place it does not know any more. */
 function placesIn(header: string | string[] | undefined): Map<string, string> {
   const parts = typeof header === 'string' ? header.split(',') : [];
   const pairs = parts.flatMap((part) => {

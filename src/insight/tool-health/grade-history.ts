@@ -11,7 +11,7 @@ import { TypedEvents } from '../../base/common/typed-events.js';
 import { WriteBehind } from '../../base/common/write-behind.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 
-/** A change of a grade as it is kept; `seq` is its place in the order of all of them. */
+/** A stored change of a grade; `seq` is its place in the order of all of them. */
 interface GradeChange extends Omit<HealthChange, 'at'> {
   readonly seq: string;
   readonly at: Date;
@@ -50,7 +50,7 @@ export class StoredGrades extends TypedEvents<HealthChange> {
   }
 }
 
-/** How tools' grades change: a restart neither forgets it nor begins anew. */
+/** The history of tools' grades, across restarts. */
 @Injectable()
 export class GradeHistory extends WriteBehind<HealthChange> {
   constructor(

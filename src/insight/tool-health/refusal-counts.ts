@@ -14,9 +14,7 @@ export class RefusalCounts {
     calls: CallEvents,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {
-    calls.subscribe((event) => {
-      if (event.kind === 'refused') this.count(event.tool, event.refusal.code);
-    });
+    calls.subscribe('refused', ({ tool, refusal }) => this.count(tool, refusal.code));
   }
 
   /** Most frequent first. */

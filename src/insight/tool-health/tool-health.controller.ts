@@ -1,21 +1,10 @@
-import { Body, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
+import { Get, Param, Query, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { CurrentPrincipal } from '../../web/auth/principal.decorator.js';
-import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { ApiRoutes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Page } from '../../web/rest/page.js';
 import { PageQuery, ToolParams } from '../../web/rest/dto.js';
-import type { Principal } from '../../web/contract/principal.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
-import {
-  CircuitAdviceQuery,
-  CircuitAdviceView,
-  CircuitListView,
-  CircuitQuery,
-  CircuitView,
-  OverrideCircuitBody,
-} from '../../call/circuits/circuit.dto.js';
-import { CircuitsService } from '../../call/circuits/circuits.service.js';
 import {
   DashboardView,
   ErrorPatternsQuery,
@@ -31,13 +20,12 @@ import {
 import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 
-/** How the tools are doing, and their circuits. */
+/** How the tools are doing. */
 @ApiRoutes('api/v1/tool-health', 'tool-health', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class ToolHealthController {
   constructor(
     private readonly health: ToolHealthService,
-    private readonly circuits: CircuitsService,
     private readonly grades: GradeHistory,
   ) {}
 
@@ -73,16 +61,6 @@ export class ToolHealthController {
     return this.health.getHealthSummary(periodHours);
   }
 
-  @Get('circuits')
-  @ApiOperation({
-    summary: 'Circuits that are not closed',
-    description: 'Of tools that refuse calls, or let a few try. Each is shown without its history.',
-  })
-  @ApiOkResponse({ type: CircuitListView })
-  listOpenCircuits(): CircuitListView {
-    return this.circuits.notClosed();
-  }
-
   @Get(':tool')
   @ApiOperation({
     summary: 'Health of one tool',
@@ -100,7 +78,7 @@ export class ToolHealthController {
   @ApiOperation({
     summary: "How a tool's grade changed",
     description:
-      'Its grade of the last hour, looked at every minute, as long as metrics are kept; restarts do not interrupt it.',
+      'Its grade of the last hour, computed every minute and stored with the retention of metrics.',
   })
   @ApiOkResponse({ type: GradeChangePageView })
   listGradeChanges(@Param() { tool }: ToolParams, @Query() query: PageQuery): Promise<Page<GradeChangeView>> {
@@ -129,81 +107,5 @@ export class ToolHealthController {
   @ApiProblems('not_found')
   getToolHealthInfo(@Param() { tool }: ToolParams): Promise<ToolHealthInfoView> {
     return this.health.requireToolHealth(tool);
-  }
-
-  @Get(':tool/circuit')
-  @ApiOperation({
-    summary: "State, reason and history of a tool's circuit",
-    description: 'With what the window holds now, when probing begins, and the newest transitions.',
-  })
-  @ApiOkResponse({ type: CircuitView })
-  @ApiProblems('not_found')
-  getCircuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
-    return this.circuits.circuitOf(tool, limit);
-  }
-
-  @Get(':tool/circuit/advice')
-  @ApiOperation({
-    summary: 'Would a count of errors alone advise to break the circuit?',
-    description:
-      'Advice only, and of unknown tools as well: the circuit itself also looks at the failure rate.',
-  })
-  @ApiOkResponse({ type: CircuitAdviceView })
-  getCircuitAdvice(
-    @Param() { tool }: ToolParams,
-    @Query() query: CircuitAdviceQuery,
-  ): Promise<CircuitAdviceView> {
-    return this.health.circuitAdvice(tool, query);
-  }
-
-  @Post(':tool/circuit/open')
-  @Scopes('tools:admin')
-  @HttpCode(200)
-  @ApiOperation({
-    summary: 'Refuse all calls of a tool until its circuit is closed or reset',
-    description: 'By hand, with who and why; a restart keeps it open.',
-  })
-  @ApiOkResponse({ type: CircuitView })
-  @ApiProblems('not_found')
-  openCircuit(
-    @Param() { tool }: ToolParams,
-    @Body() body: OverrideCircuitBody,
-    @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CircuitView> {
-    return this.circuits.override(tool, 'openByHand', body, userId);
-  }
-
-  @Post(':tool/circuit/close')
-  @Scopes('tools:admin')
-  @HttpCode(200)
-  @ApiOperation({
-    summary: 'Let calls of a tool pass again',
-    description: 'The faults of the window are forgotten; an opening soon after counts as a repeated one.',
-  })
-  @ApiOkResponse({ type: CircuitView })
-  @ApiProblems('not_found')
-  closeCircuit(
-    @Param() { tool }: ToolParams,
-    @Body() body: OverrideCircuitBody,
-    @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CircuitView> {
-    return this.circuits.override(tool, 'closeByHand', body, userId);
-  }
-
-  @Post(':tool/circuit/reset')
-  @Scopes('tools:admin')
-  @HttpCode(200)
-  @ApiOperation({
-    summary: "Close a tool's circuit and forget its earlier openings",
-    description: 'As new: the next opening is the shortest again.',
-  })
-  @ApiOkResponse({ type: CircuitView })
-  @ApiProblems('not_found')
-  resetCircuit(
-    @Param() { tool }: ToolParams,
-    @Body() body: OverrideCircuitBody,
-    @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CircuitView> {
-    return this.circuits.override(tool, 'reset', body, userId);
   }
 }

@@ -2,11 +2,9 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CLOCK, type Clock, hourMs, minuteMs } from '../../base/common/clock.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import { Problem } from '../../base/common/errors.js';
-import { newToolMetric } from '../../records/executions/execution-record.js';
-import type { ToolMetric } from '../../records/executions/tool-metric.entity.js';
+import { newToolMetric, type ToolMetric } from '../../records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
-import type { CircuitAdviceQuery, CircuitAdviceView } from '../../call/circuits/circuit.dto.js';
 import type {
   DashboardView,
   ErrorPatternsView,
@@ -41,7 +39,7 @@ type GradedFleet = Omit<SystemHealthView, 'toolReports' | 'circuits'> & {
 };
 
 const dayHours = 24;
-/** The period of every grade, unless a caller asks for another one. Its changes are events, and kept. */
+/** The period of every grade, unless a caller asks for another one. Its changes are events, and stored. */
 const gradedHours = 1;
 const slowMs = 5_000;
 const slowShown = 10;
@@ -77,7 +75,6 @@ export class HealthEvents extends TypedEvents<HealthChange> {
 /** Derives grades, error patterns and summaries from the metrics. */
 @Injectable()
 export class ToolHealthService {
-  private readonly logger = new Logger(ToolHealthService.name);
   /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
   private readonly statuses = new Map<string, { readonly status: HealthStatus; readonly since: number }>();
 
@@ -145,25 +142,9 @@ export class ToolHealthService {
     await this.gradeAll(gradedHours, 'of none');
   }
 
-  /**
-   * Advice only: counts errors and timeouts of the window, whatever the number of calls. The circuits decide. Defaults
-   * are the tool's own, else 5 errors in 5 minutes.
-   */
+  /** Advice only: the circuits decide. Defaults are the tool's own, else 5 errors in 5 minutes. */
   async shouldCircuitBreak(tool: string, errorThreshold?: number, windowMinutes?: number): Promise<boolean> {
-    const { shouldBreak } = await this.circuitAdvice(tool, { errorThreshold, windowMinutes });
-    return shouldBreak;
-  }
-
-  /** `shouldCircuitBreak` with the figures that it is made of. */
-  async circuitAdvice(tool: string, query: CircuitAdviceQuery = {}): Promise<CircuitAdviceView> {
-    const own = this.knownTools.thresholdsOf(tool);
-    const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
-    const since = new Date(this.clock.now() - windowMinutes * minuteMs);
-    const errors = await this.metrics.countFailures(tool, since);
-    const shouldBreak = errors >= errorThreshold;
-    const advice = { tool, shouldBreak, errors, errorThreshold, windowMinutes };
-    if (shouldBreak) this.logger.warn({ event: 'circuit_breaker_triggered', ...advice });
-    return advice;
+    return (await this.circuits.advice(tool, { errorThreshold, windowMinutes })).shouldBreak;
   }
 
   /** All failures of the period. @param limit of the patterns by message that are shown */

@@ -4,7 +4,7 @@ import type { ToolCall } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import type { Tool } from '../../web/contract/tool.js';
 import { sha256 } from '../../base/common/canonical-json.js';
-import { endOfOutcome, startOf } from './execution-entries.js';
+import { endOfOutcome, startOf } from './execution-recorder.interceptor.js';
 
 const tool = { definition: { name: 'echo', version: '1' } } as Tool;
 

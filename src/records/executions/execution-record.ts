@@ -1,14 +1,17 @@
 import { newId } from '../../base/common/ids.js';
 import type { ExecutedCall } from '../../web/contract/call-events.js';
 import type { OutcomeStatus } from '../../web/contract/tool-outcome.js';
-import type { ToolMetric } from './tool-metric.entity.js';
+import type { ExecutionView } from './tool-metrics.dto.js';
 import { sanitisedText, storableJson } from '../../base/common/pg-text.js';
-import { type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
+import { type Cell, type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
 import { isValueFault } from '../../base/database/transient-error.js';
 import { rollUp } from './rollups/rollup.sql.js';
 
+/** The row of an execution in `tool_metrics`. */
+export type ToolMetric = Omit<ExecutionView, 'inputPreview'>;
+
 /**
- * The journal's record of an execution before its tool hears of it; `startedAt` in milliseconds since the epoch. An absent
+ * The journal's record of an execution before its tool gets it; `startedAt` in milliseconds since the epoch. An absent
  * member is the column's null, 0 or false.
  */
 export type ExecutionStart = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'> &
@@ -36,36 +39,6 @@ export type ExecutionEnd = Pick<ToolMetric, 'executionTimeMs'> & {
   readonly payload?: CapturedPayload;
 } & Partial<Pick<ToolMetric, 'errorMessage' | 'toolFault' | 'outputSize' | 'metadata'>>;
 
-/**
- * A successful execution of zero length now, except for what is given. Apart from the entity, so that the thread that
- * drains the journal does not load TypeORM.
- */
-export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
-  return {
-    metricId: fields.metricId ?? newId(fields.recordedAt?.getTime()),
-    userId: 'anonymous',
-    sessionId: null,
-    requestId: null,
-    investigationId: null,
-    runId: null,
-    traceId: null,
-    parentSpanId: null,
-    status: 'success',
-    executionTimeMs: 0,
-    errorType: null,
-    errorMessage: null,
-    parametersHash: null,
-    inputSize: 0,
-    outputSize: 0,
-    metadata: {},
-    isTest: false,
-    toolFault: false,
-    semanticFailure: null,
-    recordedAt: fields.recordedAt ?? new Date(),
-    ...fields,
-  };
-}
-
 /** The gateway died while it ran. The result is unknown and not a fault of the tool. */
 const interrupted: ExecutionEnd = {
   status: 'error',
@@ -90,46 +63,72 @@ export const metricOf = (
   });
 
 const maxInteger = 2_147_483_647;
-const wholeNumber = (value: number): number => Math.min(Math.max(Math.round(value), 0), maxInteger) || 0;
-const optionalText = (text: string | null): string | null => (text === null ? null : sanitisedText(text));
+
+/** A column's database type, its value where none is given, and the form in which a value is stored. */
+type Member<T> = readonly [type: string, absent: T, stored: (value: T) => Cell];
+const text = (absent = ''): Member<string> => ['text', absent, sanitisedText];
+const optionalText: Member<string | null> = ['text', null, (value) => value && sanitisedText(value)];
+const count: Member<number> = [
+  'int4',
+  0,
+  (value) => Math.min(Math.max(Math.round(value), 0), maxInteger) || 0,
+];
+const flag: Member<boolean> = ['bool', false, (value) => value];
+
 /** Milliseconds since the epoch: written and read ten times as fast as an ISO text. */
 function storableTime(date: Date): number {
-  const time = date.getTime();
-  if (Number.isNaN(time)) throw new RangeError('Invalid time value');
-  return time;
+  const ms = date.getTime();
+  if (Number.isNaN(ms)) throw new RangeError('Invalid time value');
+  return ms;
 }
 
-const columns: Readonly<Record<keyof ToolMetric, Column<ToolMetric>>> = {
-  metricId: ['uuid', (metric) => metric.metricId],
-  toolName: ['text', (metric) => sanitisedText(metric.toolName)],
-  userId: ['text', (metric) => sanitisedText(metric.userId)],
-  sessionId: ['text', (metric) => optionalText(metric.sessionId)],
-  requestId: ['text', (metric) => optionalText(metric.requestId)],
-  investigationId: ['text', (metric) => optionalText(metric.investigationId)],
-  runId: ['text', (metric) => optionalText(metric.runId)],
-  traceId: ['text', (metric) => optionalText(metric.traceId)],
-  parentSpanId: ['text', (metric) => optionalText(metric.parentSpanId)],
-  status: ['text', (metric) => sanitisedText(metric.status)],
-  executionTimeMs: ['int4', (metric) => wholeNumber(metric.executionTimeMs)],
-  errorType: ['text', (metric) => optionalText(metric.errorType)],
-  errorMessage: ['text', (metric) => optionalText(metric.errorMessage)],
-  parametersHash: ['text', (metric) => optionalText(metric.parametersHash)],
-  inputSize: ['int4', (metric) => wholeNumber(metric.inputSize)],
-  outputSize: ['int4', (metric) => wholeNumber(metric.outputSize)],
-  metadata: ['jsonb', (metric) => storableJson(metric.metadata)],
-  isTest: ['bool', (metric) => metric.isTest],
-  toolFault: ['bool', (metric) => metric.toolFault],
-  recordedAt: ['float8', (metric) => storableTime(metric.recordedAt)],
-  semanticFailure: ['text', (metric) => optionalText(metric.semanticFailure)],
+const members: { readonly [Name in keyof ToolMetric]: Member<ToolMetric[Name]> } = {
+  metricId: ['uuid', '', (value) => value],
+  toolName: text(),
+  userId: text('anonymous'),
+  sessionId: optionalText,
+  requestId: optionalText,
+  investigationId: optionalText,
+  runId: optionalText,
+  traceId: optionalText,
+  parentSpanId: optionalText,
+  status: text('success'),
+  executionTimeMs: count,
+  errorType: optionalText,
+  errorMessage: optionalText,
+  parametersHash: optionalText,
+  inputSize: count,
+  outputSize: count,
+  metadata: ['jsonb', {}, storableJson],
+  isTest: flag,
+  toolFault: flag,
+  recordedAt: ['float8', new Date(0), storableTime],
+  semanticFailure: optionalText,
 };
 
+const memberNames = Object.keys(members) as (keyof ToolMetric)[];
+const absent = Object.fromEntries(
+  memberNames.map((name) => [name, members[name][1]]),
+) as unknown as ToolMetric;
+
+/** A successful execution of zero length now, except for what is given. */
+export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
+  const { recordedAt = new Date(), metricId = newId(fields.recordedAt?.getTime()) } = fields;
+  return { ...absent, ...fields, metricId, recordedAt };
+}
+
+function columnOf<Name extends keyof ToolMetric>(name: Name): Column<ToolMetric> {
+  const [type, , stored] = members[name];
+  return [type, (metric) => stored(metric[name])];
+}
+
 /** A metric that cannot be written down (metadata that is no JSON, an invalid date) throws. */
-const metricColumns = new ColumnArrays(columns);
+const metricColumns = new ColumnArrays<ToolMetric>(
+  Object.fromEntries(memberNames.map((name) => [name, columnOf(name)])),
+);
 const { names } = metricColumns;
 /** The columns of a row, as its members. */
-export const executionColumns = Object.keys(columns)
-  .map((member, at) => `${names[at]} AS "${member}"`)
-  .join(', ');
+export const executionColumns = memberNames.map((member, at) => `${names[at]} AS "${member}"`).join(', ');
 const values = names.map((name) => (name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name));
 const writer = names.length + 1;
 

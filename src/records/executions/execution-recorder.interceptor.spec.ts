@@ -13,7 +13,7 @@ import type { CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 import type { ToolErrorBody, ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { ExecutionRecorderInterceptor } from './execution-recorder.interceptor.js';
-import type { ToolMetric } from './tool-metric.entity.js';
+import type { ToolMetric } from './execution-record.js';
 
 const tool: Tool = {
   definition: {
@@ -60,7 +60,7 @@ function setup(maxBytes = 100_000) {
   const recorder = new ExecutionRecorder(journal, { maxBytes });
   const events = new CallEvents();
   const said: CallEvent[] = [];
-  events.subscribe((event) => said.push(event));
+  events.subscribe('executed', (event) => said.push(event));
   const interceptor = new ExecutionRecorderInterceptor(recorder, events);
   const run = async (call: ToolCall, handled: () => Observable<ToolOutcome>): Promise<ToolOutcome> =>
     lastValueFrom(await interceptor.intercept(contextOf(call), { handle: handled }));
@@ -234,7 +234,7 @@ describe('ExecutionRecorderInterceptor', () => {
     expect(row.metadata['stderrTail']).toHaveLength(4_096);
   });
 
-  it('marks a trial', async () => {
+  it('marks a test call', async () => {
     const { run, recorded, said } = setup();
     const call = callOf({ test: true });
     await run(call, () => of(success(call, null)));
@@ -282,7 +282,7 @@ describe('ExecutionRecorderInterceptor', () => {
   it('fails no call because of a listener', async () => {
     const { run, events, recorded } = setup();
     const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
-    events.subscribe(() => {
+    events.subscribe('executed', () => {
       throw new Error('listener');
     });
     const call = callOf();

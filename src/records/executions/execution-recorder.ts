@@ -25,17 +25,17 @@ const settleMs = 1_000;
 const closeMs = 5_000;
 
 /**
- * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
+ * Promises each execution exactly one row: its start is in the journal before the tool gets it, its end before
  * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
  */
 export class ExecutionRecorder {
-  private readonly inFlight = new InFlight();
   private closed: Promise<void> | undefined;
 
   constructor(
     private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
     private readonly settings: RecorderSettings,
     private readonly backlog = new ResultBacklog(),
+    private readonly inFlight = new InFlight(),
   ) {}
 
   state(): RecorderState {
@@ -71,7 +71,7 @@ export class ExecutionRecorder {
   }
 
   /**
-   * Resolves when the end is in the journal; where that cannot be written it is kept and tried again.
+   * Resolves when the end is in the journal; where that cannot be written it waits in memory and is tried again.
    * @param result read by the drain before it writes the record
    */
   finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {

@@ -8,9 +8,9 @@ import {
   insertBatch,
   isRowFault,
   metricOf,
+  type ToolMetric,
 } from './execution-record.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
-import type { ToolMetric } from './tool-metric.entity.js';
 
 export interface ExecutionSinkSettings extends SinkSettings {
   /** The memory of the ResultBacklog. */

@@ -35,7 +35,7 @@ export class ToolMetricsController {
 
   @Get('stats/:tool')
   @ApiOperation({
-    summary: "A tool's statistics over a period; trials do not count",
+    summary: "A tool's statistics over a period; test calls do not count",
     description: 'Counts are exact for any period; percentiles are within 2 %.',
   })
   @ApiOkResponse({ type: ToolStatsView })
@@ -45,7 +45,7 @@ export class ToolMetricsController {
 
   @Get('series')
   @ApiOperation({
-    summary: 'Calls, failures and durations over time; trials do not count',
+    summary: 'Calls, failures and durations over time; test calls do not count',
     description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
   })
   @ApiOkResponse({ type: SeriesView })
@@ -110,7 +110,7 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'Mark an execution as one that answered wrongly; its status stays',
     description:
-      'For whoever finds out later that an answer that looked right was not: health shows such failures as a figure of their own.',
+      'For an answer that turned out to be wrong later: health shows such failures as a figure of their own.',
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
@@ -144,7 +144,7 @@ export class ToolMetricsController {
   @Get('tools')
   @ApiOperation({
     summary: 'The names of all tools with executions',
-    description: 'Also of tools that are no longer registered, as long as their records are kept.',
+    description: 'Includes tools that are no longer registered, as long as their records are stored.',
   })
   @ApiOkResponse({ type: ToolNamesView })
   listRecordedTools(): Promise<Page<string>> {

@@ -12,7 +12,6 @@ import {
   PageOf,
   Text,
 } from '../../web/rest/dto.js';
-import { ToolMetric } from './tool-metric.entity.js';
 
 const dayBefore = '2026-01-22T10:30:00Z';
 const now = '2026-01-23T10:30:00Z';
@@ -76,8 +75,66 @@ export class CleanupQuery {
   readonly olderThanDays!: number;
 }
 
-/** A recorded execution. */
-export class ExecutionView extends ToolMetric {
+/** A recorded execution. Durations in milliseconds, sizes in bytes. */
+export class ExecutionView {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', description: "The execution's id" })
+  metricId!: string;
+
+  @ApiProperty({ example: 'log_summary' }) toolName!: string;
+  @ApiProperty({ example: 'user-123' }) userId!: string;
+  @NullableText('sess-456') sessionId!: string | null;
+  @NullableText('req-789') requestId!: string | null;
+  @NullableText('inv-1') investigationId!: string | null;
+  @NullableText('run-1') runId!: string | null;
+
+  @NullableText(
+    '7bba9f33312b3dbb8b2c2c62bb7abe2d',
+    'Of which it is a span: the trace of `traceparent`, else one of its own',
+  )
+  traceId!: string | null;
+
+  @NullableText('086e83747d0e381e', "The caller's span") parentSpanId!: string | null;
+
+  /** Any other word counts in totals only. */
+  @ApiProperty({ example: 'error', description: 'success, error or timeout' }) status!: string;
+
+  @ApiProperty({ example: 150, description: 'Milliseconds' }) executionTimeMs!: number;
+  @NullableText('tool_error') errorType!: string | null;
+  @NullableText('The log file does not exist') errorMessage!: string | null;
+
+  @NullableText(
+    '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+    "SHA-256 over the input's canonical JSON",
+  )
+  parametersHash!: string | null;
+
+  @ApiProperty({ example: 42, description: 'Bytes' }) inputSize!: number;
+  @ApiProperty({ example: 1024, description: 'Bytes' }) outputSize!: number;
+
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { attempts: 2, queueMs: 12.5, version: '1.0.0', revision: 3, pid: 4711 },
+    description:
+      'Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, ' +
+      'end of stderr, version, revision, project (absent: `default`), run, labels, ' +
+      'the error that its result tells of (`semanticError`)',
+  })
+  metadata!: Readonly<Record<string, unknown>>;
+
+  @ApiProperty({ example: false, description: "An operator's trial: it counts in no statistic" })
+  isTest!: boolean;
+
+  @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
+  toolFault!: boolean;
+
+  @NullableText(null, 'Why its answer was wrong although it came to its end; null where nobody said so')
+  semanticFailure!: string | null;
+
+  /** To the millisecond. */
+  @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Start of the execution' })
+  recordedAt!: Date;
+
   @ApiPropertyOptional({
     example: '{"path":"/var/log/syslog"}',
     description:
@@ -190,7 +247,11 @@ export class PayloadView {
   readonly result?: unknown;
   @ApiPropertyOptional({ description: 'Of a failure: code, type, message and data, as in the outcome' })
   readonly error?: unknown;
-  @ApiProperty({ type: [String], example: [], description: 'Parts of more than 64 KiB, which are not kept' })
+  @ApiProperty({
+    type: [String],
+    example: [],
+    description: 'Parts of more than 64 KiB, which are not stored',
+  })
   readonly omitted!: readonly string[];
   @ApiProperty({ example: false, description: "A value of the tool's `env` was taken out of the input" })
   readonly redacted!: boolean;

@@ -7,6 +7,7 @@ import { hourMs } from '../../base/common/clock.js';
 import { journalReport, type JournalReport, TableRetention } from '../journal/journalled-table.js';
 import { LockHeld } from '../../base/common/lock.js';
 import { StartError } from '../../base/common/start-error.js';
+import { Lifecycle } from '../../base/common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { drainThread } from '../journal/drain-thread.js';
@@ -19,7 +20,6 @@ import { Contributors } from '../../base/observability/contributors.js';
 import { CallEvents } from '../../web/contract/call-events.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
-import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
@@ -67,6 +67,7 @@ async function openRecorder(
   db: DataSource,
   config: AppConfig,
   report: JournalReport,
+  { executions }: Lifecycle,
 ): Promise<ExecutionRecorder> {
   const { recorder } = config;
   const backlog = new ResultBacklog();
@@ -74,7 +75,7 @@ async function openRecorder(
   const drain = drainThread(new URL('./execution-drain.worker.js', import.meta.url), sink);
   try {
     const journal = await Journal.open<ExecutionStart, ExecutionEnd>({ ...recorder, drain }, report);
-    return new ExecutionRecorder(journal, recorder, backlog);
+    return new ExecutionRecorder(journal, recorder, backlog, executions);
   } catch (cause) {
     if (!(cause instanceof LockHeld)) throw cause;
     throw new StartError(
@@ -131,7 +132,8 @@ class MetricsRetention extends TableRetention {
 
 /** Records every execution and answers for it. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ToolMetric])],
+  // TypeORM closes its connections after the modules that import it.
+  imports: [TypeOrmModule.forFeature([])],
   controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
@@ -145,7 +147,7 @@ class MetricsRetention extends TableRetention {
     ToolMetricsService,
     {
       provide: ExecutionRecorder,
-      inject: [getDataSourceToken(), APP_CONFIG, executionReport],
+      inject: [getDataSourceToken(), APP_CONFIG, executionReport, Lifecycle],
       useFactory: openRecorder,
     },
   ],
@@ -166,7 +168,6 @@ export class ToolMetricsModule implements OnApplicationShutdown {
     });
   }
 
-  /** TypeORM closes its connections after the modules that import it. */
   async onApplicationShutdown(): Promise<void> {
     await this.recorder.close();
   }

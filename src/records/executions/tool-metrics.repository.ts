@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { dayMs, minuteMs } from '../../base/common/clock.js';
 import { isUuid, timeOfId } from '../../base/common/ids.js';
-import { directSlot, insertBatch } from './execution-record.js';
+import { directSlot, insertBatch, type ToolMetric } from './execution-record.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
@@ -23,7 +23,6 @@ import {
   type SeriesRange,
   type SeriesRow,
 } from './queries/tool-figures.js';
-import type { ToolMetric } from './tool-metric.entity.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {
@@ -62,13 +61,8 @@ export class ToolMetricsRepository {
 
   /** A metric whose id is there already changes nothing. */
   async record(metric: ToolMetric): Promise<ToolMetric> {
-    await this.recordMany([metric]);
+    await insertBatch(this.db, [metric], directSlot);
     return metric;
-  }
-
-  /** One statement for all of them; ids that are there already change nothing. */
-  async recordMany(metrics: readonly ToolMetric[]): Promise<void> {
-    await insertBatch(this.db, metrics, directSlot);
   }
 
   /** By default the last 24 hours; a period without calls has the short form. */
@@ -132,13 +126,13 @@ export class ToolMetricsRepository {
     return this.getExecutions({ failed: true, tool, limit });
   }
 
-  /** Every tool with a metric, trials included; sorted. */
+  /** Every tool with a metric, test calls included; sorted. */
   async getAllToolNames(): Promise<string[]> {
     const rows = await this.select<{ toolName: string }>(sql.selectToolNames);
     return rows.map((row) => row.toolName);
   }
 
-  /** Start of each tool's newest execution that was no trial. */
+  /** Start of each tool's newest execution that was no test call. */
   async getLastUses(): Promise<Map<string, Date>> {
     const today = new Date(Math.floor(Date.now() / dayMs) * dayMs);
     const rows = await this.select<LastUse & { day: number }>(sql.selectLastUses, [today]);
@@ -154,8 +148,8 @@ export class ToolMetricsRepository {
   }
 
   /** Executions of at least the threshold, slowest first. */
-  async getSlowExecutions(thresholdMs = 5_000, limit = 20, trials = true): Promise<ExecutionView[]> {
-    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, trials]);
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20, tests = true): Promise<ExecutionView[]> {
+    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, tests]);
   }
 
   /** The executions that the filter lets through, from the newest or after a position. */
@@ -204,7 +198,7 @@ export class ToolMetricsRepository {
   }
 
   /**
-   * Executions that count for circuits and ended after `since`, oldest first; no trials, no cancelled or interrupted
+   * Executions that count for circuits and ended after `since`, oldest first; no test calls, no cancelled or interrupted
    * ones.
    */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
@@ -236,18 +230,18 @@ export class ToolMetricsRepository {
     return counts;
   }
 
-  /** Errors and timeouts, trials excluded. */
+  /** Errors and timeouts, test calls excluded. */
   async countFailures(tool: string, since: Date): Promise<number> {
     const [row] = await this.select<{ failures: number }>(sql.countFailures, [sanitisedText(tool), since]);
     return row?.failures ?? 0;
   }
 
-  /** All executions of a period that were no success, trials excluded; the most frequent groups first. */
+  /** All executions of a period that were no success, test calls excluded; the most frequent groups first. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
     return this.select<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
   }
 
-  /** The newest executions of all time, trials excluded. */
+  /** The newest executions of all time, test calls excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }

@@ -91,7 +91,7 @@ export class ToolMetricsService {
     if (payload) return payload;
     throw new Problem(
       'not_found',
-      `No input and result of execution ${id} are kept: ${toolName} did not capture them (its \`capture\`), or their time is over (CAPTURE_TTL_HOURS)`,
+      `No input and result of execution ${id} are stored: ${toolName} did not capture them (its \`capture\`), or their time is over (CAPTURE_TTL_HOURS)`,
     );
   }
 

@@ -20,8 +20,10 @@ export interface WriterSettings {
 export interface WriterReport {
   /** A write or a sync failed; what must be kept is tried again. */
   failed(error: unknown): void;
-  /** Called before each write. */
-  writing?(): void;
+  /** Called after each write: `markWritten` is due. */
+  written?(): void;
+  /** Called before a further segment is there: `markWritten` MUST come now, since a segment with a successor is read no further. */
+  segmentEnds?(): void;
 }
 
 /** An entry as JSON, and whether a record is complete with it. */
@@ -90,6 +92,11 @@ export class JournalWriter {
     [this.segment, this.fd] = this.openAfter(this.replayThrough);
     this.tight = !this.reserve.take();
     this.markWritten();
+  }
+
+  /** Lets the drain read what is written by now. */
+  markWritten(): void {
+    this.settings.mark?.set(this.segment - this.replayThrough, this.position);
   }
 
   /** Whether an entry would be accepted, according to the last write. */
@@ -163,9 +170,8 @@ export class JournalWriter {
     const { batch } = this;
     if (!batch) return;
     this.batch = undefined;
-    this.report.writing?.();
     try {
-      this.makeRoom();
+      if (this.tight) this.makeRoom();
       this.write(this.tight ? batch.kept : batch.kept.concat(batch.tried));
     } catch (error) {
       this.leftover = batch.kept;
@@ -187,7 +193,6 @@ export class JournalWriter {
    * tried would fill that as well, and the drain could never remove a segment.
    */
   private makeRoom(): void {
-    if (!this.tight) return;
     const now = performance.now();
     if (now - this.lookedForRoomAt < lookForRoomMs) return;
     this.lookedForRoomAt = now;
@@ -219,7 +224,7 @@ export class JournalWriter {
     this.failing = false;
     this.records = records;
     this.position += length;
-    this.markWritten();
+    this.report.written?.();
     this.resize(this.segment, this.position);
   }
 
@@ -240,15 +245,11 @@ export class JournalWriter {
   }
 
   private rotate(): void {
+    this.report.segmentEnds?.();
     const next = this.openAfter(this.segment);
     this.full.push(this.fd);
     [this.segment, this.fd] = next;
     this.position = 0;
-    this.markWritten();
-  }
-
-  private markWritten(): void {
-    this.settings.mark?.set(this.segment - this.replayThrough, this.position);
   }
 
   /** A name that something else has is left to it. */

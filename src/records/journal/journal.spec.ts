@@ -46,6 +46,14 @@ describe('a journal', () => {
     expect(committed()).toBe(2);
   });
 
+  it('brings each record, however many segments are finished before the drain looks', async () => {
+    journal = await openFileJournal(folder, hear);
+    const appended = Array.from({ length: 100 }, (_, n) => `r${n}`);
+    for (const id of appended) await journal.tryAppend({ id, start: { long: 'x'.repeat(60) }, end: {} });
+    await until(() => committed() === appended.length, { what: 'all records to be committed' });
+    expect(ids()).toEqual(appended);
+  });
+
   it('serves one that is opened on another thread', async () => {
     const script = new URL('../../../test/fixtures/workers/journal.worker.mjs', import.meta.url);
     const owner = new WorkerCalls<string, boolean>(script, { name: 'owner', workerData: folder });

@@ -53,6 +53,9 @@ export interface JournalState {
 
 const maxSegmentBytes = 16_777_216;
 
+/** Until the drain learns of a written record; a flush does not wait. */
+const publishMs = 100;
+
 /** Long enough to learn that the gateway of another container is gone. */
 const lockTimeoutMs = takeOverMs + 2_000;
 
@@ -70,8 +73,9 @@ export class Journal<Start extends object, End extends object> {
   private settled = 0;
   /** When the oldest record that is not committed was complete, or earlier. */
   private waitingSince = 0;
-  /** Messages for the sink, until the next write. */
+  /** Messages for the sink that are not sent yet. */
   private messages: unknown[] = [];
+  private publishing: NodeJS.Timeout | undefined;
   private damagedLines = 0;
   private lastWriteFailureAt = 0;
   private refusedBy: string | undefined;
@@ -107,7 +111,11 @@ export class Journal<Start extends object, End extends object> {
     const mark = new WrittenMark();
     this.writer = new JournalWriter(
       { folder, segmentBytes, durability, mark },
-      { failed: (error) => this.writeFailed(error), writing: () => this.sendMessages() },
+      {
+        failed: (error) => this.writeFailed(error),
+        written: this.publishSoon,
+        segmentEnds: () => this.publish(),
+      },
     );
     const { replayThrough } = this.writer;
     this.replayed =
@@ -158,10 +166,7 @@ export class Journal<Start extends object, End extends object> {
     return this.writer.append({ json, completes });
   }
 
-  /**
-   * Sends the sink something that is no record; it is lost when the drain dies. It comes before the records that are
-   * appended later, and all messages of one write travel together: each by itself costs both threads some microseconds.
-   */
+  /** Sends the sink something that is no record, before the records that are appended later. It is lost when the drain dies. */
   tellDrain(message: unknown): void {
     this.messages.push(message);
   }
@@ -169,13 +174,16 @@ export class Journal<Start extends object, End extends object> {
   /** @throws Error why what was appended until now is not in the database */
   async flush(): Promise<void> {
     await this.writer.flush();
+    this.publish();
     await this.drain.call('flush');
   }
 
   /** Drains as much as possible within the time and logs an error if something is left. */
   async close(withinMs: number): Promise<void> {
     try {
-      if (!(await this.writer.close())) throw new Error('The journal cannot be written');
+      const written = await this.writer.close();
+      this.publish();
+      if (!written) throw new Error('The journal cannot be written');
       if (!(await endsWithin(withinMs, this.drain.call('finish'))))
         throw new Error(`The database took no records within ${withinMs} ms`);
     } catch (error) {
@@ -186,10 +194,17 @@ export class Journal<Start extends object, End extends object> {
     }
   }
 
-  private sendMessages(): void {
-    if (this.messages.length === 0) return;
-    this.drain.tell(this.messages);
+  private readonly publishSoon = (): void => {
+    this.publishing ??= setTimeout(() => this.publish(), publishMs).unref();
+  };
+
+  /** Hands messages and written records to the drain, together: waking its thread for each write costs both threads more. */
+  private publish(): void {
+    clearTimeout(this.publishing);
+    this.publishing = undefined;
+    if (this.messages.length > 0) this.drain.tell(this.messages);
     this.messages = [];
+    this.writer.markWritten();
   }
 
   /** Another gateway took this one for dead and has the journal: no record can be promised any more. */

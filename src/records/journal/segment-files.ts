@@ -24,8 +24,8 @@ const positionBits = 32n;
 const positionMask = (1n << positionBits) - 1n;
 
 /**
- * How far the newest segment is written, told to a reader in another thread. A write that fails half way leaves bytes
- * in the file for a moment; whoever read them would take for promised what was refused, and then miss what is written
+ * How far the newest segment is written, for a reader in another thread. A write that fails half way leaves bytes
+ * in the file for a moment; a reader would take for promised what was refused, and then miss what is written
  * in their place. Segments are counted from the last of earlier gateways (`replayThrough`), for a mark has 31 bits for them.
  */
 export class WrittenMark {

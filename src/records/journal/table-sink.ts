@@ -26,7 +26,7 @@ export function sinkSettings(
 
 /**
  * Writes a journal's records to their table, and those that it refuses to `<table>_quarantine`, on a connection of its
- * own that is made anew whenever it fails.
+ * own that is replaced whenever it fails.
  */
 export abstract class TableSink<Row> implements DrainSink {
   private client: pg.Client | undefined;

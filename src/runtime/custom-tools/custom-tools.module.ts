@@ -11,8 +11,8 @@ import { TemplatesController } from './http/templates.controller.js';
 import { DryRunsController } from './http/dry-runs.controller.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
-import { ToolConditions } from './entity/tool-conditions.js';
-import { CustomToolsRepository } from './entity/custom-tools.repository.js';
+import { ToolStates } from './state/tool-states.js';
+import { CustomToolsRepository } from './state/custom-tools.repository.js';
 import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';
@@ -20,9 +20,8 @@ import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { FleetLogs } from './logs/fleet-logs.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
-import { ToolSupervisor } from './running/tool-supervisor.js';
+import { ToolSupervisor } from './state/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
-import { ToolFollower } from './manager/tool-follower.js';
 import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { KeyRing } from '../secrets/key-ring.js';
@@ -62,7 +61,7 @@ export class CustomToolsModule {
       ],
       providers: [
         CustomToolsRepository,
-        ToolConditions,
+        ToolStates,
         ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,
@@ -72,7 +71,6 @@ export class CustomToolsModule {
         ...bundles,
         InstalledToolsImporter,
         Reconciler,
-        ToolFollower,
         ...processMetrics,
         ProcessMetrics,
         ToolSupervisor,

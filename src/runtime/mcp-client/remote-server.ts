@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, type Dispatcher } from 'undici';
-import { isOwnAddress } from '../../base/outbound/addresses.js';
-import { checkedConnector, readAtMost } from '../../base/outbound/http-client.js';
-import { LineBudget } from '../process-pool/line-budget.js';
-import { LineFramer } from '../process-pool/line-framer.js';
+import { createParser } from 'eventsource-parser';
+import type { Dispatcher } from 'undici';
+import { Destination } from '../../base/outbound/connector.js';
+import { readAtMost } from '../../base/outbound/http-client.js';
+import { LineBudget, LineFramer } from '../process-pool/line-framer.js';
 import { messageOf } from '../../base/common/message-of.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../process-pool/launcher.js';
 import { errorIn, isFailedPing, readRefusal, type Refusal, refusal } from './remote-refusal.js';
@@ -60,7 +60,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       done();
     },
   });
-  private readonly agent: Agent;
+  private readonly agent: Dispatcher;
   private readonly over = new AbortController();
   /** Requests without an answer, by id. */
   private readonly open = new Map<string, AbortController>();
@@ -77,11 +77,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly limits: RemoteLimits,
   ) {
     super();
-    const port = Number(address.url.port) || (address.url.protocol === 'https:' ? 443 : 80);
-    const connect = checkedConnector({}, (found) =>
-      isOwnAddress(found, port, limits.ownPort()) ? 'this is the address of this server itself' : undefined,
-    );
-    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect });
+    this.agent = new Destination(address.url, limits).dispatcher();
     setImmediate(() => this.emit('spawn'));
   }
 
@@ -209,23 +205,24 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const budget = new LineBudget(linesPerSecond);
     let overMs = 0;
     const events: string[] = [];
-    let data: string[] = [];
-    let bytes = 0;
     let isTooLong = false;
-    const line = (text: string): boolean => {
-      overMs = budget.charge(1);
-      const field = text.replace(/\r$/, '');
-      if (field.startsWith('data:')) {
-        bytes += field.length;
-        isTooLong ||= bytes > maxBytes;
-        data.push(field.slice(5).trimStart());
-      } else if (field === '') {
-        if (data.length > 0) events.push(data.join(' '));
-        [data, bytes] = [[], 0];
-      }
-      return true;
-    };
-    const framer = new LineFramer(maxBytes, { line, overflow: () => (isTooLong = true) });
+    const parser = createParser({
+      maxBufferSize: maxBytes,
+      onEvent: ({ data }) => {
+        isTooLong ||= Buffer.byteLength(data) > maxBytes;
+        events.push(data);
+      },
+      onError: ({ type }) => (isTooLong ||= type === 'max-buffer-size-exceeded'),
+    });
+    // The parser's own buffer counts characters and keeps each piece of a line by itself; to it a carriage return ends a line.
+    const framer = new LineFramer(maxBytes, {
+      line: (text) => {
+        overMs = budget.charge(1);
+        parser.feed(`${text.replaceAll('\r', '')}\n`);
+        return !isTooLong;
+      },
+      overflow: () => (isTooLong = true),
+    });
     for await (const chunk of body as AsyncIterable<Buffer>) {
       framer.push(chunk);
       if (isTooLong) return `Its answer is over ${maxBytes} bytes`;

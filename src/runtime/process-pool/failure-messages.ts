@@ -41,7 +41,6 @@ export const refusals = {
     return new PoolFailure('queue_full', message);
   },
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
-  cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };
 
 /** Explains a spawn error to the author of the registration, in one sentence. */

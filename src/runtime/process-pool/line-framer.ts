@@ -4,11 +4,14 @@ import { Buffer } from 'node:buffer';
 export interface LineSink {
   /**
    * One line without its newline; `bytes` is its length on the wire. Invalid UTF-8 is replaced by U+FFFD.
+   * @param cut it is over `maxBytes`, and these are its first ones
    * @returns false to pause: `push` returns before the next line
    */
-  line(text: string, bytes: number): boolean;
-  /** A line exceeds `maxBytes`; no more calls follow. */
-  overflow(): void;
+  line(text: string, bytes: number, cut: boolean): boolean;
+  /** A line exceeds `maxBytes`; no more calls follow. Absent: the line is cut. */
+  overflow?(): void;
+  /** Bytes that were dropped unread, because no line of the budget was left. */
+  skipped?(bytes: number): void;
 }
 
 const newline = 10;
@@ -18,17 +21,24 @@ const nothing = Buffer.alloc(0);
 /**
  * Splits a byte stream into lines of at most `maxBytes` bytes. An unfinished line is kept in a buffer that doubles as it
  * grows. Concatenating every chunk costs nine times as much for a line of 1 MB, and a list of one-byte chunks takes a
- * hundred times the memory.
+ * hundred times the memory. With a budget, a flood costs the same however many lines it has.
  */
 export class LineFramer {
   /** The unfinished line, in the first `keptBytes` bytes. */
   private kept = nothing;
   private keptBytes = 0;
+  private cut = false;
   private closed = false;
+  /** The budget has paid for the current line. */
+  private paid = false;
+  /** The beginning of the current line was dropped: so is its rest. */
+  private inDropped = false;
+  private droppedBytes = 0;
 
   constructor(
     private readonly maxBytes: number,
     private readonly sink: LineSink,
+    private readonly budget?: LineBudget,
   ) {}
 
   /**
@@ -37,20 +47,24 @@ export class LineFramer {
    */
   push(chunk: Buffer): number {
     let from = 0;
-    while (!this.closed) {
+    while (!this.closed && from < chunk.length) {
+      if (this.budget && !(this.paid ||= this.budget.take())) return this.drop(chunk, from);
       const at = chunk.indexOf(newline, from);
-      if (at === -1) break;
+      if (at === -1) {
+        this.keep(from === 0 ? chunk : chunk.subarray(from));
+        break;
+      }
       const goOn = this.finishLine(chunk, from, at);
       from = at + 1;
       if (!goOn && !this.closed) return from;
     }
-    if (!this.closed && from < chunk.length) this.keep(from === 0 ? chunk : chunk.subarray(from));
     return chunk.length;
   }
 
   /** Ends the stream: text after the last newline is a line too. */
   end(): void {
     if (!this.closed && this.keptBytes > 0) this.finishLine(nothing, 0, 0);
+    this.reportDropped();
     this.close();
   }
 
@@ -61,18 +75,36 @@ export class LineFramer {
   }
 
   private finishLine(chunk: Buffer, from: number, to: number): boolean {
+    this.paid = false;
+    if (this.inDropped) return this.endDropped(to - from);
     const bytes = this.keptBytes + to - from;
-    if (bytes > this.maxBytes) return this.overflow();
-    if (this.keptBytes === 0) return this.sink.line(chunk.toString('utf8', from, to), bytes);
-    this.append(chunk.subarray(from, to));
-    const line = this.kept.toString('utf8', 0, bytes);
+    const isWhole = this.keptBytes === 0 && bytes <= this.maxBytes;
+    if (!isWhole) this.keep(chunk.subarray(from, to));
+    if (this.closed) return false;
+    if (this.droppedBytes > 0) this.reportDropped();
+    if (isWhole) return this.sink.line(chunk.toString('utf8', from, to), bytes, false);
+    const [line, { cut }] = [this.text(), this];
     this.forget();
-    return this.sink.line(line, bytes);
+    return this.sink.line(line, bytes, cut);
+  }
+
+  /** A line that was cut may end within a character of several bytes, which is left out. */
+  private text(): string {
+    const bytes = this.kept.subarray(0, this.keptBytes);
+    return this.cut ? new TextDecoder().decode(bytes, { stream: true }) : bytes.toString();
   }
 
   private keep(part: Buffer): void {
-    if (this.keptBytes + part.length > this.maxBytes) this.overflow();
-    else this.append(part);
+    const room = this.maxBytes - this.keptBytes;
+    if (this.inDropped) this.droppedBytes += part.length;
+    else if (part.length <= room) this.append(part);
+    else if (this.sink.overflow) {
+      this.close();
+      this.sink.overflow();
+    } else {
+      this.cut = true;
+      this.append(part.subarray(0, room));
+    }
   }
 
   private append(part: Buffer): void {
@@ -89,11 +121,69 @@ export class LineFramer {
   private forget(): void {
     this.kept = nothing;
     this.keptBytes = 0;
+    this.cut = false;
   }
 
-  private overflow(): false {
-    this.close();
-    this.sink.overflow();
-    return false;
+  /** Looks at the last byte alone. */
+  private drop(chunk: Buffer, from: number): number {
+    this.droppedBytes += chunk.length - from;
+    this.inDropped = chunk[chunk.length - 1] !== newline;
+    return chunk.length;
+  }
+
+  private endDropped(bytes: number): true {
+    this.droppedBytes += bytes;
+    this.inDropped = false;
+    return true;
+  }
+
+  private reportDropped(): void {
+    if (this.droppedBytes > 0) this.sink.skipped?.(this.droppedBytes);
+    this.droppedBytes = 0;
+  }
+}
+
+/** A token bucket for lines: `perSecond` on average, with bursts of the same size. */
+export class LineBudget {
+  private left: number;
+  private at: number;
+  private spent = false;
+
+  constructor(
+    private readonly perSecond: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.left = perSecond;
+    this.at = now();
+  }
+
+  /**
+   * Reserves one line before it is written. A spent budget reopens when it is half full, so that a flood leaves readable
+   * blocks rather than single lines.
+   */
+  take(): boolean {
+    this.refill();
+    if (this.spent && this.left < Math.max(1, this.perSecond / 2)) return false;
+    this.spent = this.left < 1;
+    if (this.spent) return false;
+    this.left--;
+    return true;
+  }
+
+  /**
+   * Charges lines that were written already, which may overdraw the budget. A negative number is a refund.
+   * @returns milliseconds until the budget is no longer overdrawn; 0 if it is not
+   */
+  charge(lines: number): number {
+    if (lines <= 0 && this.left === this.perSecond) return 0;
+    this.refill();
+    this.left = Math.min(this.perSecond, this.left - lines);
+    return (Math.max(0, -this.left) / this.perSecond) * 1_000;
+  }
+
+  private refill(): void {
+    const now = this.now();
+    this.left = Math.min(this.perSecond, this.left + ((now - this.at) / 1_000) * this.perSecond);
+    this.at = now;
   }
 }

@@ -44,7 +44,7 @@ describe('what a process writes beside its answers', () => {
     // While a request is open it is only spread over turns.
     const busy = reader();
     for (let n = 0; n < 40_000; n++) busy.stderr.write(Buffer.alloc(1_024, 'x'));
-    await until(() => busy.said.length === 40_000, { what: 'all of stderr' });
+    await until(() => busy.output.tail.total === 40_000 * 1_024, { what: 'all of stderr' });
     expect(busy.aborted).toEqual([]);
     for (const { output } of [idle, errors, busy]) await new Promise<void>((done) => output.readRest(done));
   });

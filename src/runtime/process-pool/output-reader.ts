@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../base/common/json.js';
-import { LineBudget } from './line-budget.js';
-import { LineFramer } from './line-framer.js';
+import { LineBudget, LineFramer } from './line-framer.js';
 import type { Conversation } from './conversation.js';
 import type { LaunchedProcess, OutputStream } from './launcher.js';
 import { MessageReader } from './message-reader.js';
@@ -16,6 +15,8 @@ const idleFactor = 10;
 const freeLines = 10;
 /** Overdraft of the budget after which a process is killed, in milliseconds. */
 const maxOverdraftMs = 10_000;
+/** Of stderr, for the tool's log: longer lines are cut, and bytes beyond so many lines are counted only. */
+const stderrLines = { maxBytes: 4_096, perSecond: 200 };
 /** Event loop turns without output after which the pipes of an ended process count as empty. */
 const quietTurns = 2;
 /** Limit of turns, for a grandchild that keeps writing to the pipes of an ended process. */
@@ -31,6 +32,7 @@ type Abort = (cause: 'output' | 'flood', reason: PoolFailureReason, message: str
  */
 export class OutputReader {
   private readonly framer: LineFramer;
+  private readonly errors: LineFramer;
   private readonly messages: MessageReader;
   private readonly stdout: PacedStream;
   private readonly stderr: PacedStream;
@@ -58,15 +60,20 @@ export class OutputReader {
     const overflow = (): void =>
       this.end('output', 'output_too_large', `The tool's answer is over ${maxLineBytes} bytes`);
     this.messages = new MessageReader(maxLineBytes, {
-      message: (message, bytes, text) => this.message(message, bytes, text),
-      unparsed: (text, lines, bytes) => this.unparsed(text, lines, bytes),
+      message: this.message,
+      unparsed: this.unparsed,
       // After the end a broken line does not matter: the request fails as crashed.
       broken: (text, why) => !this.isLast && this.conversation.broken(text, why),
       overflow,
     });
-    this.framer = new LineFramer(maxLineBytes, { line: (text, bytes) => this.line(text, bytes), overflow });
-    this.stdout = new PacedStream(stdout, (chunk) => this.readStdout(chunk));
-    this.stderr = new PacedStream(stderr, (chunk) => this.readStderr(chunk));
+    this.framer = new LineFramer(maxLineBytes, { line: this.line, overflow });
+    this.errors = new LineFramer(
+      stderrLines.maxBytes,
+      this.stderrSink,
+      new LineBudget(stderrLines.perSecond),
+    );
+    this.stdout = new PacedStream(stdout, this.readStdout);
+    this.stderr = new PacedStream(stderr, this.readStderr);
   }
 
   /** The last unparsed line, if it arrived after `time` (performance.now()). */
@@ -89,6 +96,7 @@ export class OutputReader {
       if (quiet <= quietTurns && ++turns < maxTurns) return void setImmediate(turn);
       this.framer.end();
       this.messages.end();
+      this.errors.end();
       for (const pipe of pipes) pipe.close();
       done();
     };
@@ -99,37 +107,46 @@ export class OutputReader {
     return this.conversation.size === 0;
   }
 
-  private readStdout(chunk: Buffer): number {
+  private readonly readStdout = (chunk: Buffer): number => {
     this.hasRead = true;
     if (this.isIdle) this.charge(1);
     const taken = this.framer.push(chunk);
     this.keepWithinBudget();
     return taken;
-  }
+  };
 
-  private readStderr(chunk: Buffer): number {
+  private readonly readStderr = (chunk: Buffer): number => {
     this.hasRead = true;
     if (this.isIdle) this.charge(1 + chunk.length / unitBytes);
     this.tail.push(chunk);
-    this.emit({ type: 'stderr', chunk });
+    this.errors.push(chunk);
     this.keepWithinBudget();
     return chunk.length;
-  }
+  };
 
-  private line(text: string, bytes: number): boolean {
+  private readonly stderrSink = {
+    line: (text: string, _bytes: number, cut: boolean): boolean => {
+      const line = text.trimEnd();
+      if (line !== '') this.emit({ type: 'stderr', line, cut, skippedBytes: 0 });
+      return true;
+    },
+    skipped: (skippedBytes: number): void =>
+      this.emit({ type: 'stderr', line: '', cut: false, skippedBytes }),
+  };
+
+  private readonly line = (text: string, bytes: number): boolean => {
     this.messages.line(text, bytes);
-    this.stdout.spend(1);
-    return !this.stdout.isBehind;
-  }
+    return this.stdout.spend(1);
+  };
 
-  private message(message: JsonObject, bytes: number, text: string): void {
+  private readonly message = (message: JsonObject, bytes: number, text: string): void => {
     const kind = this.conversation.receive(message, bytes, text);
     if (kind === 'stray') this.unparsed(text, 1, bytes);
     else if (kind === 'aside') this.charge(1 + bytes / unitBytes);
     else this.owed -= freeLines * idleFactor;
-  }
+  };
 
-  private unparsed(text: string, lines: number, bytes: number): void {
+  private readonly unparsed = (text: string, lines: number, bytes: number): void => {
     this.charge(lines + bytes / unitBytes);
     // Copied, because a slice would keep the whole text in memory.
     const start =
@@ -138,7 +155,7 @@ export class OutputReader {
     if (line === '') return;
     this.lastUnparsed = { line, at: performance.now() };
     this.emit({ type: 'unparsed', line, lines });
-  }
+  };
 
   private charge(lines: number): void {
     this.owed += this.isIdle ? lines * idleFactor : lines;
@@ -192,13 +209,15 @@ class PacedStream {
     return this.left <= 0 && !this.closed;
   }
 
-  /** Subtracts units from this turn's portion and pauses the stream if none is left. */
-  spend(units: number): void {
-    if (this.left <= 0) return;
-    this.left -= units;
-    if (this.left > 0) return;
-    this.stream.pause();
-    setImmediate(() => this.goOn());
+  /** Subtracts units from this turn's portion and pauses the stream if none is left. @returns whether any is left */
+  spend(units: number): boolean {
+    if (this.left > 0) {
+      this.left -= units;
+      if (this.left > 0) return true;
+      this.stream.pause();
+      setImmediate(() => this.goOn());
+    }
+    return this.closed;
   }
 
   /** Drops all further input. */
@@ -228,14 +247,13 @@ class PacedStream {
   }
 }
 
-const firstBytes = 1_024;
-
 /**
  * Keeps the last `maxBytes` bytes of a stream, such as stderr, in one buffer. Keeping the chunks instead would hold a
  * flood in memory until the garbage collector runs.
  */
 export class ByteTail {
-  private bytes = Buffer.alloc(0);
+  /** Has room for twice as many, so that a flood moves each byte once. Most processes write nothing. */
+  private bytes: Buffer | undefined;
   private length = 0;
   /** Bytes of the stream so far. */
   total = 0;
@@ -246,23 +264,18 @@ export class ByteTail {
   push(chunk: Buffer): void {
     // `slice(-maxBytes)` would keep everything if `maxBytes` is 0.
     const end = chunk.subarray(Math.max(0, chunk.length - this.maxBytes));
+    this.bytes ??= Buffer.allocUnsafeSlow(2 * this.maxBytes);
     this.total += chunk.length;
-    if (this.length + end.length > this.bytes.length) this.makeRoom(end.length);
+    if (this.length + end.length > this.bytes.length) {
+      this.bytes.copyWithin(0, this.length - this.maxBytes, this.length);
+      this.length = this.maxBytes;
+    }
     this.length += end.copy(this.bytes, this.length);
   }
 
   /** The last `maxBytes` bytes as text, without trailing white space. */
   text(maxBytes = this.maxBytes): string {
-    return this.bytes.toString('utf8', Math.max(0, this.length - maxBytes), this.length).trimEnd();
-  }
-
-  /** Grows the buffer on demand, because most processes write little; a full one drops its oldest bytes. */
-  private makeRoom(wanted: number): void {
-    const kept = Math.min(this.length, this.maxBytes - wanted);
-    const from = this.bytes;
-    if (kept + wanted > from.length)
-      this.bytes = Buffer.allocUnsafeSlow(Math.min(this.maxBytes, Math.max(firstBytes, 2 * (kept + wanted))));
-    from.copy(this.bytes, 0, this.length - kept, this.length);
-    this.length = kept;
+    const from = Math.max(0, this.length - Math.min(maxBytes, this.maxBytes));
+    return this.bytes?.toString('utf8', from, this.length).trimEnd() ?? '';
   }
 }

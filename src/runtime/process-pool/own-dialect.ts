@@ -73,7 +73,7 @@ export function text<K extends string>(
   return typeof value === 'string' ? ({ [key]: value } as { [P in K]: string }) : {};
 }
 
-/** Characters of a notice's message that are kept. */
+/** Maximum characters of a notice's message. */
 export const maxNoticeChars = 4_096;
 /** Maximum nesting of a notice's data: deeper data could not be serialised again. */
 const maxDataLevels = 64;

@@ -110,7 +110,7 @@ export class PoolRequest {
   }
 
   resolve(reply: Reply): void {
-    // What the tool wrote about the error that it answers.
+    // The tool's own text about the error that it answers.
     if ('error' in reply && this.state.name === 'running')
       this.notes.stderrTail = this.state.member.process.stderrTail(this.stderrBefore) || undefined;
     this.end();
@@ -130,7 +130,6 @@ export class PoolRequest {
   }
 
   private end(): void {
-    if (this.state.name === 'running') this.state.member.process.forget(this.state.id);
     if ('member' in this.state) this.state.member.running.delete(this);
     this.state = over;
     clearTimeout(this.timer);

@@ -196,8 +196,17 @@ export class PoolFailure extends Error {
   }
 }
 
-/** Releases what was taken. Idempotent. */
-export type Release = () => void;
+/** Leave to run one call, which a pool gives before the call is recorded. */
+export interface PoolSlot {
+  /**
+   * Runs a request on a process of its own or, with maxConcurrency, on a shared one; again if the first one failed.
+   * @returns the tool's answer, which may be an error
+   * @throws PoolFailure for every other failure
+   */
+  run(options: RequestOptions): Promise<PoolAnswer>;
+  /** Idempotent. */
+  release(): void;
+}
 
 /** The limit for which a process was replaced. */
 export type ExpiryReason = 'requests' | 'age' | 'memory';
@@ -229,8 +238,13 @@ export interface Ending {
 
 /** Output of a process other than its answers. */
 export type ProcessOutput =
-  /** Raw chunk of any size. The buffer is reused: listeners must not keep it. */
-  | { readonly type: 'stderr'; readonly chunk: Buffer }
+  /** A line on stderr, the first 4 KiB of a longer one (`cut`), or the number of bytes that were skipped in a flood. */
+  | {
+      readonly type: 'stderr';
+      readonly line: string;
+      readonly cut: boolean;
+      readonly skippedBytes: number;
+    }
   /** Tools of an MCP server, at its start and after each change that it announces. */
   | { readonly type: 'listed'; readonly tools: readonly JsonObject[] }
   /** A line on stdout that is not a message, or a summary of `lines` such lines. */

@@ -292,12 +292,12 @@ describe('the queue', () => {
 
   it('admits as many as that, and takes places back once', () => {
     const pool = bench.lab.pool({ poolSize: 2, maxConcurrency: 2, maxQueue: 1 });
-    const releases = Array.from({ length: 5 }, () => pool.takeSlot());
-    expect(() => pool.takeSlot()).toThrow(expect.objectContaining({ reason: 'queue_full' }));
-    releases[0]?.();
-    releases[0]?.();
-    pool.takeSlot();
-    expect(() => pool.takeSlot()).toThrow(expect.objectContaining({ reason: 'queue_full' }));
+    const slots = Array.from({ length: 5 }, () => pool.admit());
+    expect(() => pool.admit()).toThrow(expect.objectContaining({ reason: 'queue_full' }));
+    slots[0]?.release();
+    slots[0]?.release();
+    pool.admit();
+    expect(() => pool.admit()).toThrow(expect.objectContaining({ reason: 'queue_full' }));
   });
 });
 

@@ -9,10 +9,9 @@ import type {
   GiveUpReason,
   PoolAnswer,
   PoolEvent,
-  PoolFailure,
   PoolSettings,
+  PoolSlot,
   PoolStats,
-  Release,
   Reply,
   RequestOptions,
 } from './pool.types.js';
@@ -64,27 +63,17 @@ export class ProcessPool {
    * last quarter of the queue is left to other callers.
    * @throws PoolFailure `queue_full` or `shutting_down`
    */
-  takeSlot(caller = ''): Release {
+  admit(caller = ''): PoolSlot {
     if (this.stopping) throw refusals.stopping(this.settings.name);
     const release = this.slots.take(caller);
     if (!release) throw refusals.queueFull(this.settings.name, this.capacity, this.share);
-    return () => {
-      release();
-      if (this.stopping) this.advance();
+    return {
+      run: (options) => this.run(options),
+      release: () => {
+        release();
+        if (this.stopping) this.advance();
+      },
     };
-  }
-
-  /**
-   * Runs one request on a process of its own or, with maxConcurrency, on a shared one.
-   * @returns the tool's answer, which may be an error
-   * @throws PoolFailure for every other failure
-   */
-  execute(options: RequestOptions): Promise<PoolAnswer> {
-    const refusal = this.refusal();
-    if (refusal) return Promise.reject(refusal);
-    const request = this.accept(options);
-    if (request.begin()) this.admit(request);
-    return request.answer;
   }
 
   /**
@@ -134,19 +123,14 @@ export class ProcessPool {
   }
 
   /** Assigns a request directly if no other waits and a process is free; otherwise queues it. */
-  private admit(request: PoolRequest): void {
+  private run(options: RequestOptions): Promise<PoolAnswer> {
+    if (this.stopping?.cutOff) return Promise.reject(refusals.stopping(this.settings.name));
+    const request = this.accept(options);
+    if (!request.begin()) return request.answer;
     const member = this.queue.length === 0 ? this.members.pick(request.isFresh) : undefined;
-    if (member && !this.assign(request, member)) return;
     if (!member) this.queue.push(request);
-    this.advance();
-  }
-
-  private refusal(): PoolFailure | undefined {
-    if (this.stopping && !this.isOwed()) return refusals.stopping(this.settings.name);
-    if (this.open.size >= this.capacity)
-      return refusals.queueFull(this.settings.name, this.capacity, this.share);
-    const error = this.whyUnavailable();
-    return error === undefined ? undefined : refusals.cannotStart(this.settings.name, error);
+    if (!member || this.assign(request, member)) this.advance();
+    return request.answer;
   }
 
   /** Whether, while stopping, an admitted call has not sent its request yet. */
@@ -270,6 +254,7 @@ export class ProcessPool {
     if (state.name === 'running') {
       const unread = lastUnread(state.member.process.unreadSince(request.arrivedAt));
       request.fail(reason, givenUpRunning(reason, totalMs, unread));
+      state.member.process.forget(state.id);
       this.abandon(state.member, state.id, reason, options.method === 'execute');
     } else {
       request.fail(reason, givenUpWaiting(reason, totalMs, this.members.whyWaiting()));

@@ -1,4 +1,4 @@
-import { PoolFailure, type Release } from './pool.types.js';
+import { PoolFailure } from './pool.types.js';
 
 /** A user of start slots, such as a pool. */
 export interface SlotUser {
@@ -13,9 +13,9 @@ export interface SlotUser {
 /** Permission for one process, held from before its start until its end. */
 export interface Slot {
   /** Call when the process has started or failed to, so that another one may start. */
-  readonly started: Release;
+  readonly started: () => void;
   /** Call when the process has ended. */
-  readonly release: Release;
+  readonly release: () => void;
 }
 
 interface Waiter {
@@ -175,7 +175,7 @@ export class StartSlots {
   }
 }
 
-function once(act: () => void): Release {
+function once(act: () => void): () => void {
   let done = false;
   return () => {
     if (done) return;

@@ -8,18 +8,11 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { connect, isIP, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import {
-  forbidden,
-  type HostRule,
-  HostRules,
-  isForbidden,
-  isOwnAddress,
-  mayLeadTo,
-  nameOf,
-} from '../../base/outbound/addresses.js';
+import { HostRules, mayLeadTo, nameOf, portOfUrl } from '../../base/outbound/addresses.js';
+import { Destination, proxyAuthorization, DestinationRefused } from '../../base/outbound/connector.js';
 import { makePrivateFolder } from './tool-user.js';
 
 interface ProxyLimits {
@@ -46,11 +39,6 @@ const defaults: ProxyLimits = {
   idleTimeoutMs: 60_000,
   connectTimeoutMs: 10_000,
 };
-
-interface Target {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** A request that is not forwarded; the tool receives the message. */
 class Denied extends Error {
@@ -121,7 +109,7 @@ export class AllowListProxy {
 
   private async tunnel(incoming: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     try {
-      const upstream = await this.reach(targetOf(`tunnel://${incoming.url ?? ''}`, 443));
+      const upstream = await this.open(this.destination(urlOf(`https://${incoming.url ?? ''}`)));
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
       this.join(client, upstream, head);
     } catch (error) {
@@ -148,8 +136,8 @@ export class AllowListProxy {
       const url = incoming.url ?? '';
       if (!url.startsWith('http://'))
         throw new Denied(400, 'This is a proxy: it takes absolute http:// addresses');
-      const upstream = await this.reach(targetOf(url, 80));
-      await this.forward(incoming, response, new URL(url), upstream);
+      const destination = this.destination(urlOf(url));
+      await this.forward(incoming, response, destination, await this.open(destination));
     } catch (error) {
       const { status, message } = asDenied(error);
       if (!response.headersSent) response.writeHead(status, { 'content-type': 'text/plain' });
@@ -160,7 +148,7 @@ export class AllowListProxy {
   private forward(
     incoming: IncomingMessage,
     response: ServerResponse,
-    url: URL,
+    { url, proxy }: Destination,
     upstream: Socket,
   ): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -168,9 +156,14 @@ export class AllowListProxy {
         {
           createConnection: () => upstream,
           method: incoming.method,
-          path: url.pathname + url.search,
-          // The Host header must be the host that was checked.
-          headers: { ...endToEnd(incoming.headers), host: url.host, connection: 'close' },
+          path: (proxy ? url.origin : '') + url.pathname + url.search,
+          headers: {
+            ...endToEnd(incoming.headers),
+            ...(proxy && proxyAuthorization(proxy)),
+            // It must be the host that was checked.
+            host: url.host,
+            connection: 'close',
+          },
         },
         (answer) => {
           try {
@@ -199,40 +192,35 @@ export class AllowListProxy {
     });
   }
 
-  /** Connects to the address that was checked, because a second DNS lookup could return another. */
-  private async reach({ host, port }: Target): Promise<Socket> {
+  /** @throws Denied unless a rule has the host */
+  private destination(url: URL): Destination {
+    const host = nameOf(url.hostname);
+    const port = portOfUrl(url);
     const rule = this.rules.find(host, port);
     if (!rule) throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
-    const address = isIP(host) ? host : await this.resolve(host, rule);
-    if (isOwnAddress(address, port, this.ownPort()))
-      throw new Denied(403, `${host} is the address of this server itself`);
-    if (isForbidden(address)) throw new Denied(403, forbidden(host));
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host: address, port, timeout: this.limits.connectTimeoutMs });
-      this.keep(socket);
-      socket.once('timeout', () => socket.destroy(new Denied(504, `${host} does not answer`)));
-      socket.once('error', reject).once('connect', () => {
-        socket.setTimeout(0);
-        resolve(socket);
-      });
+    return new Destination(url, {
+      timeoutMs: this.limits.connectTimeoutMs,
+      ownPort: this.ownPort,
+      lookup: (name) => lookup(name, { all: true }).catch(() => []),
+      obstacle: (address) =>
+        address === undefined || mayLeadTo(rule, address)
+          ? undefined
+          : `${host} resolves to an address that is not allowed here`,
     });
   }
 
-  private async resolve(host: string, rule: HostRule): Promise<string> {
-    const found = await lookup(host, { all: true }).catch(() => []);
-    const good = found.find(({ address }) => mayLeadTo(rule, address));
-    if (good) return good.address;
-    throw found.length > 0
-      ? new Denied(403, `${host} resolves to an address that is not allowed here`)
-      : new Denied(502, `${host} does not resolve to an address`);
+  private async open(destination: Destination): Promise<Socket> {
+    const socket = await destination.connect();
+    this.keep(socket);
+    if (!this.server.listening) socket.destroy();
+    return socket;
   }
 }
 
-function targetOf(text: string, defaultPort: number): Target {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+function urlOf(text: string): URL {
+  const url = URL.parse(text);
   if (!url?.hostname) throw new Denied(400, 'The request names no host');
-  const host = nameOf(url.hostname);
-  return { host, port: url.port === '' ? defaultPort : Number(url.port) };
+  return url;
 }
 
 /** Hop-by-hop headers, which apply to one connection only and are not forwarded. `transfer-encoding` is kept. */
@@ -250,5 +238,10 @@ const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name)));
 
 function asDenied(error: unknown): Denied {
-  return error instanceof Denied ? error : new Denied(502, `The host cannot be reached: ${String(error)}`);
+  if (error instanceof Denied) return error;
+  if (error instanceof DestinationRefused) return new Denied(403, error.message);
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'UND_ERR_CONNECT_TIMEOUT'
+    ? new Denied(504, 'The host does not answer')
+    : new Denied(502, `The host cannot be reached: ${String(error)}`);
 }

@@ -188,7 +188,7 @@ function keyed<T>(seal: () => T): T {
   try {
     return seal();
   } catch (error) {
-    if (error instanceof KeyFileError) throw wrong('/env', `cannot be kept: ${error.message}`);
+    if (error instanceof KeyFileError) throw wrong('/env', `cannot be stored: ${error.message}`);
     throw error;
   }
 }

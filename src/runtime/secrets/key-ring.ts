@@ -30,7 +30,7 @@ export class KeyRing {
 
   /**
    * The key that encrypts.
-   * @throws KeyFileError if there is no key and none can be kept
+   * @throws KeyFileError if there is no key and none can be stored
    */
   primary(): SecretKey {
     if (this.keys.length === 0) this.makeFile();

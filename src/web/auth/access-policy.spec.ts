@@ -4,9 +4,8 @@ import { makeTestFolder } from '../../../test/support/test-folder.js';
 import { Problem } from '../../base/common/errors.js';
 import { loadConfig } from '../../base/config/app-config.js';
 import { scopes } from '../contract/principal.js';
-import { AdminKey, assertSafeToExpose } from './api-key.js';
 import { AccessPolicy, type Route } from './access-policy.js';
-import { KnownKeys } from './known-keys.js';
+import { AdminKey, assertSafeToExpose, KnownKeys } from './known-keys.js';
 import { Sessions } from './sessions.js';
 
 const adminKey = 'a-key-of-enough-length';

@@ -5,8 +5,7 @@ import { isIPv4 } from 'node:net';
 import { Problem, Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { type Principal, type Scope, scopes } from '../contract/principal.js';
-import { AdminKey, presentedKey } from './api-key.js';
-import { KnownKeys } from './known-keys.js';
+import { AdminKey, KnownKeys, presentedKey } from './known-keys.js';
 import { sessionHeader, Sessions } from './sessions.js';
 
 declare module 'fastify' {
@@ -191,7 +190,7 @@ function forged(): Problem {
 const isLoopback = (name: string): boolean =>
   /^((.+\.)?localhost|\[::1\])$/.test(name) || (isIPv4(name) && name.startsWith('127.'));
 
-/** The host of a `Host` header's value, lower case, without its port; undefined if it is none. */
+/** The host of a `Host` header's value, lower case, without its port; undefined if it is invalid. */
 export function hostName(header: string | undefined): string | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(:\d{1,5})?$/i.exec(header ?? '');
   return match?.[1]?.toLowerCase().replace(/\.$/, '');

@@ -2,8 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { join } from 'node:path';
 import { makeTestFolder } from '../../../test/support/test-folder.js';
 import { loadConfig } from '../../base/config/app-config.js';
-import { AdminKey } from './api-key.js';
-import { KnownKeys } from './known-keys.js';
+import { AdminKey, KnownKeys } from './known-keys.js';
 
 // real: files; mock: nothing
 

@@ -1,4 +1,4 @@
-import { hashOfKey, idIn, newKey, presentedKey } from './api-key.js';
+import { hashOfKey, idIn, newKey, presentedKey } from './known-keys.js';
 
 describe('presentedKey', () => {
   it('reads a bearer token, whatever the case of its scheme', () => {

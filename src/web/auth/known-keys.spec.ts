@@ -1,7 +1,6 @@
 import type { Scope } from '../contract/principal.js';
-import { hashOfKey, newKey } from './api-key.js';
 import type { StoredKey } from './keys/keys.dto.js';
-import { KnownKeys } from './known-keys.js';
+import { hashOfKey, KnownKeys, newKey } from './known-keys.js';
 
 const operators = 'a-key-of-enough-length';
 const admin = { hash: hashOfKey(operators) } as ConstructorParameters<typeof KnownKeys>[0];

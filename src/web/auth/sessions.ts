@@ -3,8 +3,7 @@ import { createHmac, hash, randomBytes, scryptSync, timingSafeEqual } from 'node
 import type { IncomingHttpHeaders } from 'node:http';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { Principal } from '../contract/principal.js';
-import { AdminKey } from './api-key.js';
-import { KnownKeys } from './known-keys.js';
+import { AdminKey, KnownKeys } from './known-keys.js';
 
 const cookieName = 'toolkeeper_session';
 /** Over TLS: a browser takes a cookie with this prefix from this very origin alone. */
@@ -123,7 +122,7 @@ function cookiesIn(header = ''): string[] {
 const hashOf = (token: string): string => hash('sha256', token, 'base64url');
 
 /**
- * The secrets of links that sign one browser in as the operator, once and soon. They are kept as hashes, by this server
+ * The secrets of links that sign one browser in as the operator, once and soon. They are stored as hashes, by this server
  * alone.
  */
 @Injectable()

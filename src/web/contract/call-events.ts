@@ -28,7 +28,7 @@ export interface ExecutedCall extends EndOfCall {
   /** End of the execution, milliseconds since the epoch. */
   readonly at: number;
   readonly test: boolean;
-  /** It was a half-open circuit's trial. */
+  /** It probed a half-open circuit. */
   readonly probe: boolean;
   /** Bytes of the result as JSON. */
   readonly outputSize?: number | undefined;
@@ -46,6 +46,8 @@ export interface RefusedCall extends EndOfCall {
 
 export type CallEvent = ExecutedCall | CachedCall | RefusedCall;
 
+type EventsByKind = { readonly [K in CallEvent['kind']]: TypedEvents<Extract<CallEvent, { kind: K }>> };
+
 /**
  * The end of a call of a known tool, once: executed, cached or refused. A replayed key and `forbidden` are only counted. Emitted synchronously; a listener that throws fails no call.
  * A listener that one tool concerns subscribes to that tool.
@@ -53,27 +55,34 @@ export type CallEvent = ExecutedCall | CachedCall | RefusedCall;
 @Injectable()
 export class CallEvents {
   private readonly logger = new Logger(CallEvents.name);
-  private readonly all = this.newEvents();
+  private readonly byKind: EventsByKind = {
+    executed: this.newEvents(),
+    cached: this.newEvents(),
+    refused: this.newEvents(),
+  };
   private readonly byTool = new Map<string, TypedEvents<CallEvent>>();
 
   /** @returns a function that ends the subscription */
-  subscribe(listener: (event: CallEvent) => void): () => void {
-    return this.all.subscribe(listener);
+  subscribe<K extends CallEvent['kind']>(
+    kind: K,
+    listener: (event: Extract<CallEvent, { kind: K }>) => void,
+  ): () => void {
+    return this.byKind[kind].subscribe(listener);
   }
 
   /** @returns a function that ends the subscription */
   subscribeTo(tool: string, listener: (event: CallEvent) => void): () => void {
-    const events = this.byTool.get(tool) ?? this.newEvents();
+    const events = this.byTool.get(tool) ?? this.newEvents<CallEvent>();
     this.byTool.set(tool, events);
     return events.subscribe(listener);
   }
 
   emit(event: CallEvent): void {
-    this.all.emit(event);
+    (this.byKind[event.kind] as TypedEvents<CallEvent>).emit(event);
     this.byTool.get(event.tool)?.emit(event);
   }
 
-  private newEvents(): TypedEvents<CallEvent> {
+  private newEvents<E extends CallEvent>(): TypedEvents<E> {
     return new TypedEvents((error) => this.logger.error(error, 'a listener of calls failed'));
   }
 }

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Deadline } from '../../base/common/deadline.js';
-import type { ExecutionNotes, Release, Tool } from './tool.js';
+import type { ExecutionNotes, Release, Slot, Tool } from './tool.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
 /** The rest of an investigation's budget after this call. */
@@ -28,10 +28,12 @@ export class CallTicket {
   admittedToQueue = false;
   recorded = false;
 
-  /** The call is a half-open circuit's trial. */
+  /** The call probes a half-open circuit. */
   probe = false;
   /** Nothing is run: circuit, capacity and recorder let the call pass, and only the budget counts it. */
   kept: CachedAnswer | undefined;
+  /** Set by the capacity guard for a tool that gives slots: the call runs in it. */
+  slot: Slot | undefined;
   /** Set by the budget guard for calls of an investigation. */
   budget: BudgetState | undefined;
   /** The execution failed, and that counts against the tool's circuit. */
@@ -68,15 +70,9 @@ export class CallTicket {
     this.onRefusal = release;
   }
 
-  /** Slots that are given back at the end (of a queue, of a half-open circuit). */
+  /** Gives the slot of a half-open circuit back at the end. */
   returnAtEnd(release: Release): void {
-    const before = this.onEnd;
-    if (!before) this.onEnd = release;
-    else
-      this.onEnd = () => {
-        before();
-        release();
-      };
+    this.onEnd = release;
   }
 
   /** The door's last step. */
@@ -85,5 +81,6 @@ export class CallTicket {
     this.isOver = true;
     if (refused) this.onRefusal?.();
     this.onEnd?.();
+    this.slot?.release();
   }
 }

@@ -36,7 +36,7 @@ export interface CallRequest {
   readonly queued?: boolean;
   /** Id of the execution, if the transport has a fresh UUIDv7 at hand. */
   readonly executionId?: string | undefined;
-  /** A trial run by an operator: no budget, no circuit, no grade. */
+  /** A test call by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;
   /** The execution that is run once more. */
   readonly replayOf?: string;

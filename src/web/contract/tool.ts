@@ -62,7 +62,7 @@ export interface ExecutionNotes {
   resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
-  /** The tool's own answer as it was written, where that is known: read for semantic errors, never kept. */
+  /** The tool's own answer as it was written, where that is known: read for semantic errors, never stored. */
   outputText?: string | undefined;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
   ttlMs?: number;
@@ -82,7 +82,7 @@ export interface ToolRun {
   readonly deadline: Deadline;
   /** Cancelled when the caller leaves. */
   readonly cancellation: Cancellation;
-  /** A half-open circuit's trial: run it on a fresh process. */
+  /** The call probes a half-open circuit: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
   /** Only for a tool that `waitsForProcess`: comes before a process is given the call. @throws ToolFailure if it must not be given */
@@ -91,8 +91,15 @@ export interface ToolRun {
   readonly onProgress?: NoticeListener;
 }
 
-/** Gives a slot back; calling it twice is harmless. */
+/** Gives something back; calling it twice is harmless. */
 export type Release = () => void;
+
+/** Leave to run one call of a tool, which is given before anything is recorded. */
+export interface Slot {
+  /** Runs the call as the tool's `run` does, on what was reserved for it. */
+  run(input: unknown, run: ToolRun): Promise<unknown>;
+  readonly release: Release;
+}
 
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
@@ -101,7 +108,7 @@ export interface Tool {
   load?(): Promise<void>;
   /** Identifies what a call of it runs; absent: the definition's version does. */
   readonly revision?: string;
-  /** The part of its executions that is kept beside their records; absent: nothing. */
+  /** The part of its executions that is stored beside their records; absent: nothing. */
   readonly capture?: 'failures' | 'all' | undefined;
   /** Takes out of a JSON value what the tool knows to be secret. Absent: nothing. */
   redact?(value: unknown): unknown;
@@ -126,7 +133,7 @@ export interface Tool {
    * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
-  takeSlot?(caller: Caller): Release;
+  takeSlot?(caller: Caller): Slot;
   /**
    * The cache key of a tool whose results are cached: the JSON value that decides its result beside labels and project. Absent: its
    * input. Asked for every call.
@@ -137,7 +144,7 @@ export interface Tool {
    * `fallback`.
    */
   fallback?(reason: string): unknown;
-  /** A result that was kept, or that another call waited for, answers a call that was not run. It must not throw. */
+  /** Called when a cached or shared result answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
   /** The result as the caller of such a call reads it; absent: as it is. It must not throw. */
   asReused?(result: unknown): unknown;
@@ -155,7 +162,7 @@ export interface Tool {
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;
 
-/** An outcome to be kept: its result is without secrets as well. */
+/** An outcome to be stored: its result is without secrets as well. */
 export const keptOutcomeOf = (tool: Tool | undefined, outcome: ToolOutcome): ToolOutcome =>
   tool?.redact && outcome.result !== undefined
     ? { ...outcome, result: tool.redact(outcome.result) }

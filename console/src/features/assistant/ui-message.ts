@@ -137,7 +137,7 @@ function callAsMarkdown({ toolName, input, output, errorText, state }: CallPart)
   return `- Called \`${toolName}\` with \`${JSON.stringify(input)}\`: ${end.replaceAll('\n', ' ')}${about}`;
 }
 
-/** Ids that tools answered with: of spans with their trace, where that is told, and of executions. Others are no links. */
+/** Ids in tools' results: of spans (with their trace, if it is given) and of executions. Other ids are no links. */
 export function idsIn(messages: readonly UiMessage[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const visit = (value: unknown, depth: number): void => {

@@ -77,7 +77,7 @@ const columns: readonly Column<Happening>[] = [
 
 const textOf = ({ type, message }: Happening): string =>
   type === 'circuit.half_opened'
-    ? `A few trial calls are allowed. It was opened because: ${message}`
+    ? `A few calls are let through as probes. It was opened because: ${message}`
     : message;
 
 /** Past and live events of tools. */

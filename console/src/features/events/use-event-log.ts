@@ -9,7 +9,7 @@ import { emptyRing, type LogRing, withLines } from '../../lib/log-ring.js';
 /** An event of a tool, or a gap in the list of events. */
 export type Happening = Omit<EventView, 'type'> & { readonly type: EventView['type'] | 'gap' };
 
-/** Number of events that the server keeps. */
+/** Number of events that the server stores. */
 const most = 1_000;
 /** Twice the server's number, because all of its events are appended after a gap. */
 const maxEvents = 2 * most;
@@ -20,10 +20,10 @@ interface EventLog {
   readonly happenings: readonly Happening[];
 }
 
-/** The events that the server has kept, and then each as the stream of the tab brings it. */
+/** The events that the server has stored, and then each as the stream of the tab brings it. */
 export function useEventLog(): EventLog {
   const query = useQuery({
-    // Under a name of its own: news makes all that begins with `events` be asked for anew, and here the stream brings it.
+    // A name of its own: live updates refetch all queries that begin with `events`, and here the stream brings them.
     queryKey: ['happenings'],
     queryFn: async ({ signal }) => (await ask(getEvents({ query: { limit: most }, signal }))).data,
   });
@@ -50,7 +50,6 @@ function happeningIn({ event, data }: StreamEvent): Happening {
 const remarks: Readonly<Record<string, (data: string) => string>> = {
   missed: (data) =>
     `${counted((JSON.parse(data) as { entries: number }).entries, 'event')} had to make room before they were read here`,
-  reset: () =>
-    'The server was started anew, or another one answers: what happened in between may be missing here',
+  reset: () => 'The server restarted, or another one answers: events in between may be missing here',
   refused: (why) => `Events cannot be followed: ${why}`,
 };

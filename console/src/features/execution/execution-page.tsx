@@ -69,7 +69,7 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
   );
 }
 
-/** The input and the answer that the tool's setting `capture` kept. */
+/** The input and the answer that the tool's setting `capture` stored. */
 function Payload({ id }: { readonly id: string }): ReactNode {
   const payload = useQuery(payloadQuery(id));
   return (
@@ -98,7 +98,7 @@ function Part({ name, title, kept }: PartProps): ReactNode {
   if (!(name in kept) && !isOmitted) return null;
   return (
     <Card title={title} flush={!isOmitted} actions={<Muted>kept until {exactTime(kept.keptUntil)}</Muted>}>
-      {isOmitted ? 'It was too large to be kept.' : <JsonText label={title} value={kept[name]} />}
+      {isOmitted ? 'It was too large to be stored.' : <JsonText label={title} value={kept[name]} />}
     </Card>
   );
 }

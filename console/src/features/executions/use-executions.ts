@@ -29,12 +29,12 @@ export function useExecutions(search: Search) {
     ...byCursor,
     // Each page would be held against all that came before it.
     structuralSharing: false,
-    // All that was loaded is not asked for anew by a glance at another window.
+    // A change of the window's focus does not refetch everything that was loaded.
     refetchOnWindowFocus: ({ state }) => (state.data?.pages.length ?? 0) < 2,
   });
   const newer = useNewer(search, list.data?.pages[0]);
   const client = useQueryClient();
-  /** Begins the list anew with the newest. */
+  /** Restarts the list with the newest. */
   const showNewer = (): void => {
     client.setQueryData<InfiniteData<ExecutionPageView>>(
       queryKey,

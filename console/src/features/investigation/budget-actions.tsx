@@ -30,7 +30,7 @@ export function BudgetActions({ id, budget }: BudgetActionsProps): ReactNode {
           {(onClose) => (
             <FormDialog
               title="Reset the budget?"
-              about="What it spent is forgotten, and so are limits that were set by hand: it begins anew with those of every investigation. What it called stays recorded."
+              about="What it spent, and limits that were set by hand, are forgotten: it starts again with the default limits. Its calls stay recorded."
               name="Reset budget"
               look="danger"
               reason={inAudit}

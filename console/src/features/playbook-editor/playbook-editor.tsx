@@ -34,7 +34,7 @@ interface PlaybookEditorProps {
   readonly before?: Standing | undefined;
 }
 
-/** An editor for a new version of a playbook; from a search it leads back to it when it is saved. The draft is kept as JSON text. */
+/** An editor for a new version of a playbook; from a search it leads back to it when it is saved. The draft is stored as JSON text. */
 export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   const { title, about, initial, isKnown, search, before } = props;
   const written = useDraft(`playbook ${initial.playbook_id ?? ''}`, JSON.stringify(initial, null, 2));

@@ -16,7 +16,7 @@ const meanings: Readonly<Record<PlaybookView['status'], string>> = {
   active: 'Agents find it.',
   disabled: 'Agents do not find it, until it is enabled or a newer version is saved.',
   deprecated: 'Agents do not find it any more.',
-  archived: 'It is kept for the record alone.',
+  archived: 'It is stored for the record alone.',
 };
 
 /** The status that lets agents find this version or not, who changed it and why, and the acts that change it. */

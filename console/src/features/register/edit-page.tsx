@@ -15,12 +15,12 @@ const route = getRouteApi('/shell/tools/$name/edit');
 const forms = { settings: 'Settings', json: 'Settings as JSON' } as const;
 const formsOfBundle = { files: 'Files', ...forms } as const;
 
-const aboutFiles = 'All files are kept together, as one revision, which can be rolled back.';
+const aboutFiles = 'All files are stored together, as one revision, which can be rolled back.';
 const aboutSettings =
   'What is left out stays as it is. Values of variables are not shown; write one to change it.';
 
 /**
- * Asked for anew each time, so that saving takes back nothing that somebody else has changed; and not while it is edited.
+ * Fetched again each time, so that saving does not undo another's change; not while it is edited.
  * The settings of before are shown where the server does not answer.
  */
 function useEdited(name: string) {

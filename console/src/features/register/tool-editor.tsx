@@ -8,7 +8,7 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { FileDrop } from './file-drop.js';
 import { ToolForm } from './tool-form.js';
-import { withCall } from './trial.js';
+import { withCall } from './dry-run.js';
 import { Workbench } from './workbench.js';
 
 type Mode = 'path' | 'json' | 'mcp';
@@ -26,7 +26,7 @@ interface ToolEditorProps {
 /** The settings of a tool, by fields or as JSON: both are the same text. */
 export function ToolEditor(props: ToolEditorProps): ReactNode {
   const { initial, mode, isKnown, save, onSaved } = props;
-  const trialPath = `${save.path}/try`;
+  const dryRunPath = `${save.path}/try`;
   const { text, setText, ...draft } = useDraft(
     `${save.method} ${save.path} ${mode === 'mcp'}`,
     JSON.stringify(initial, null, 2),
@@ -35,14 +35,14 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
   return (
     <Workbench
       isReady={tool !== undefined}
-      attempt={(call) => ({ path: trialPath, body: withCall(text, tool?.name ?? '', call) })}
+      attempt={(call) => ({ path: dryRunPath, body: withCall(text, tool?.name ?? '', call) })}
       save={() => sendExactly<CustomToolView>({ ...save, body: text })}
       {...{ isKnown, draft, onSaved }}
       options={
         <CopyAs
           forms={{
             ...formsOf(() => ({ ...save, body: text })),
-            'curl, dry run': () => formsOf(() => ({ method: 'POST', path: trialPath, body: text })).curl(),
+            'curl, dry run': () => formsOf(() => ({ method: 'POST', path: dryRunPath, body: text })).curl(),
           }}
         />
       }

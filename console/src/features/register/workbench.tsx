@@ -6,14 +6,14 @@ import { Bench, RunButton } from '../../ui/bench.js';
 import { Button } from '../../ui/controls.js';
 import { StartOver } from '../../ui/start-over.js';
 import { Empty } from '../../ui/states.js';
-import type { Attempt, TrialCall } from './trial.js';
-import { TrialResult } from './trial-result.js';
-import { type Trial, useTrial } from './use-trial.js';
+import type { Attempt, DryRunCall } from './dry-run.js';
+import { DryRunResult } from './dry-run-result.js';
+import { type DryRun, useDryRun } from './use-dry-run.js';
 
 interface WorkbenchProps {
   /** The text can be sent as it is. */
   readonly isReady: boolean;
-  readonly attempt: (call?: TrialCall) => Attempt | Promise<Attempt>;
+  readonly attempt: (call?: DryRunCall) => Attempt | Promise<Attempt>;
   readonly save: () => Promise<CustomToolView>;
   /** It changes a tool, and makes no new one. */
   readonly isKnown: boolean;
@@ -33,7 +33,7 @@ interface WorkbenchProps {
 export function Workbench(props: WorkbenchProps): ReactNode {
   const { isReady, attempt, save, isKnown, draft, onSaved, options, children } = props;
   const permitted = useAct('tools:admin');
-  const dryRun = useTrial(attempt);
+  const dryRun = useDryRun(attempt);
   const saving = useMutation({
     mutationFn: save,
     onSuccess: (tool) => {
@@ -42,23 +42,23 @@ export function Workbench(props: WorkbenchProps): ReactNode {
     },
   });
   if (!permitted) return <Empty title="Your key may not register or change tools" />;
-  const trial = {
-    ...dryRun.trial,
+  const run = {
+    ...dryRun.run,
     start: () => {
       saving.reset();
-      if (isReady) permitted(() => dryRun.trial.start());
+      if (isReady) permitted(() => dryRun.run.start());
     },
   };
-  const failure = saving.error ? asApiError(saving.error) : trial.failure;
+  const failure = saving.error ? asApiError(saving.error) : run.failure;
   return (
     <Bench
       name="register"
-      onRun={trial.start}
+      onRun={run.start}
       first={children(failure, errorTextOf(dryRun))}
-      second={<TrialResult {...dryRun} failure={failure} />}
+      second={<DryRunResult {...dryRun} failure={failure} />}
       bar={
         <>
-          <RunButton name="Dry run" run={trial} isReady={isReady} />
+          <RunButton name="Dry run" run={run} isReady={isReady} />
           <Button
             look="primary"
             onClick={() => permitted(() => saving.mutate())}
@@ -74,8 +74,8 @@ export function Workbench(props: WorkbenchProps): ReactNode {
   );
 }
 
-function errorTextOf({ trial, call, log }: Trial): string | undefined {
-  const failure = trial.failure?.message ?? call.failure?.message ?? call.now?.outcome.error?.message;
+function errorTextOf({ run, call, log }: DryRun): string | undefined {
+  const failure = run.failure?.message ?? call.failure?.message ?? call.now?.outcome.error?.message;
   const written = log.filter(({ event }) => event === 'stderr').map(({ message }) => message);
   return failure === undefined ? undefined : [failure, ...written].join('\n');
 }

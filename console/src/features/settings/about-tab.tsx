@@ -98,8 +98,8 @@ const known: Readonly<Record<string, readonly [about: string, format: (value: nu
   CUSTOM_TOOLS_MAX_QUEUE: ['Calls that wait for one tool', number],
   CUSTOM_TOOLS_MAX_PROCESSES: ['Processes of all tools together', number],
   BUNDLE_MAX_BYTES: ['Uploaded files of a tool', (value) => (value === 0 ? 'none' : bytes(value))],
-  METRICS_RETENTION_DAYS: ['Executions are kept', (value) => counted(value, 'day')],
-  SPANS_RETENTION_DAYS: ['Spans are kept', (value) => counted(value, 'day')],
+  METRICS_RETENTION_DAYS: ['Retention of executions', (value) => counted(value, 'day')],
+  SPANS_RETENTION_DAYS: ['Retention of spans', (value) => counted(value, 'day')],
 };
 
 const columns: readonly Column<Limit>[] = [

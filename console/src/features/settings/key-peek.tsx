@@ -101,7 +101,7 @@ function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
   return (
     <FormDialog
       title={`Revoke ${name}?`}
-      about="For good: whoever uses it is refused at once, other replicas follow within a second, and streams and sessions that it opened end."
+      about="For good: it is refused at once, on other replicas within a second, and its streams and sessions end."
       name="Revoke key"
       look="danger"
       reason={inAudit}

@@ -34,7 +34,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         onText={(tools) => onChange({ tools })}
         help={
           runsAnything
-            ? 'Whoever may register tools may run anything.'
+            ? 'A key that may register tools may run anything.'
             : 'Names, or beginnings such as disk_*.'
         }
       />

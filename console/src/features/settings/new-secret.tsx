@@ -24,7 +24,7 @@ export function NewSecret({ made: { name, key }, onClose }: NewSecretProps): Rea
       <Stack>
         <Note tone="warn">
           It is shown this once. The server keeps its hash alone: nobody can show it again, and a key that is
-          lost is revoked and made anew.
+          lost key is revoked and replaced.
         </Note>
         <TextField ref={field} label="Key" value={key} readOnly spellCheck={false} onText={() => undefined} />
         <JsonText

@@ -190,7 +190,7 @@ function RollBack({ tool: name, to }: { readonly tool: string; readonly to: numb
       {(onClose) => (
         <FormDialog
           title={`Roll ${name} back to revision ${to}?`}
-          about="Its settings and files become those of that revision, as a new revision that can be rolled back as well. Its processes start anew."
+          about="Its settings and files become those of that revision, as a new revision that can be rolled back as well. Its processes are restarted."
           name="Roll back"
           send={(options) => rollBackCustomTool({ path: { name }, body: { revision: to }, ...options })}
           command={asCommand('tool rollback', name, String(to))}

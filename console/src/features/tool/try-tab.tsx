@@ -44,12 +44,12 @@ interface CallProps {
 function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps): ReactNode {
   const [counts, setCounts] = useState(false);
   const client = useQueryClient();
-  const isTrial = mayTest && !counts;
+  const isTest = mayTest && !counts;
   const { text, setText } = useDraft(`call ${name}`, '{}');
   const log = useLogOfRun(name, mayTest);
   const call = useRuns(async (signal) => {
     log.begin();
-    const outcome = await sendExactly<OutcomeView>(callOf(name, text, isTrial), signal);
+    const outcome = await sendExactly<OutcomeView>(callOf(name, text, isTest), signal);
     void client.invalidateQueries({ queryKey: ['executions'] });
     return outcome;
   });
@@ -85,8 +85,8 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
           )}
           <CopyAs
             forms={{
-              ...formsOf(() => callOf(name, text, isTrial)),
-              'Command line': () => asCommand(isTrial ? 'tool test' : 'tool call', name, text),
+              ...formsOf(() => callOf(name, text, isTest)),
+              'Command line': () => asCommand(isTest ? 'tool test' : 'tool call', name, text),
             }}
           />
         </>

@@ -5,7 +5,7 @@ import { customToolsQuery } from '../../lib/queries.js';
 interface Registration {
   /** Undefined for a tool that needs none, and for a name that nothing has. */
   readonly custom: CustomToolView | undefined;
-  /** False while a list of before is asked for anew: it knows nothing of what came since. */
+  /** False while an old list is fetched again: it lacks what came since. */
   readonly isCertain: boolean;
 }
 

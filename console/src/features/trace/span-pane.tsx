@@ -32,7 +32,7 @@ export function SpanPane({ trace, span }: Readonly<Record<'trace' | 'span', stri
     <section className={css.pane} aria-label="Span" tabIndex={0}>
       <Loaded query={query}>
         {(data) => {
-          if (data === null) return <Empty title="This span is no longer kept" />;
+          if (data === null) return <Empty title="This span is no longer stored" />;
           const tab = chosen ?? (data.kind === 'llm' ? 'messages' : 'texts');
           return (
             <Stack tight>

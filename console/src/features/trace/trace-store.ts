@@ -16,7 +16,7 @@ export interface Place {
   readonly labels?: string | undefined;
 }
 
-/** What leaves spans out of the tree. */
+/** Filters that leave spans out of the tree. */
 interface Cuts {
   /** The level below which all is collapsed. */
   readonly level: number | undefined;
@@ -44,13 +44,13 @@ export interface TraceState extends Cuts {
   readonly note: string;
 }
 
-/** What parts of the screen draw. */
+/** Values that parts of the screen draw. */
 export interface TraceProps {
   readonly store: TraceStore;
   readonly state: TraceState;
 }
 
-/** An address with more of them would be too long to share; further ones are not kept. */
+/** An address with more of them would be too long to share; further ones are dropped. */
 const maxExceptions = 100;
 
 /** State of the trace screen. It is kept outside React, so that a step through 50,000 spans draws only the rows that it changes. */

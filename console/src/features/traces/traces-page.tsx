@@ -46,7 +46,7 @@ const usOf = (time: string | undefined): number | undefined =>
 export function TracesPage(): ReactNode {
   const search = route.useSearch();
   const change = useChange<Search>();
-  // Times back from now are counted once, or each drawing would ask anew.
+  // Times back from now are computed once, or each drawing would fetch again.
   const query = useMemo(() => queryOf(search), [search]);
   const list = useInfiniteQuery({
     queryKey: ['traces', 'list', query],

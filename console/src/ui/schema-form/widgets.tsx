@@ -26,7 +26,7 @@ const Choice = (props: WidgetProps): ReactNode => {
 
 export const widgets = { TextWidget: Text, SelectWidget: Choice };
 
-/** One of many options. A text that is none is refused by the schema. */
+/** One of many options. The schema refuses any other text. */
 function Searched({ id, value, onChange, onBlur, options }: WidgetProps): ReactNode {
   const { enumOptions = [] } = options;
   const [typed, setTyped] = useState(() => enumOptions.find((each) => each.value === value)?.label ?? '');

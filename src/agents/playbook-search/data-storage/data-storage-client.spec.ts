@@ -223,16 +223,16 @@ describe('a service that fails', () => {
     expect(await failure('x')).toMatchObject({ kind: 'rate_limited', tries: 1 });
   });
 
-  it('comes back after a while: one trial goes through, and closes the circuit', async () => {
+  it('comes back after a while: one probe goes through, and closes the circuit', async () => {
     await service.behave('server_error');
     const { client, failure, search } = setUp({ circuit: withCircuit({ openMs: 60, maxOpenMs: 60 }) });
     await failure('first');
     await failure('second');
     await until(() => client.circuitState === 'half_open', { what: 'the end of the opening' });
     await service.behave('slow', { delayMs: 100 });
-    const trial = search('trial');
+    const probe = search('probe');
     expect(await failure('beside it')).toMatchObject({ kind: 'circuit_open' });
-    await trial;
+    await probe;
     expect(client.circuitState).toBe('closed');
   });
 

@@ -16,7 +16,7 @@ interface Row extends Omit<VectorEntry, 'vector'> {
 /** Rows of one answer: 3 MB of vectors of 768 dimensions. */
 const pageSize = 1_000;
 
-/** The table `playbook_embeddings`: a start embeds nothing anew that was embedded before. */
+/** The table `playbook_embeddings`: a start embeds nothing that was embedded before. */
 @Injectable()
 export class EmbeddingsRepository {
   constructor(private readonly dataSource: DataSource) {}

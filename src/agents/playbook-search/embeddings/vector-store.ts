@@ -49,7 +49,7 @@ export class VectorStore {
     for (const entry of entries) this.entries.set(entry.playbook_id, entry);
   }
 
-  /** Removes what is not kept. */
+  /** Removes all other vectors. */
   retain(isKept: (entry: VectorEntry) => boolean): void {
     for (const [id, entry] of this.entries) if (!isKept(entry)) this.entries.delete(id);
   }

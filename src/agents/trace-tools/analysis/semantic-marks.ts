@@ -6,7 +6,7 @@ import type { ReportedFailure } from '../../../records/spans/ingest/failures.js'
 import type { AnalysedSpan, Analysis } from './analysis-answer.js';
 
 const maxReasonLength = 500;
-/** Failures that wait to be looked at: more than these are not kept. */
+/** Maximum failures that wait to be searched; others are dropped. */
 const maxWaiting = 10_000;
 
 /**

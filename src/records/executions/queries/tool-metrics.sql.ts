@@ -1,9 +1,8 @@
-import { executionColumns } from '../execution-record.js';
+import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { spansList, type Statement } from '../rollups/rollup.sql.js';
-import type { ToolMetric } from '../tool-metric.entity.js';
 
-/** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
+/** Every statement on tool_metrics. Statistics leave test calls (is_test) out; lists show them with their mark. */
 
 /** tool, since, until. Digits are folded, so that messages which differ in a number make few groups. */
 export const selectFailureGroups = `
@@ -27,7 +26,7 @@ export const selectRecentOutcomes = `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $2`;
 
-/** threshold in ms, limit, whether trials count */
+/** threshold in ms, limit, whether test calls count */
 export const selectSlow = `
   SELECT ${executionColumns}
   FROM tool_metrics
@@ -151,7 +150,7 @@ export function selectExecutions(filter: ExecutionFilter, limit: number, after?:
 }
 
 /**
- * since, until, limit, then what is given of tool and investigation: how often the same input came again; no trials.
+ * since, until, limit, then what is given of tool and investigation: how often the same input came again; no test calls.
  */
 export function selectDuplicates(
   range: { readonly since: Date; readonly until: Date },

@@ -146,7 +146,7 @@ const counted = `
 
 /**
  * Executions of a period counted by tool, status and type of error (see CountedRow), in one statement and so in one
- * snapshot; no trials. Sums are of float8: whole numbers are exact up to 2^53, and `numeric` takes twice as long.
+ * snapshot; no test calls. Sums are of float8: whole numbers are exact up to 2^53, and `numeric` takes twice as long.
  * @param of all tools unless some are named; `latency` is null unless asked for: it is most of what there is to read
  */
 export function selectCounts(
@@ -171,7 +171,7 @@ export function selectCounts(
 const inBase64 = (bytes: string): string => `encode(${bytes}, 'base64')`;
 
 /**
- * The cells and rows of a period, no trials. The bounds stand in it as parameters of their own, so that the planner
+ * The cells and rows of a period, no test calls. The bounds stand in it as parameters of their own, so that the planner
  * sees which days it needs not look at.
  */
 function unionOf({ cells, rows }: PeriodParts, tools?: readonly string[]): Statement {

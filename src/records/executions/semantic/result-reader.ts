@@ -5,7 +5,7 @@ import {
   type SemanticFinding,
 } from '../../../base/semantic-errors/find-semantic-error.js';
 import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
-import type { ToolMetric } from '../tool-metric.entity.js';
+import type { ToolMetric } from '../execution-record.js';
 
 /** Characters of results that may wait to be read, in all. */
 const most = 16_777_216;
@@ -55,7 +55,7 @@ interface Found {
   readonly marked: boolean;
 }
 
-/** Findings that wait for their records: those of a long time without a database are not all kept. */
+/** Findings that wait for their records; during a long time without a database some are dropped. */
 const maxFindings = 50_000;
 
 /** Reads results in the drain's thread, and gives its findings to the records of their executions. */

@@ -34,7 +34,7 @@ export const maxAttributes = 1_024;
 export const maxEvents = 1_024;
 const maxSpans = 100_000;
 
-/** Reads one span of a batch. @throws RejectedSpan for what is none */
+/** Reads one span of a batch. @throws RejectedSpan if it is no span */
 export type ReadSpan = () => IncomingSpan;
 
 /** The spans of a batch, each read when it is asked for: only the spans of one turn are in memory unfolded. */

@@ -12,7 +12,7 @@ import { classify, type Classified } from './span-kinds.js';
 import { type AskedTool, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
-/** The owner of a batch's spans, and the times between which they are kept. */
+/** The owner of a batch's spans, and the times between which they are stored. */
 export interface IngestScope {
   readonly project: string;
   readonly keyId: string | null;
@@ -27,7 +27,7 @@ const deepestArguments = 64;
 
 /**
  * The row of a span, derived once.
- * @throws RejectedSpan that says why it is not kept
+ * @throws RejectedSpan that says why it is not stored
  */
 export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
   refuse(span, scope);
@@ -77,7 +77,7 @@ function refuse(
     throw new RejectedSpan(`it started more than ${retentionDays} days ago (SPANS_RETENTION_DAYS)`);
 }
 
-/** The beginning of the first day (UTC) that is kept, milliseconds since the epoch. */
+/** The beginning of the first day (UTC) that is stored, milliseconds since the epoch. */
 export const oldestKept = (now: number, retentionDays: number): number =>
   Math.floor((now - retentionDays * dayMs) / dayMs) * dayMs;
 
@@ -101,7 +101,7 @@ const isSaid = (error: unknown): boolean =>
   error !== 'null';
 
 /**
- * An `error` of "", false or null is none, and OTLP's status "ok" outweighs an `error.type`. What an event or the resource
+ * An `error` of "", false or null does not count, and OTLP's status "ok" outweighs an `error.type`. What an event or the resource
  * says is no status of the span.
  */
 function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {
@@ -152,7 +152,7 @@ function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   return { cost, costSource, ...usage, ttftUs };
 }
 
-/** A number, or its text, which may stand behind a dollar sign. @returns null for what is none, or less than 0 */
+/** A number, or its text, which may stand behind a dollar sign. @returns null if it is no number, or less than 0 */
 function amount(value: unknown): number | null {
   const text = typeof value === 'string' ? value.trim().replace(/^\$/, '') : value;
   if (text === '' || (typeof text !== 'string' && typeof text !== 'number')) return null;

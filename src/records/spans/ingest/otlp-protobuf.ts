@@ -26,7 +26,7 @@ const maxIdLength = 16;
 
 /**
  * The spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf.
- * @throws Error for bytes that are none, TooLarge at the first span that is too many
+ * @throws Error if the bytes are not protobuf, TooLarge at the first span that is too many
  */
 export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   const batch = new IncomingBatch();

@@ -42,7 +42,7 @@ const idle: JournalState = {
 };
 
 /**
- * Spans on their way in: a thread of its own reads the bodies and keeps what they hold in the spans' journal, another one
+ * Spans on their way in: a thread of its own reads the bodies and writes what they hold to the spans' journal, another one
  * brings that to the database. Started by the first batch, or at the start where an earlier gateway left a journal.
  */
 export class SpanIngest {
@@ -51,7 +51,7 @@ export class SpanIngest {
   );
   private worker: WorkerCalls<IngestRequest, Intake | undefined, IngestNews> | undefined;
   private last = { state: idle, at: Date.now() };
-  /** In bytes. */
+  /** Bytes. */
   private readonly waiting = new CallerSlots(maxWaitingBytes / 2, maxWaitingBytes);
   private closed: Promise<void> | undefined;
 

@@ -10,8 +10,8 @@ export interface Classified {
 type Names = Readonly<Record<string, SpanKind | 'outer' | 'inner'>>;
 
 /**
- * The kinds by the attribute that tells them and its value; docs/agents/span-reference.md shows them. A model call is told from what
- * stands around it and repeats its usage, so that it counts once: of vLLora's two spans `outer` has cost and latency,
+ * The kinds by attribute and value; docs/agents/span-reference.md shows them. Spans around a model call repeat its
+ * usage and are no call themselves, so that it counts once: of vLLora's two spans `outer` has cost and latency,
  * `inner` the tokens.
  */
 export const kindNames = {

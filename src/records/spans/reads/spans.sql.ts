@@ -50,7 +50,7 @@ const attributesWithin = (most: string, order: string): string =>
 export const countSpans = (filter: SpanFilter): Statement =>
   statement((values) => `SELECT count(*)::int AS total FROM all_spans WHERE ${conditionOf(filter, values)}`);
 
-/** The place of a span among those of a filter, by start, from 0; no row where it is none of them. */
+/** The place of a span among those of a filter, by start, from 0; no row if the filter leaves it out. */
 export const selectPlace = (filter: SpanFilter, spanId: string): Statement =>
   statement((values) => {
     const among = conditionOf(filter, values);

@@ -7,7 +7,7 @@ import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import { messageOf } from '../../../base/common/message-of.js';
 import type { Replicas } from '../../../base/database/replicas.js';
 import type { PartHealth } from '../../../base/observability/contributors.js';
-import type { Tool } from '../../../web/contract/tool.js';
+import type { Slot, Tool } from '../../../web/contract/tool.js';
 
 const lookMs = 5_000;
 const markName = '.toolkeeper-folder';
@@ -42,9 +42,9 @@ export class SharedFolder {
 
   /** The tool, which is refused while the folder is not shared. */
   guarding(tool: Tool): Tool {
-    const takeSlot = (): (() => void) => {
+    const takeSlot = (): Slot => {
       if (!this.isShared) throw new Refusal('tool_unavailable', notShared, { retryAfterMs: lookMs });
-      return () => undefined;
+      return { run: (input, run) => tool.run(input, run), release: () => undefined };
     };
     return { ...tool, takeSlot };
   }

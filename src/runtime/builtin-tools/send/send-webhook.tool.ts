@@ -15,7 +15,7 @@ interface Input {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Pauses that a receiver asks for, up to this one, are kept; for a longer one its answer is the result. */
+/** Longest pause that a receiver may ask for; with a longer one its answer is the result. */
 const maxPauseMs = 5_000;
 
 export const sendWebhook = (

@@ -26,7 +26,7 @@ export interface DocumentText {
 const maxPdf = { chars: 1_000_000, ms: 5_000 };
 
 /**
- * The readable text of a document. Takes as long and as much memory as whoever made the document likes: it belongs into
+ * The readable text of a document. Its author decides how much time and memory this takes: it belongs into
  * a process that can be ended.
  * @throws Error with a sentence that says why it cannot be read
  */

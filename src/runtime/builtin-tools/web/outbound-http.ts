@@ -1,12 +1,9 @@
 import { type LookupAddress, promises as dns } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
-import { Agent, fetch, type Response } from 'undici';
-import {
-  forbidden,
-  isForbidden,
-  isOwnAddress,
-  type OutboundRules,
-} from '../../../base/outbound/addresses.js';
+import { STATUS_CODES } from 'node:http';
+import { isIP } from 'node:net';
+import { fetch, type Response } from 'undici';
+import { nameOf, type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.js';
+import { Destination, DestinationRefused } from '../../../base/outbound/connector.js';
 import { readAtMost } from '../../../base/outbound/http-client.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
@@ -46,7 +43,7 @@ const redirects = [301, 302, 303, 307, 308];
 
 /**
  * Requests to addresses that callers choose. Each host, that of a redirect as well, leads only where the rules let it, and
- * never to this server; a connection is made to the very address that was looked at.
+ * never to this server.
  */
 export class OutboundHttp {
   constructor(
@@ -85,11 +82,17 @@ export class OutboundHttp {
     { method, headers, body, maxBytes, maxRedirects }: OutboundRequest,
     signal: AbortSignal,
   ): Promise<OutboundAnswer | URL> {
-    const agent = new Agent({
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: 10_000, lookup: this.lookup(portOf(url)) },
+    const host = nameOf(url.hostname);
+    const port = portOfUrl(url);
+    const destination = new Destination(url, {
+      timeoutMs: 10_000,
+      ownPort: this.ownPort,
+      obstacle: (address) => this.obstacle(host, port, address),
+      lookup: (name) =>
+        this.rules.names(name, port) ? dns.lookup(name, { all: true }) : this.publicAddresses(name),
     });
+    destination.check();
+    const dispatcher = destination.dispatcher();
     try {
       const response = await fetch(url, {
         method,
@@ -97,7 +100,7 @@ export class OutboundHttp {
         body: body ?? null,
         redirect: 'manual',
         signal,
-        dispatcher: agent,
+        dispatcher,
       });
       const location = response.headers.get('location');
       if (maxRedirects > 0 && location !== null && redirects.includes(response.status)) {
@@ -109,16 +112,17 @@ export class OutboundHttp {
       return {
         url: url.href,
         status,
-        statusText,
+        // A proxy does not always hand it on.
+        statusText: statusText || (STATUS_CODES[status] ?? ''),
         headers: response.headers,
         ...(await readAtMost(response.body ?? [], maxBytes)),
       };
     } finally {
-      void agent.destroy();
+      void dispatcher.destroy();
     }
   }
 
-  /** @throws ToolFailure for what is no URL of the web, or names an address that may not be reached */
+  /** @throws ToolFailure for what is no URL of the web */
   private checked(text: string): URL {
     const url = text.length > maxUrlLength ? null : URL.parse(text);
     if (!url) throw callerMistake(`${text.slice(0, 200)} is no URL`);
@@ -126,36 +130,7 @@ export class OutboundHttp {
       throw callerMistake(`${url.protocol.slice(0, 50)} is not supported: only http and https are`);
     if (url.username + url.password !== '')
       throw callerMistake('A URL with a user name or password in it is not fetched');
-    // The parser has brought octal, decimal and other spellings of an address into its usual one.
-    const host = url.hostname.replace(/^\[|\]$/g, '');
-    const refusal = isIP(host) === 0 ? undefined : this.refusal(host, portOf(url), host);
-    if (refusal) throw refusal;
     return url;
-  }
-
-  private lookup(port: number): LookupFunction {
-    return (host, options, callback) => {
-      this.resolve(host, port).then(
-        ([first, ...others]) => {
-          if (!first) callback(new Error(`${host} has no address`), '');
-          else if (options.all) callback(null, [first, ...others]);
-          else callback(null, first.address, first.family);
-        },
-        (cause: unknown) => callback(new Error('not looked up', { cause }), ''),
-      );
-    };
-  }
-
-  /** @throws ToolFailure where none of the host's addresses may be reached */
-  private async resolve(host: string, port: number): Promise<LookupAddress[]> {
-    const found = this.rules.names(host, port)
-      ? await dns.lookup(host, { all: true })
-      : await this.publicAddresses(host);
-    const good = found.filter(({ address }) => !this.refusal(host, port, address));
-    const [first] = found;
-    const refusal = good.length === 0 && first ? this.refusal(host, port, first.address) : undefined;
-    if (refusal) throw refusal;
-    return good;
   }
 
   private async publicAddresses(host: string): Promise<LookupAddress[]> {
@@ -176,22 +151,16 @@ export class OutboundHttp {
     return addresses.map((address) => ({ address, family: isIP(address) }));
   }
 
-  private refusal(host: string, port: number, address: string): ToolFailure | undefined {
-    if (isOwnAddress(address, port, this.ownPort()))
-      return callerMistake(`${host} is the address of this server itself`);
-    if (isForbidden(address)) return callerMistake(forbidden(host));
+  private obstacle(host: string, port: number, address: string | undefined): string | undefined {
     const obstacle = this.rules.obstacle(host, port, address);
-    return obstacle === undefined
-      ? undefined
-      : callerMistake(
-          `Tools may not connect to ${host} here: ${obstacle}; the operator can allow it (OUTBOUND_ALLOW)`,
-        );
+    return (
+      obstacle &&
+      `Tools may not connect to ${host} here: ${obstacle}; the operator can allow it (OUTBOUND_ALLOW)`
+    );
   }
 }
 
 const byRule = '; the operator can allow names of this network by OUTBOUND_ALLOW';
-
-const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
 
 /** Failed before a byte of the request was out. */
 const unsent = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
@@ -206,7 +175,9 @@ function failureOf({ host }: URL, error: unknown): ToolFailure {
   let reason = error as Reason;
   while (reason.cause) reason = reason.cause;
   if (reason instanceof ToolFailure) return reason;
+  if (reason instanceof DestinationRefused) return callerMistake(reason.message);
   const { code = reason.errors?.[0]?.code, message } = reason;
-  const text = `${host} cannot be reached: ${code ?? message}`;
+  // Of a proxy that refuses, the message alone tells why.
+  const text = `${host} cannot be reached: ${code === 'UND_ERR_ABORTED' ? message : (code ?? message)}`;
   return unsent.has(code ?? '') ? new NotSent(text) : awayFailure(text);
 }

@@ -28,7 +28,7 @@ export interface Upload {
   readonly bytes: number | undefined;
 }
 
-/** Takes the files of tools, and keeps them where every replica finds them. */
+/** Takes the files of tools, and stores them where every replica finds them. */
 @Injectable()
 export class Bundles {
   constructor(

@@ -24,10 +24,10 @@ import {
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
-import { ToolConditions } from '../entity/tool-conditions.js';
+import { ToolStates } from '../state/tool-states.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager, ofItself } from '../manager/custom-tool-manager.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
 
@@ -41,7 +41,7 @@ export class CustomToolsController {
     private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
     private readonly running: RunningTools,
-    private readonly conditions: ToolConditions,
+    private readonly states: ToolStates,
     private readonly replicas: Replicas,
   ) {}
 
@@ -61,7 +61,7 @@ export class CustomToolsController {
       const { metadata: _large, tools: _many, ...view } = this.view(tool);
       return view;
     };
-    const troubles = await this.conditions.troubles();
+    const troubles = await this.states.troubles();
     return { data: data.map((tool) => acrossReplicas(listed(tool), troubles)), nextCursor };
   }
 
@@ -90,7 +90,7 @@ export class CustomToolsController {
   )
   async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     const view = this.view(await this.repository.get(name));
-    return acrossReplicas(view, await this.conditions.troubles(name));
+    return acrossReplicas(view, await this.states.troubles(name));
   }
 
   @Patch(':name')

@@ -7,7 +7,7 @@ import {
   toolStatuses,
   type ToolStatus,
 } from '../entity/custom-tool.entity.js';
-import type { ReplicaTrouble, ToolConditions } from '../entity/tool-conditions.js';
+import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
 import type { RunningTools } from '../running/running-tools.js';
 import type { SandboxSettings, ThresholdSettings, ToolPermissions } from '../entity/nested-settings.js';
 import { ShownType } from '../entity/setting-facets.js';
@@ -127,7 +127,7 @@ export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
  */
 export function acrossReplicas(
   view: CustomToolView,
-  found: Awaited<ReturnType<ToolConditions['troubles']>>,
+  found: Awaited<ReturnType<ToolStates['troubles']>>,
 ): CustomToolView {
   if (!found || view.status === 'inactive') return view;
   const { total } = found;

@@ -59,7 +59,7 @@ export class DryRunsController {
   @ApiOperation({
     summary: 'Try a registration without registering anything',
     description:
-      'The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the trial. Nothing of the tool is stored; the call is recorded as a trial (`test`).',
+      'The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the dry run. Nothing of the tool is stored; the call is recorded as a test call (`test`).',
   })
   @ApiDryRun()
   tryCustomTool(
@@ -108,7 +108,7 @@ export class DryRunsController {
     return this.run(name, call, () => ({ name, changes }), request, reply);
   }
 
-  /** Runs it dry; its log is followed if the request accepts events. */
+  /** Starts the dry run; its log is followed if the request accepts events. */
   private run(
     name: string,
     call: TrialCallBody | undefined,

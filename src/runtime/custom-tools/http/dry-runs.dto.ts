@@ -52,7 +52,11 @@ export class TrialView {
   })
   readonly differences!: readonly string[];
   @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
-  @ApiProperty({ type: OutcomeView, nullable: true, description: 'Of the call; null where there was none' })
+  @ApiProperty({
+    type: OutcomeView,
+    nullable: true,
+    description: 'Outcome of the call; null if there was none',
+  })
   readonly outcome!: object | null;
   @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
   readonly log!: readonly LogEntryView[];

@@ -8,7 +8,7 @@ import type { Principal } from '../../../web/contract/principal.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { fieldChanges } from '../entity/revision-content.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolView, customToolView } from './custom-tools.dto.js';
 import { ApproveBody, McpToolsView, type McpToolView } from './mcp-tools.dto.js';

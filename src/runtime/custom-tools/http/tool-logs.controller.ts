@@ -17,7 +17,7 @@ import type { Placed } from '../../../base/streams/event-ring.js';
 import { OpenStreams } from '../../../base/streams/open-streams.js';
 import { StreamTopics } from '../../../base/streams/stream-topics.js';
 import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../../base/streams/sse.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';

@@ -17,7 +17,7 @@ import { changesBetween } from '../entity/revision-content.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { type Request, ToolPlanner } from '../manager/tool-planner.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
@@ -120,7 +120,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ApiOperation({
     summary: 'Register a tool by its files',
     description:
-      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name must be among them.',
+      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are stored in the database and unpacked where the tool runs, on each replica; packages that they name must be among them.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
   @ApiNotGranted()

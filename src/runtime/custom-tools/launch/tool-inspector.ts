@@ -6,7 +6,7 @@ import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
 import { ToolSandbox } from './tool-sandbox.js';
-import { PoolFactory } from '../../process-pool/pool-factory.js';
+import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import {
   type Handshake,
   PoolFailure,

@@ -73,7 +73,8 @@ export class FleetLogs {
     const headers = { [replicaHeader]: signed(key, String(Date.now() + signatureMs), path) };
     let http: HttpClient | undefined;
     try {
-      http = new HttpClient({ origin, connections: 1, timeoutMs: 1_000, maxResponseBytes: 1_048_576 });
+      const limits = { connections: 1, timeoutMs: 1_000, maxResponseBytes: 1_048_576 };
+      http = new HttpClient({ origin, ...limits, isDirect: true });
       const answer = await http.ask({ method: 'GET', path, headers });
       return isPage(answer) ? answer : undefined;
     } catch {

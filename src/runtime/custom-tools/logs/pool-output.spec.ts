@@ -1,7 +1,7 @@
 import type { LogNotice } from '../../../base/common/tool-notice.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { LineBudget } from '../../process-pool/line-budget.js';
+import { LineBudget } from '../../process-pool/line-framer.js';
 import { EventRing } from '../../../base/streams/event-ring.js';
 import type { LogEntry } from './tool-logs.js';
 import { PoolOutput } from './pool-output.js';
@@ -18,8 +18,10 @@ const setUp = (perSecond = 1_000, now = () => 0) => {
       notice: { type: 'log', level: 'info', message: 'm', ...notice },
       executionId,
     });
+  const stderr = (line: string, more: { cut?: boolean; skippedBytes?: number } = {}): void =>
+    output.on({ type: 'stderr', pool: 't', pid: 7, line, cut: false, skippedBytes: 0, ...more });
   const terminate = { type: 'terminate', pool: 't', pid: 7, reason: 'exit' } as PoolEvent;
-  return { say, end: () => output.on(terminate), entries: () => ring.slice(100).entries };
+  return { say, stderr, end: () => output.on(terminate), entries: () => ring.slice(100).entries };
 };
 
 describe('a log notification', () => {
@@ -78,5 +80,36 @@ describe('a log notification', () => {
     for (let n = 0; n < 12; n++) say({});
     end();
     expect(entries().at(-1)?.message).toMatch(/^3 log notifications are not logged/);
+  });
+});
+
+describe('a line on stderr', () => {
+  it('is an entry, as far as a line is kept', () => {
+    const { stderr, entries } = setUp();
+    stderr('3 lines had no time');
+    stderr('x'.repeat(201));
+    stderr('the beginning of s3cret-va', { cut: true });
+    expect(entries()).toMatchObject([
+      { event: 'stderr', level: 'info', pid: 7, message: '3 lines had no time' },
+      { message: 'x'.repeat(200), truncated: true },
+      { message: expect.not.stringContaining('s3cret'), truncated: true },
+    ]);
+    expect(entries()[0]).not.toHaveProperty('truncated');
+  });
+
+  it('is counted in bytes beyond so many a second, as is what was not even read', () => {
+    let now = 0;
+    const { stderr, end, entries } = setUp(2, () => now);
+    for (const line of ['a', 'b', 'over']) stderr(line);
+    stderr('', { skippedBytes: 1_000 });
+    now += 1_000;
+    stderr('again');
+    expect(entries().slice(2)).toMatchObject([
+      { event: 'error', pid: 7, message: expect.stringMatching(/^1004 bytes of stderr are not logged/) },
+      { event: 'stderr', message: 'again' },
+    ]);
+    stderr('', { skippedBytes: 7 });
+    end();
+    expect(entries().at(-1)?.message).toMatch(/^7 bytes of stderr are not logged/);
   });
 });

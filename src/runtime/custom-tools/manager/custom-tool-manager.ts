@@ -6,7 +6,8 @@ import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
 import { type ToolHistory, ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { brokenBy, CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
+import { brokenBy } from '../state/tool-state.js';
 import { restore } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
@@ -15,7 +16,7 @@ import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
-import { ToolSupervisor } from '../running/tool-supervisor.js';
+import { ToolSupervisor } from '../state/tool-supervisor.js';
 import { nameOf, type Request, ToolPlanner } from './tool-planner.js';
 
 /** A call that belongs to a dry run. */
@@ -193,7 +194,7 @@ export class CustomToolManager implements ToolHistory {
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
-      await this.supervisor.write(tool.name, brokenBy(wrapper.backend.unavailable));
+      await this.supervisor.found(tool.name, brokenBy(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }

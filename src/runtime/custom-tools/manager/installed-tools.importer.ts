@@ -12,7 +12,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolCreate } from '../entity/tool-settings.js';
 import { manifestIn } from './tool-planner.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
 import { isScriptName, portablePath } from '../launch/program-files.js';
 
@@ -152,7 +152,7 @@ export class InstalledFolders {
     private readonly onChange: () => void,
   ) {}
 
-  /** Watches the folders that there are now; a folder that was made anew is watched anew. */
+  /** Watches the folders that there are now; a folder that was made again is watched again. */
   async watch(): Promise<void> {
     const entries = await readdir(this.dir, { withFileTypes: true }).catch(() => []);
     const folders = entries.filter((entry) => !entry.isFile()).map(({ name }) => join(this.dir, name));
@@ -197,7 +197,7 @@ export class InstalledFolders {
   }
 }
 
-/** Tells a folder from one that was made anew under its name, and may have been given its inode. */
+/** Tells a folder from one that was made again under its name, and may have been given its inode. */
 async function folderIdentity(folder: string): Promise<string | undefined> {
   const found = await stat(folder, { bigint: true }).catch(() => undefined);
   return found?.isDirectory() ? `${found.ino} ${found.birthtimeNs}` : undefined;

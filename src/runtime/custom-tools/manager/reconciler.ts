@@ -8,16 +8,18 @@ import {
 } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../../base/common/abortable.js';
-import type { BackOff } from '../../../base/common/back-off.js';
 import { isDatabaseUnavailable, Problem } from '../../../base/common/errors.js';
 import { IntervalLoop } from '../../../base/common/interval-loop.js';
 import { StartupWork } from '../../../base/common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
-import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
+import { ToolRegistry } from '../../../call/door/tool-registry.js';
+import { serverOf } from '../../mcp-client/mcp-review.js';
+import { CustomToolsRepository, type ToolRow } from '../state/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
-import { ToolSupervisor } from '../running/tool-supervisor.js';
+import { ToolSupervisor } from '../state/tool-supervisor.js';
 import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { InstalledFolders, InstalledToolsImporter } from './installed-tools.importer.js';
@@ -35,6 +37,8 @@ const headStartMs = 500;
 const maxPauseMs = 60_000;
 /** A broken tool costs a process each time that it is tried. */
 const maxBrokenPauseMs = 600_000;
+/** Rows are read again after a minute, for what a notification does not reach. */
+const rowsMs = 60_000;
 /** How long the stop waits for work that only has to be written down. */
 const lastWorkMs = 1_000;
 
@@ -44,7 +48,7 @@ type Work = 'loads' | 'imports' | 'tries' | 'checks';
 /** A tool as a round found it, and what it does about it. */
 interface Found {
   readonly name: string;
-  readonly row: ToolState | undefined;
+  readonly row: ToolRow | undefined;
   readonly step: Step | undefined;
   /** The revision and the files that a try would start. */
   readonly what: string;
@@ -54,8 +58,9 @@ interface Found {
 }
 
 /**
- * Makes what runs what rows and files say, and keeps what the rows say of health true. One loop looks at all tools every
- * two seconds, and at once if a file changed; every CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
+ * Makes what runs what rows and files say, and keeps what the rows say of health true. A changed row is loaded as soon as
+ * the database notifies of it. One loop looks at all tools every two seconds, and at once if a file changed; every
+ * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
  */
 @Injectable()
 export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -78,6 +83,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     private readonly importer: InstalledToolsImporter,
     private readonly work: StartupWork,
     private readonly renewal: SecretsRenewal,
+    private readonly follower: TableFollower,
+    private readonly registry: ToolRegistry,
   ) {
     const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
     this.loop = new IntervalLoop(
@@ -98,6 +105,12 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const start = (): Promise<void> => this.start();
     this.work.register('custom tools', renewed.then(start, start));
     this.work.progress = () => this.running.progress();
+    // All tools are listed then.
+    void this.work.settled().then(() => {
+      this.registry.fetch = (name) => this.fetch(name);
+      const followed = { table: 'custom_tools', what: 'tools', everyMs: rowsMs };
+      this.follower.follow(followed, () => this.loadChanges());
+    });
   }
 
   /** Resolves when tools are listed and imported; waits for the database, because a replica without tools is not ready. */
@@ -105,6 +118,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
     try {
       this.running.offered.list(await this.repository.list(), (name) => this.manager.load(name));
+      await this.repository.readChanges();
       await this.round(false);
       await this.underWay.get('imports');
       await endsWithin(headStartMs, this.underWay.get('loads') ?? Promise.resolve());
@@ -139,13 +153,37 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   async check(name: string) {
     const row = await this.repository.get(name);
     if (this.running.awaits(name)) await this.manager.load(name);
-    const found = await this.find(name, row, true);
+    const { gone } = await this.find(name, true);
     if (this.processesOf(name)) await this.supervisor.ping(name);
-    else if (row.status === 'active') await this.supervisor.look(name, found.gone);
+    else if (row.status === 'active') await this.supervisor.look(name, gone);
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
     const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.supervisor.processesOf(name) ?? {};
     const processes = { starting, idle, busy, waiting };
     return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
+  }
+
+  /** Loads what was registered, changed, disabled or deleted, mostly at other replicas. */
+  private async loadChanges(): Promise<void> {
+    await this.repository.readChanges();
+    const changed = this.names().filter((name) => !this.isAsItsRow(name));
+    await this.each(changed, checksAtOnce, async (name) => this.load(await this.find(name, false)));
+  }
+
+  private names(): string[] {
+    return [...new Set([...this.repository.names(), ...this.running.offered.byTool.keys()])].sort();
+  }
+
+  private isAsItsRow(name: string): boolean {
+    const row = this.repository.row(name);
+    if (!row || row.status === 'inactive') return !this.running.offered.byTool.has(name);
+    return this.running.awaits(name) || this.running.get(name)?.isOf(row) === true;
+  }
+
+  /** Loads a tool that another replica registered a moment ago, by its name or that of one of its tools. */
+  private async fetch(name: string): Promise<void> {
+    const server = serverOf(name);
+    const tool = (await this.repository.find(name)) ?? (server && (await this.repository.find(server)));
+    if (tool) await this.manager.load(tool.name);
   }
 
   /** Looks at everything and begins what is to be done. */
@@ -168,16 +206,16 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   private async look(checks: boolean): Promise<Found[]> {
-    const rows = new Map((await this.repository.states()).map((row) => [row.name, row]));
-    const names = new Set([...rows.keys(), ...this.running.offered.byTool.keys()]);
-    this.failures.keep(names);
+    const names = this.names();
+    this.failures.keep(new Set(names));
     const found: Found[] = [];
-    const find = async (name: string) => void found.push(await this.find(name, rows.get(name), checks));
-    await this.each([...names].sort(), triesAtOnce, find);
+    const find = async (name: string) => void found.push(await this.find(name, checks));
+    await this.each(names, triesAtOnce, find);
     return found;
   }
 
-  private async find(name: string, row: ToolState | undefined, checks: boolean): Promise<Found> {
+  private async find(name: string, checks: boolean): Promise<Found> {
+    const row = this.repository.row(name);
     const wrapper = this.running.get(name);
     const files = wrapper ? await this.manager.filesOf(wrapper) : [];
     const changed = wrapper ? differingFiles(wrapper.running.files, files) : [];
@@ -208,22 +246,26 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
+  /** Starts the executable once, and runs it if it answers. */
   private async try(tool: Found): Promise<void> {
-    const { name, row, changed, what } = tool;
+    const { name, row, step, changed, what } = tool;
     if (changed.length > 0 && !(await this.isSettled(tool))) return this.loop.hasten(settledMs);
-    const reason = await this.reload(tool);
+    const reason = await this.reload(name);
     if (reason === undefined) {
       if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
+    } else if (step === 'trial') {
+      this.inVain(name, what, 'broken');
+      await this.supervisor.broken(name, reason);
     } else if (row?.status === 'error') {
       this.inVain(name, what, 'broken');
-      await this.supervisor.write(name, { errorMessage: reason, lastHealthCheck: new Date() });
+      await this.supervisor.found(name, { errorMessage: reason });
     } else if (this.inVain(name, what)) {
       this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
     }
   }
 
   /** @returns why the executable is no tool; undefined: it is, or that could not be found out */
-  private async reload({ name }: Found): Promise<string | undefined> {
+  private async reload(name: string): Promise<string | undefined> {
     try {
       await this.manager.reload(name);
       this.failures.forget(name);
@@ -236,38 +278,26 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   private async checkAll(found: readonly Found[]): Promise<void> {
-    await this.each(found, checksAtOnce, (tool) => this.checkOne(tool));
+    await this.each(found, checksAtOnce, async (tool) => {
+      if (tool.step === 'ping') await this.supervisor.ping(tool.name);
+      else if (tool.step === 'look') await this.supervisor.look(tool.name, tool.gone);
+      else if (tool.step === 'trial') await this.try(tool);
+    });
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
   }
 
-  private async checkOne(tool: Found): Promise<void> {
-    const { name, step, gone, what } = tool;
-    if (step === 'ping') return this.supervisor.ping(name);
-    if (step === 'look') return this.supervisor.look(name, gone);
-    if (step !== 'trial') return;
-    const reason = await this.reload(tool);
-    if (reason === undefined) return;
-    this.inVain(name, what, 'broken');
-    await this.supervisor.broken(name, reason);
-  }
-
   /** Whether the files are unchanged since a moment ago, so that they are not being written. */
-  private async isSettled({ name, row, what }: Found): Promise<boolean> {
+  private async isSettled({ name, what }: Found): Promise<boolean> {
     await delay(settledMs);
-    return (await this.find(name, row, false)).what === what;
+    return (await this.find(name, false)).what === what;
   }
 
   /** @returns whether it is the first time */
   private inVain(name: string, what: string, how?: 'broken'): boolean {
     const { reloadIntervalMs, healthCheckIntervalMs } = this.config.customTools;
-    const pauses: BackOff =
-      how === 'broken'
-        ? {
-            firstMs: healthCheckIntervalMs,
-            maxMs: Math.max(maxBrokenPauseMs, healthCheckIntervalMs),
-          }
-        : { firstMs: reloadIntervalMs, maxMs: Math.max(maxPauseMs, reloadIntervalMs) };
-    return this.failures.add(name, what, pauses, performance.now());
+    const [firstMs, maxMs] =
+      how === 'broken' ? [healthCheckIntervalMs, maxBrokenPauseMs] : [reloadIntervalMs, maxPauseMs];
+    return this.failures.add(name, what, { firstMs, maxMs: Math.max(firstMs, maxMs) }, performance.now());
   }
 
   private begin(kind: Work, work: () => Promise<void>): void {

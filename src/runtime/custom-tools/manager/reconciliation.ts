@@ -1,10 +1,10 @@
 import { type BackOff, backOff } from '../../../base/common/back-off.js';
-import type { ToolState } from '../entity/custom-tools.repository.js';
+import type { ToolRow } from '../state/custom-tools.repository.js';
 
 /** State of one tool in a round: what its row and its files ask for, and what runs. */
 export interface Sighting {
   /** Absent: the tool was removed. */
-  readonly row?: Pick<ToolState, 'status' | 'healthStatus'> | undefined;
+  readonly row?: Pick<ToolRow, 'status' | 'healthStatus'> | undefined;
   /** Absent: nothing of it is loaded here. */
   readonly running?:
     | {

@@ -1,7 +1,7 @@
 import { inDialect } from '../../../base/schemas/schema-compiler.js';
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type { Caller, Release, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
+import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
 import type { InputValidator } from '../../../base/schemas/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -12,7 +12,7 @@ import {
   type RevisionContent,
 } from '../entity/revision-content.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
-import { PoolCalls } from './pool-calls.js';
+import { inSlot, PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
 /** Identity of what runs. */
@@ -46,7 +46,7 @@ export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
-  /** The same at all replicas, and another one for a tool that is registered anew. */
+  /** The same at all replicas, and another one for a tool that is registered again. */
   readonly revision: string;
   protected readonly calls: PoolCalls;
 
@@ -101,24 +101,25 @@ export class CustomToolWrapper implements Tool {
     return this.calls.clean(text);
   }
 
-  takeSlot(caller: Caller): Release {
-    return this.calls.takeSlot(caller);
+  takeSlot(caller: Caller): Slot {
+    const workingDir = 'pool' in this.backend ? this.backend.workingDir : '';
+    return this.calls.takeSlot(caller, (input, { executionId, context, probe }) => {
+      const runId = context.runId ?? context.requestId;
+      const params = (timeout: number): object => ({
+        input,
+        context: { runId, executionId, workingDir, timeout },
+      });
+      return { params, annotations: this.tool.annotations, fresh: probe };
+    });
   }
 
+  /** Runs a call in a slot that is taken for it. */
   run(input: unknown, run: ToolRun): Promise<unknown> {
-    const { executionId, context, probe } = run;
-    const runId = context.runId ?? context.requestId;
-    const workingDir = 'pool' in this.backend ? this.backend.workingDir : '';
-    const { annotations } = this.tool;
-    const params = (timeout: number): object => ({
-      input,
-      context: { runId, executionId, workingDir, timeout },
-    });
-    return this.calls.run({ params, annotations, fresh: probe }, run);
+    return inSlot(this.takeSlot(run), input, run);
   }
 }
 
-/** The part of the executions of a tool, or of each tool of a server, that is kept. */
+/** The part of the executions of a tool, or of each tool of a server, that is stored. */
 export const captureOf = ({ capture }: CustomTool): Tool['capture'] =>
   capture === 'none' ? undefined : capture;
 

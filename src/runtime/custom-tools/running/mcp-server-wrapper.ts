@@ -4,7 +4,7 @@ import { jsonExcerpt } from '../../../base/common/json-depth.js';
 import { errorTable, Refusal } from '../../../base/common/errors.js';
 import type {
   Caller,
-  Release,
+  Slot,
   Tool,
   ToolAnnotations,
   ToolDefinition,
@@ -22,7 +22,7 @@ import {
   mcpToolName,
 } from '../../mcp-client/mcp-review.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
-import type { PoolCalls } from './pool-calls.js';
+import { inSlot, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
 /** An MCP server: not called itself, but each of its tools that was approved. */
@@ -54,7 +54,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     return 'listing' in this.backend ? this.backend.listing : undefined;
   }
 
-  /** Reviews its tools anew, after its list has changed. */
+  /** Reviews its tools again, after its list has changed. */
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
     this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
@@ -150,20 +150,25 @@ class McpTool implements Tool {
     return this.checked.validate(...asked);
   }
 
-  takeSlot(caller: Caller): Release {
+  takeSlot(caller: Caller): Slot {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined)
       throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
-    return this.calls.takeSlot(caller);
+    // A process of its own would have nothing of what the server remembers.
+    const slot = this.calls.takeSlot(caller, (input, run) => ({
+      params: () => this.params(input, run),
+      annotations: this.definition.annotations,
+      fresh: false,
+    }));
+    return { run: async (input, run) => this.resultOf(await slot.run(input, run)), release: slot.release };
   }
 
-  async run(input: unknown, run: ToolRun): Promise<unknown> {
-    const { annotations } = this.definition;
-    // A process of its own would have nothing of what the server remembers.
-    const result = await this.calls.run(
-      { params: () => this.params(input, run), annotations, fresh: false },
-      run,
-    );
+  /** Runs a call in a slot that is taken for it. */
+  run(input: unknown, run: ToolRun): Promise<unknown> {
+    return inSlot(this.takeSlot(run), input, run);
+  }
+
+  private resultOf(result: unknown): unknown {
     if (!isFailed(result)) return this.checkStructured(result);
     const text = textIn(result);
     throw new ToolFailure('tool_error', this.calls.explained(text), {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type OutcomeCode, Refusal } from '../../../base/common/errors.js';
 import { holderOf } from '../../../web/auth/call-rates.js';
-import { alteredNumber } from '../../../web/rest/exact-numbers.js';
+import { alteredNumber } from '../../../web/rest/raw-body.js';
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
 import { quotedChars } from '../../process-pool/failure-messages.js';
 import {
@@ -10,12 +10,13 @@ import {
   type ReplyError,
   type RequestNotes,
   type PoolFailureReason,
+  type PoolSlot,
 } from '../../process-pool/pool.types.js';
-import type { Caller, Release, ToolAnnotations, ToolRun } from '../../../web/contract/tool.js';
+import type { Caller, Slot, ToolAnnotations, ToolRun } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
-import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.js';
+import type { RunningBackend, ToolBackend } from './tool-backend.js';
 
 /** A call as the processes of a tool get it. */
 export interface PoolJob {
@@ -36,18 +37,24 @@ export class PoolCalls {
     private readonly tracer: Tracer,
   ) {}
 
-  /** @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down` */
-  takeSlot(caller: Caller): Release {
+  /**
+   * Takes a slot for one call of a caller.
+   * @param jobOf what its processes are asked
+   * @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down`
+   */
+  takeSlot(caller: Caller, jobOf: (input: unknown, run: ToolRun) => PoolJob): Slot {
     const { name } = this.tool;
     const { backend } = this;
+    if ('unavailable' in backend) throw this.cannotStart(backend.unavailable);
     try {
-      const pool = 'unavailable' in backend ? undefined : poolFor(backend, caller.context.projectId);
-      const why = 'unavailable' in backend ? backend.unavailable : pool?.whyUnavailable();
-      if (!pool || why !== undefined) {
-        const detail = `${name} cannot be started: ${this.clean(why ?? '')}`;
-        throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
-      }
-      return pool.takeSlot(holderOf(caller));
+      const pool = backend.projects?.of(caller.context.projectId) ?? backend.pool;
+      const why = pool.whyUnavailable();
+      if (why !== undefined) throw this.cannotStart(why);
+      const slot = pool.admit(holderOf(caller));
+      return {
+        run: (input, run) => this.run(backend, slot, jobOf(input, run), run),
+        release: slot.release,
+      };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
@@ -55,20 +62,27 @@ export class PoolCalls {
     }
   }
 
+  private cannotStart(why: string): Refusal {
+    const detail = `${this.tool.name} cannot be started: ${this.clean(why)}`;
+    return new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
+  }
+
   /**
    * Runs a call and retries it while that is safe. The notes describe the last attempt only.
    * @throws ToolFailure
    */
-  async run(job: PoolJob, run: ToolRun): Promise<unknown> {
+  private async run(
+    { redactor }: RunningBackend,
+    slot: PoolSlot,
+    job: PoolJob,
+    run: ToolRun,
+  ): Promise<unknown> {
     run.notes.revision = this.revision;
-    const { backend } = this;
-    if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
-    const { redactor } = backend;
     let written = false;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
       try {
-        const { reply, notes } = await this.request(backend, job, run);
+        const { reply, notes } = await this.request(slot, redactor, job, run);
         Object.assign(run.notes, 'error' in reply ? cleanNotes(notes, redactor) : notes);
         refuseAltered(notes.outputText);
         if ('result' in reply) return reply.result;
@@ -105,12 +119,13 @@ export class PoolCalls {
   }
 
   private request(
-    backend: RunningBackend,
+    slot: PoolSlot,
+    redactor: Redactor,
     { params, fresh }: PoolJob,
-    { executionId, context, deadline, begin, cancellation, onProgress }: ToolRun,
+    { executionId, deadline, begin, cancellation, onProgress }: ToolRun,
   ): Promise<PoolAnswer> {
     const arrivedAt = performance.now();
-    const answer = poolFor(backend, context.projectId).execute({
+    const answer = slot.run({
       method: 'execute',
       params,
       deadline,
@@ -118,7 +133,7 @@ export class PoolCalls {
       cancellation,
       fresh,
       executionId,
-      ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, backend.redactor)) }),
+      ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
     });
     return this.tracer.on ? this.traced(answer, arrivedAt) : answer;
   }
@@ -172,6 +187,10 @@ export class PoolCalls {
     return this.backend.confined.brokenRule(notes);
   }
 }
+
+/** Runs a call that has no slot yet. */
+export const inSlot = (slot: Slot, input: unknown, run: ToolRun): Promise<unknown> =>
+  slot.run(input, run).finally(slot.release);
 
 /** @throws ToolFailure `protocol_error` for a number that would reach the caller as another one */
 function refuseAltered(answer: string | undefined): void {

@@ -4,7 +4,7 @@ import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { PoolFactory } from '../../process-pool/pool-factory.js';
+import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
@@ -24,7 +24,7 @@ import { ToolSandbox } from '../launch/tool-sandbox.js';
 import { asUnavailable } from '../launch/launch-preparation.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
 
-/** An event of one of the pools, those of dry runs and retiring ones included; without secrets. Output goes to the logs. */
+/** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
   readonly source: ProcessPool;
 };

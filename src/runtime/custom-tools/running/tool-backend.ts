@@ -53,10 +53,6 @@ export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined
   );
 }
 
-/** The pool that serves a project. @throws PoolFailure `queue_full`, `shutting_down` */
-export const poolFor = ({ pool, projects }: RunningBackend, project: string): ProcessPool =>
-  projects ? projects.of(project) : pool;
-
 /**
  * Pools of a tool whose processes serve one project each. A project other than `default` gets its pool with its first
  * call, and keeps it until its processes have been idle for their time.

@@ -116,7 +116,7 @@ export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }
 export class NewKeyView extends KeyView {
   @ApiProperty({
     example: `tk_${id}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
-    description: 'The key itself: shown this once, and kept nowhere',
+    description: 'The key itself: shown this once, and not stored',
   })
   readonly key!: string;
 }

@@ -15,8 +15,7 @@ import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { PageQuery } from '../../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import type { Scope } from '../../contract/principal.js';
-import { hashOfKey, newKey } from '../api-key.js';
-import { allScopesOf, KnownKeys } from '../known-keys.js';
+import { allScopesOf, hashOfKey, KnownKeys, newKey } from '../known-keys.js';
 import { type KeyChanges, KeysRepository } from './keys.repository.js';
 import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } from './keys.dto.js';
 

@@ -4,6 +4,7 @@ import {
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
+  ApiProperty,
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -15,16 +16,93 @@ import { LocalCounters } from '../../../base/counters/counters.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { Contributors } from '../../../base/observability/contributors.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import type { Principal } from '../../contract/principal.js';
+import { type Principal, type Scope, scopes } from '../../contract/principal.js';
 import { unauthorized } from '../access-policy.js';
-import { presentedKey } from '../api-key.js';
 import { AuditLog } from '../audit/audit-log.js';
 import { networkOf } from '../call-rates.js';
-import { adminKeyId, KnownKeys } from '../known-keys.js';
+import { adminKeyId, KnownKeys, presentedKey } from '../known-keys.js';
 import { principalOf } from '../principal.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
-import { type NewSession, SignInLinks, Sessions, setCookie } from '../sessions.js';
-import { type EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.dto.js';
+import { type NewSession, Sessions, setCookie, SignInLinks } from '../sessions.js';
+import { NullableMoment, NullableText, OptionalText } from '../../rest/dto.js';
+
+/** One of the two. */
+export class SignInBody {
+  @OptionalText(512, {
+    example: 'tk_019a9e0c5d0e7cc1a3f2_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
+    description: 'An API key, or that of the operator',
+  })
+  readonly key?: string;
+  @OptionalText(128, { description: 'From the link that `npm start` prints: valid once, for five minutes' })
+  readonly once?: string;
+}
+
+export class EnvironmentView {
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ example: 'toolkeeper-7d4f9', description: 'Name of the host that answered' })
+  readonly replica!: string;
+  @ApiProperty({ example: '/opt/toolkeeper/bin/toolkeeper.mjs', description: 'The command line' })
+  readonly command!: string;
+  @ApiProperty({ example: '/opt/toolkeeper/.toolkeeper', description: 'TOOLKEEPER_DATA_DIR' })
+  readonly dataDir!: string;
+  @NullableText(
+    '/opt/toolkeeper/.toolkeeper/admin.key',
+    "The file with the operator's key; null: it is configured",
+  )
+  readonly keyFile!: string | null;
+  @ApiProperty({ enum: ['embedded', 'own'], example: 'embedded' }) readonly database!: 'embedded' | 'own';
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 2,
+    description: 'What this host can hold of the sandbox, 0 to 3; null without custom tools',
+  })
+  readonly sandboxTier!: number | null;
+  @ApiProperty({
+    type: [String],
+    example: ['/var/log'],
+    description: 'Folders that tools may be granted besides their own (SANDBOX_GRANTABLE_PATHS)',
+  })
+  readonly grantablePaths!: readonly string[];
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    example: { TOOL_INPUT_MAX_BYTES: 1_048_576 },
+    description: 'Caps that callers and authors of tools meet, by the variable that sets each',
+  })
+  readonly limits!: Readonly<Record<string, number>>;
+}
+
+export class SessionView {
+  @ApiProperty({ example: 'admin' }) readonly userId!: string;
+  @NullableText('admin', 'null: no key was shown') readonly keyId!: string | null;
+  @ApiProperty({ example: false, description: 'No key was shown: this is what everybody may do here' })
+  readonly anonymous!: boolean;
+  @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
+  @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
+  readonly projects!: readonly string[] | null;
+  @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
+  readonly tools!: readonly string[] | null;
+  @NullableMoment(
+    '2099-01-01T00:00:00.000Z',
+    'When the session of this browser ends; null where none was begun',
+  )
+  readonly expiresAt!: string | null;
+  @ApiProperty({
+    type: EnvironmentView,
+    nullable: true,
+    description: 'Of this server; null without the scope `metrics:read`',
+  })
+  readonly environment!: EnvironmentView | null;
+}
+
+export class NewSessionView extends SessionView {
+  @ApiProperty({
+    example: '3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
+    description: 'For the header `x-toolkeeper-session` of whatever is not GET; shown this once',
+  })
+  readonly csrfToken!: string;
+}
 
 /** Signs browsers in and out, and says who a caller is. */
 
@@ -54,7 +132,7 @@ export class SessionController {
   @ApiOperation({
     summary: 'Sign a browser in',
     description:
-      'The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included; whatever is not GET also shows the CSRF token, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
+      'The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included. A request that is not GET must also carry the CSRF token in `x-toolkeeper-session`, and come from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
   })
   @ApiCreatedResponse({ type: NewSessionView })
   @ApiProblems('invalid_request', 'payload_too_large', 'conflict', 'rate_limited')

@@ -1,0 +1,185 @@
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { Agent, buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { SingleFlight } from '../common/single-flight.js';
+import { StartError } from '../common/start-error.js';
+import {
+  forbidden,
+  isForbidden,
+  isListed,
+  isLoopback,
+  isOwnAddress,
+  nameOf,
+  portOfUrl,
+} from './addresses.js';
+
+export interface ConnectRules {
+  /** Limit for making a connection; 10 s by default. */
+  readonly timeoutMs?: number;
+  /** This server's own port: what listens there on this host is refused. */
+  readonly ownPort?: (() => number | undefined) | undefined;
+  /**
+   * A reason not to connect, beside those that hold for all.
+   * @param address undefined: a proxy looks the name up
+   */
+  readonly obstacle?: ((address: string | undefined) => string | undefined) | undefined;
+  /** The addresses of a name; by default those that the system knows. */
+  readonly lookup?: (host: string) => Promise<LookupAddress[]>;
+  /** Never through a proxy. */
+  readonly isDirect?: boolean | undefined;
+}
+
+/** A connection that the rules refuse. Nothing was sent. */
+export class DestinationRefused extends Error {
+  override readonly name = 'DestinationRefused';
+}
+
+/**
+ * One host and port, and the only way to connect to it: to the very addresses that were checked, or through the proxy that
+ * the environment names, which looks names up itself.
+ */
+export class Destination {
+  readonly proxy: URL | undefined;
+  private readonly host: string;
+  private readonly port: number;
+  private readonly timeout: number;
+  /**
+   * Look-ups are shared by connections that are made at the same time. While a name server is silent, each holds one of the
+   * few threads that files need as well.
+   */
+  private readonly lookups = new SingleFlight<LookupAddress[]>();
+
+  constructor(
+    readonly url: URL,
+    private readonly rules: ConnectRules = {},
+  ) {
+    this.host = nameOf(url.hostname);
+    this.port = portOfUrl(url);
+    this.timeout = rules.timeoutMs ?? 10_000;
+    this.proxy = rules.isDirect ? undefined : proxyFor(url);
+  }
+
+  /** Looks at a literal address, or at a name that a proxy looks up. @throws DestinationRefused */
+  check(): void {
+    const isName = isIP(this.host) === 0;
+    if (isName && !this.proxy) return;
+    const why = this.refusal(isName ? undefined : this.host);
+    if (why !== undefined) throw new DestinationRefused(why);
+  }
+
+  /** Sends requests to it, without time limits of its own after connecting. */
+  dispatcher(connections: number | null = null): Dispatcher {
+    const { timeout } = this;
+    const limits = { connections, headersTimeout: 0, bodyTimeout: 0 };
+    if (!this.proxy) return new Agent({ ...limits, connect: this.connector() });
+    const agent = new ProxyAgent({
+      ...limits,
+      uri: this.proxy.href,
+      // Many proxies open tunnels to port 443 alone.
+      proxyTunnel: false,
+      proxyTls: { timeout },
+      clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: timeout }),
+      factory: (origin, options) => new Pool(origin, { ...options, ...limits }),
+    });
+    return agent.compose((dispatch) => (options, handler) => {
+      this.check();
+      return dispatch(options, handler);
+    });
+  }
+
+  /** A connection to it. Through a proxy: a tunnel for https, the connection to the proxy for http. @throws DestinationRefused */
+  async connect(): Promise<Socket> {
+    const { proxy, url, timeout } = this;
+    if (!proxy) return opened(this.connector(), new URL(`http://${url.hostname}:${this.port}`));
+    this.check();
+    if (url.protocol === 'http:') return opened(buildConnector({ timeout }), proxy);
+    const client = new Client(proxy.origin, { connect: { timeout }, headersTimeout: timeout });
+    try {
+      const path = `${url.hostname}:${this.port}`;
+      const headers = { host: path, ...proxyAuthorization(proxy) };
+      const { statusCode, socket } = await client.connect({ path, headers });
+      if (statusCode === 200) return socket as Socket;
+      socket.destroy();
+      throw new Error(`the proxy answered ${statusCode}`);
+    } finally {
+      void client.close();
+    }
+  }
+
+  private connector(): buildConnector.connector {
+    const connect = buildConnector({ timeout: this.timeout, lookup: this.lookup });
+    return (target, done) => {
+      try {
+        this.check();
+        connect(target, done);
+      } catch (error) {
+        done(error as Error, null);
+      }
+    };
+  }
+
+  private readonly lookup: LookupFunction = (_host, { all }, callback) => {
+    this.addresses().then(
+      ([first, ...others]) => {
+        if (!first) callback(new Error(`${this.host} does not resolve to an address`), '');
+        else if (all) callback(null, [first, ...others]);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    );
+  };
+
+  /** One forbidden address refuses the name; of the others those are left that the rules allow. @throws DestinationRefused */
+  private async addresses(): Promise<LookupAddress[]> {
+    const find = this.rules.lookup ?? ((host: string) => lookup(host, { all: true }));
+    const found = await this.lookups.join(this.host, () => find(this.host));
+    const good = found.filter(({ address }) => this.refusal(address) === undefined);
+    const bad = found.find(({ address }) => isForbidden(address) || good.length === 0);
+    if (bad) throw new DestinationRefused(this.refusal(bad.address));
+    return good;
+  }
+
+  private refusal(address: string | undefined): string | undefined {
+    const { host, port, rules } = this;
+    if (address !== undefined && isOwnAddress(address, port, rules.ownPort?.()))
+      return `${host} is the address of this server itself`;
+    return isForbidden(address ?? host) ? forbidden(host) : rules.obstacle?.(address);
+  }
+}
+
+const opened = (
+  connect: buildConnector.connector,
+  { protocol, hostname, host, port }: URL,
+): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    connect({ protocol, hostname: nameOf(hostname), host, port }, (error, socket) =>
+      error ? reject(error) : resolve(socket),
+    );
+  });
+
+const variable = (name: string): string => process.env[name] || process.env[name.toUpperCase()] || '';
+
+/**
+ * The proxy that HTTP_PROXY or HTTPS_PROXY (in small letters as well) names for a URL.
+ * @returns undefined for hosts in NO_PROXY, and for this machine's own
+ * @throws StartError if the variable is no URL: to connect directly would go around the proxy
+ */
+function proxyFor(url: URL): URL | undefined {
+  const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
+  const text = variable(name);
+  const host = nameOf(url.hostname);
+  if (text === '' || isLoopback(host) || isListed(variable('no_proxy'), host, portOfUrl(url)))
+    return undefined;
+  const proxy = URL.parse(text.includes('://') ? text : `http://${text}`);
+  if (proxy && /^https?:$/.test(proxy.protocol)) return proxy;
+  throw new StartError(
+    `${name.toUpperCase()} must be an http or https URL, such as http://proxy.example.com:3128`,
+  );
+}
+
+export function proxyAuthorization({ username, password }: URL): Record<string, string> {
+  if (username === '') return {};
+  const text = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { 'proxy-authorization': `Basic ${Buffer.from(text).toString('base64')}` };
+}

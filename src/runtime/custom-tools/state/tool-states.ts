@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
+import { replicaName, Replicas } from '../../../base/database/replicas.js';
+import { ToolEvents } from '../../../base/streams/tool-events.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { ToolLogs } from '../logs/tool-logs.js';
+import { eventOf, stored, type ToolCondition, type ToolState } from './tool-state.js';
+
+/** A replica at which a tool is not well. */
+export interface ReplicaTrouble extends ToolCondition {
+  readonly replica: string;
+  /** Host and port of the replica. */
+  readonly name: string;
+  readonly host: string;
+}
+
+const store = `
+  INSERT INTO tool_conditions (tool, replica, status, health, error)
+  SELECT name, $2, $3, $4, $5 FROM custom_tools WHERE name = $1 AND status <> 'inactive'
+  ON CONFLICT (tool, replica) DO UPDATE
+    SET status = excluded.status, health = excluded.health, error = excluded.error
+  RETURNING 1`;
+
+const selectTroubles = `
+  SELECT tool, replica, ${replicaName} AS name, host, status, health AS "healthStatus", error AS "errorMessage"
+  FROM tool_conditions JOIN replicas ON id = replica AND seen_at > now() - interval '15 seconds'
+  WHERE $1::text IS NULL OR tool = $1
+  ORDER BY tool, name, replica`;
+
+/**
+ * The states of tools at this replica, in memory. Each change is an event if the tool is worse or well again, and a line
+ * of its log if its status is another one. Only what is not well is stored, for the other replicas to show; a tool's row
+ * says what operators want.
+ */
+@Injectable()
+export class ToolStates {
+  private readonly states = new Map<string, ToolState & { readonly revision: number | undefined }>();
+  /** This replica's rows of tool_conditions, as JSON. */
+  private readonly stored = new Map<string, string>();
+  private readonly writes = new KeyedMutex();
+
+  constructor(
+    @InjectDataSource() private readonly db: DataSource,
+    private readonly replicas: Replicas,
+    private readonly events: ToolEvents,
+    private readonly logs: ToolLogs,
+  ) {}
+
+  hasCrashed(name: string): boolean {
+    return this.states.get(name)?.trouble?.kind === 'crashed';
+  }
+
+  /** A row with the state of the tool here. */
+  over<Row extends Pick<CustomTool, 'name' | 'revision' | 'status'>>(row: Row): Row {
+    const own = this.states.get(row.name);
+    if (!own || row.status === 'inactive' || (own.revision ?? row.revision) !== row.revision) return row;
+    const { revision: _known, trouble: _event, ...columns } = own;
+    return Object.assign(row, columns);
+  }
+
+  /**
+   * Changes a tool's state at once.
+   * @param revision that runs; undefined: none. Of the state of another one only the trouble stays
+   * @returns when other replicas can see it. @throws the database's error
+   */
+  change(
+    tool: string,
+    revision: number | undefined,
+    transition: (state: ToolState) => ToolState,
+  ): Promise<void> {
+    const known = this.states.get(tool);
+    const before: ToolState = known?.revision === revision && known ? known : { trouble: known?.trouble };
+    const after = transition(before);
+    if (after === before) return Promise.resolve();
+    this.states.set(tool, { ...after, revision });
+    if (after.status) this.logs.status(tool, after.status, after.errorMessage);
+    const event = eventOf(before, after);
+    if (event) this.events.publish({ tool, ...event });
+    return this.write(tool);
+  }
+
+  /** A tool's row was written. @throws the database's error */
+  written({ name, ...row }: { readonly name: string } & ToolCondition): Promise<void> {
+    this.logs.status(name, row.status, row.errorMessage);
+    return row.status === 'inactive'
+      ? this.forget(name)
+      : this.change(name, undefined, (state) => stored(state, row));
+  }
+
+  /** A tool is disabled or deleted. @throws the database's error */
+  forget(name: string): Promise<void> {
+    this.states.delete(name);
+    return this.write(name);
+  }
+
+  /** Where tools are not well, by tool; undefined: there is one replica. @param tool absent: all of them */
+  async troubles(
+    tool?: string,
+  ): Promise<{ total: number; byTool: Map<string, ReplicaTrouble[]> } | undefined> {
+    const { count: total } = this.replicas;
+    if (total < 2) return undefined;
+    const rows = await this.db.query<(ReplicaTrouble & { tool: string })[]>(selectTroubles, [tool ?? null]);
+    return { total, byTool: Map.groupBy(rows, (row) => row.tool) };
+  }
+
+  /** Brings the row of tool_conditions in line with the state, after writes under way. */
+  private write(name: string): Promise<void> {
+    return this.writes.run(name, async () => {
+      const {
+        status = 'active',
+        healthStatus = 'unknown',
+        errorMessage = null,
+      } = this.states.get(name) ?? {};
+      const isWell = status === 'active' && (healthStatus === 'healthy' || healthStatus === 'unknown');
+      const values = [status, healthStatus, errorMessage];
+      const row = isWell ? undefined : JSON.stringify(values);
+      if (row === this.stored.get(name)) return;
+      const key = [name, this.replicas.id];
+      if (row !== undefined) {
+        if ((await this.db.query<unknown[]>(store, [...key, ...values])).length > 0)
+          return void this.stored.set(name, row);
+        // It was disabled or deleted at another replica.
+        this.states.delete(name);
+      }
+      if (this.stored.has(name))
+        await this.db.query('DELETE FROM tool_conditions WHERE tool = $1 AND replica = $2', key);
+      this.stored.delete(name);
+    });
+  }
+}

@@ -1,0 +1,207 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Deadline } from '../../../base/common/deadline.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { levelOf, ToolLog, type ToolLogEntry } from '../../../base/observability/tool-log.js';
+import type { PoolStats } from '../../process-pool/pool.types.js';
+import { CallEvents, type ExecutedCall } from '../../../web/contract/call-events.js';
+import { serverOf } from '../../mcp-client/mcp-review.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { ToolLogs } from '../logs/tool-logs.js';
+import { ProcessMetrics } from '../running/process.metrics.js';
+import { RunningTools, type RuntimeEvent } from '../running/running-tools.js';
+import { sumOfStats } from '../running/tool-backend.js';
+import {
+  answered,
+  crashed,
+  found,
+  healthOf,
+  started,
+  type StatedHealth,
+  type ToolCondition,
+  type ToolState,
+  brokenBy,
+} from './tool-state.js';
+import { ToolStates } from './tool-states.js';
+
+type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
+
+/**
+ * Turns what happens to the processes of tools into counters, log lines and changes of the tools' states. Nothing that it
+ * does makes a pool emit.
+ */
+@Injectable()
+export class ToolSupervisor {
+  private readonly logger = new Logger(ToolSupervisor.name);
+  private readonly pingTimeoutMs: number;
+  /** Processes whose first line of unparsed output is in the server's log: a tool may write megabytes of it. */
+  private readonly noisy = new Set<number>();
+
+  constructor(
+    @Inject(APP_CONFIG) { customTools }: AppConfig,
+    private readonly states: ToolStates,
+    private readonly running: RunningTools,
+    private readonly log: ToolLog,
+    private readonly logs: ToolLogs,
+    private readonly metrics: ProcessMetrics,
+    calls: CallEvents,
+  ) {
+    this.pingTimeoutMs = customTools.healthTimeoutMs;
+    running.events.subscribe((event) => this.on(event));
+    running.deletions.subscribe((tool) => {
+      this.unawaited(this.states.forget(tool));
+      void this.metrics.forget(tool);
+    });
+    calls.subscribe('executed', (event) => this.onCall(event));
+  }
+
+  /** Processes of a tool by state; undefined if it has none and cannot have any. */
+  processesOf(name: string): PoolStats | undefined {
+    return sumOfStats(this.running.poolsOf(name));
+  }
+
+  /** Whether a pool of the tool has given up and tries to start processes by itself, so that no trial is needed. */
+  triesByItself(name: string): boolean {
+    return this.running.poolsOf(name).some((pool) => pool.whyUnavailable() !== undefined);
+  }
+
+  /** Asks an idle process, if there is one; a busy process is not disturbed and not called dead. */
+  async ping(name: string): Promise<void> {
+    const pools = this.running.poolsOf(name);
+    const deadline = Deadline.ofSmallest([this.pingTimeoutMs]);
+    const answers = await Promise.all(
+      pools.map((each) => each.health(deadline).catch((error: Error) => error)),
+    );
+    // Meanwhile the tool may have been changed: then the answers are another's.
+    if (this.running.poolsOf(name)[0] !== pools[0]) return;
+    const ill = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
+    const all = answers
+      .filter((answer) => answer !== undefined)
+      .map((answer) => (answer instanceof Error ? ill(answer.message) : healthOf(answer.reply)));
+    const worst = all.find((each) => each.healthStatus !== 'healthy') ?? all[0];
+    if (!worst) return;
+    const { healthStatus, errorMessage } = this.withHeldBack(name, worst);
+    this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
+    // A tool's own words may hold its secrets.
+    const clean = errorMessage && this.running.clean(name, errorMessage);
+    await this.found(name, { healthStatus, errorMessage: clean });
+  }
+
+  /**
+   * Checks a tool without a process: is its program there? Nothing is started for that.
+   * @param gone files of the program that are not there any more
+   */
+  look(name: string, gone: readonly string[]): Promise<void> {
+    const errorMessage = `Its program is not there any more: ${gone.join(', ')}`;
+    return this.found(name, gone.length === 0 ? {} : { healthStatus: 'unhealthy', errorMessage });
+  }
+
+  /** A trial start failed: the tool is broken until another one, or a process of its own, starts. */
+  broken(name: string, reason: string): Promise<void> {
+    this.log.write({ tool: name, event: 'error', error: reason });
+    return this.found(name, brokenBy(reason));
+  }
+
+  /** Changes what differs from the tool's row at this replica. */
+  found(name: string, columns: Partial<ToolCondition>): Promise<void> {
+    return this.change(name, (state) => found(state, columns));
+  }
+
+  /** A tool's row was written, and what was known of its state is over. */
+  stored(row: CustomTool): void {
+    this.unawaited(this.states.written(row));
+  }
+
+  private change(name: string, transition: (state: ToolState) => ToolState): Promise<void> {
+    return this.states.change(name, this.running.get(name)?.tool.revision, transition);
+  }
+
+  private unawaited(written: Promise<void>): void {
+    written.catch((error: unknown) => this.logger.error(error));
+  }
+
+  /** An MCP server is degraded while tools that were approved are held back. */
+  private withHeldBack(name: string, health: StatedHealth): StatedHealth {
+    const held = (this.running.server(name)?.review() ?? []).filter(
+      ({ state, approved }) => state === 'held' && approved,
+    );
+    const [first] = held;
+    if (!first || health.healthStatus !== 'healthy') return health;
+    const errorMessage = `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
+    return { healthStatus: 'degraded', errorMessage };
+  }
+
+  /** A crashed tool is well after a successful call, without a wait for the next ping. */
+  private onCall({ tool, status, test }: ExecutedCall): void {
+    if (status !== 'success' || test) return;
+    const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
+    if (name === undefined || !this.states.hasCrashed(name)) return;
+    if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
+    const health = this.withHeldBack(name, { healthStatus: 'healthy', errorMessage: null });
+    this.unawaited(this.change(name, (state) => answered(state, health)));
+  }
+
+  private on(event: RuntimeEvent): void {
+    this.metrics.count(event);
+    this.logEvent(event);
+    const { pool: tool, source } = event;
+    // Pools of dry runs and of replaced configurations do not affect the tool's state.
+    if (!this.running.poolsOf(tool).includes(source)) return;
+    if (event.type === 'failed') this.unawaited(this.found(tool, brokenBy(event.error)));
+    else if (event.type === 'spawn' && !this.triesByItself(tool)) this.unawaited(this.change(tool, started));
+    else if (event.type === 'terminate' && event.reason === 'crash')
+      this.unawaited(this.change(tool, (state) => crashed(state, event)));
+  }
+
+  private logEvent(event: RuntimeEvent): void {
+    const tool = event.pool;
+    switch (event.type) {
+      case 'starting':
+        return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
+      case 'spawn': {
+        const durationMs = Math.round(event.durationMs);
+        return this.logBoth({ tool, event: 'spawn', durationMs, pid: event.pid }, 'the process is ready');
+      }
+      case 'terminate':
+        return this.logEnd(event);
+      case 'start_failed':
+        return this.logBoth({
+          tool,
+          event: 'error',
+          error: `start ${event.failures} failed: ${event.error}`,
+        });
+      case 'failed':
+        return this.logBoth({ tool, event: 'error', error: event.error });
+      case 'recovered':
+        return this.logBoth({ tool, event: 'health', reason: 'recovered' });
+      case 'unparsed': {
+        const { pid } = event;
+        if (this.noisy.has(pid)) return;
+        this.noisy.add(pid);
+        return this.log.write({
+          tool,
+          event: 'error',
+          pid,
+          error: 'writes lines to stdout that are no messages',
+        });
+      }
+      default:
+        return event satisfies never;
+    }
+  }
+
+  private logEnd({ pool: tool, pid, reason, exitCode, signal, why }: Terminated): void {
+    const faulty = ['crash', 'protocol', 'output', 'flood'].includes(reason);
+    this.noisy.delete(pid);
+    const how = signal === null ? `exit code ${exitCode}` : signal;
+    this.logBoth(
+      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: why ?? reason }) },
+      `the process ended with ${how} (${reason})${why === undefined ? '' : `: ${why}`}`,
+    );
+  }
+
+  /** Into the server's log and the tool's own. */
+  private logBoth(entry: ToolLogEntry, message?: string): void {
+    this.log.write(entry);
+    this.logs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
+  }
+}
