@@ -89,15 +89,6 @@ describe('EnvCipher', () => {
     const { key: id } = one(sealed, 'TOKEN');
     expect(() => boxWith(newer).open('t', sealed)).toThrow(new RegExp(`TOKEN .* ${id}.* SECRETS_KEY`));
   });
-
-  it('seals text from before there was encryption, and leaves alone what is current', () => {
-    const box = boxWith(key());
-    const mixed: StoredEnv = { OLD: 'plain', ...box.seal('t', { NEW: 'sealed' }) };
-    const renewed = box.renew('t', mixed);
-    expect(renewed['NEW']).toBe(mixed['NEW']);
-    expect(box.open('t', renewed)).toEqual({ OLD: 'plain', NEW: 'sealed' });
-    expect(box.renew('t', renewed)).toBe(renewed);
-  });
 });
 
 describe('a change of an environment', () => {

@@ -35,7 +35,7 @@ export class EnvCipher {
     const values = Object.values(env);
     if (values.length === 0) return true;
     const { id } = this.keys.primary();
-    return values.every((value) => typeof value !== 'string' && value.key === id);
+    return values.every(({ key }) => key === id);
   }
 
   /**
@@ -46,9 +46,7 @@ export class EnvCipher {
     if (this.isCurrent(env)) return env;
     const { id } = this.keys.primary();
     return mapValues(env, (stored, name) =>
-      typeof stored !== 'string' && stored.key === id
-        ? stored
-        : this.sealOne(toolId, name, this.openOne(toolId, name, stored), identityOf(stored)),
+      stored.key === id ? stored : this.sealOne(toolId, name, this.openOne(toolId, name, stored), stored.id),
     );
   }
 
@@ -75,8 +73,7 @@ export class EnvCipher {
     };
   }
 
-  private openOne(toolId: string, name: string, stored: SealedValue | string): string {
-    if (typeof stored === 'string') return stored;
+  private openOne(toolId: string, name: string, stored: SealedValue): string {
     const key = this.keys.find(stored.key);
     if (!key) {
       throw new SecretUnreadable(
@@ -95,8 +92,7 @@ export class EnvCipher {
     }
   }
 
-  private tryOpen(toolId: string, name: string, stored: SealedValue | string): string | undefined {
-    if (typeof stored === 'string') return undefined;
+  private tryOpen(toolId: string, name: string, stored: SealedValue): string | undefined {
     try {
       return this.openOne(toolId, name, stored);
     } catch {
@@ -120,7 +116,7 @@ function mapValues<A, B>(
 /** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
 export interface SealedValue {
   readonly alg: 'A256GCM';
-  /** Kept when the value is re-encrypted, so that equal configurations compare equal. */
+  /** Compares values without revealing them. Kept when the value is re-encrypted, so that equal configurations compare equal. */
   readonly id: string;
   /** Id of the encryption key. */
   readonly key: string;
@@ -128,8 +124,8 @@ export interface SealedValue {
   readonly data: string;
 }
 
-/** A tool's environment as stored, by variable. A string is a value from before encryption was introduced. */
-export type StoredEnv = Readonly<Record<string, SealedValue | string>>;
+/** A tool's environment as stored, by variable. */
+export type StoredEnv = Readonly<Record<string, SealedValue>>;
 
 /** Placeholder for values in answers. Sending it back leaves the value unchanged. */
 export const hiddenValue = '***';
@@ -137,11 +133,6 @@ export const hiddenValue = '***';
 /** Hides the values for answers: environment variables are write-only. */
 export function withoutValues(env: StoredEnv): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
-}
-
-/** An id for comparing values without revealing them. */
-export function identityOf(stored: SealedValue | string): string | undefined {
-  return typeof stored === 'string' ? undefined : stored.id;
 }
 
 /** A URL with its query values hidden, because they may be tokens. */

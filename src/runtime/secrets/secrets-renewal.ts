@@ -14,8 +14,7 @@ const sealed = [
 const lockKey = 0x00736563_72657473n;
 
 /**
- * Brings every stored value under the key that encrypts now: values under an older key, and text from before there was
- * encryption. Afterwards the older keys can go.
+ * Encrypts every stored value under an older key with the primary one. Afterwards the older keys can go.
  */
 @Injectable()
 export class SecretsRenewal {

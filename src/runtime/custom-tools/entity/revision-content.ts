@@ -3,7 +3,7 @@ import { escapePointer } from '../../../base/common/field-problems.js';
 import { differenceAt, type JsonDifference, jsonDifferences } from '../../../base/common/json-differences.js';
 import { isObject } from '../../../base/common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { identityOf, type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
+import { type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
 import type { LaterSetting, ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
 
 /** Content that identifies a revision. */
@@ -65,7 +65,7 @@ export function processHashOf({ configuration, ...others }: RevisionContent): st
 
 /** Tells environments apart without their values. */
 export function envIdentity(env: StoredEnv): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, identityOf(value) ?? 'plain']));
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.id]));
 }
 
 /** When a file was written counts only where its content is too large to be read. */
