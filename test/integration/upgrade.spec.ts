@@ -112,8 +112,8 @@ describe.each(versions)('a database whose last migration is $last', ({ added, be
       expect(body).toMatchObject({ status: 'success', result: { length: 13 } });
       const { tools, callsPerTool } = await get('investigations/inc-1');
       expect([callsPerTool, tools]).toEqual([7, [expect.objectContaining({ tool: 'token', used: 4 })]]);
-      expect((await get('tool-metrics/executions?until=2026-11-29T00:00:00Z')).data).toHaveLength(4);
-      expect((await get('spans?traceId=7bba9f33312b3dbb8b2c2c62bb7abe2d')).data).toHaveLength(1);
+      expect((await get('tool-metrics/executions?until=2026-11-28T01:50:00Z')).data).toHaveLength(4);
+      expect((await get('spans?trace_ids=7bba9f33312b3dbb8b2c2c62bb7abe2d')).data).toHaveLength(1);
       expect((await get('custom-tools/token/revisions')).data).toHaveLength(2);
       expect((await get('audit?target=token')).data.length).toBeGreaterThanOrEqual(3);
       expect((await get('experiments')).data).toMatchObject([{ name: 'A cheaper model' }]);
