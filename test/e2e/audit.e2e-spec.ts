@@ -39,7 +39,6 @@ it('an act on a tool: who, what, on what and how it ended', async () => {
     { ...by, action: 'removeCustomTool', status: 204 },
     { ...by, action: 'removeCustomTool', status: 404 },
   ]);
-  for (const entry of done) expect(entry).toMatchObject({ beforeHash: null, afterHash: null });
   expect(JSON.stringify(done)).not.toMatch(/s3cret|an0ther/);
 });
 

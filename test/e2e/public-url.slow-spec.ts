@@ -44,7 +44,7 @@ describe('with PUBLIC_URL', () => {
     const { body } = await tk.http.get('/openapi.json').expect(200);
     expect(body.servers).toEqual([{ url: '/tk', description: 'This server' }]);
     const { text } = await tk.http.get('/docs/swagger-ui-init.js').expect(200);
-    expect(text).toContain('"url": "/tk"');
+    expect(text).toContain('"url": "/tk/openapi.json"');
     const { text: page } = await tk.http.get('/docs').expect(200);
     expect(page).not.toMatch(/(src|href)=["']\//);
   });

@@ -74,15 +74,6 @@ describe('loadConfig', () => {
     [{ PUBLIC: 'metrics,all' }, 'PUBLIC: all: there are metrics, docs'],
     [{ SANDBOX: 'true' }, 'SANDBOX: must be `enforce` or `best-effort` or `off`'],
     [{ CUSTOM_TOOLS_SANDBOX_ENABLED: 'no' }, 'CUSTOM_TOOLS_SANDBOX_ENABLED: must be `true` or `false`'],
-    [{ RECORDER_WHEN_FULL: 'refuse' }, /RECORDER_WHEN_FULL: was removed; .*JOURNAL_MAX_BYTES/],
-    [{ SPANS_JOURNAL_MAX_BYTES: '1' }, /SPANS_JOURNAL_MAX_BYTES: was removed; JOURNAL_MAX_BYTES/],
-    [{ EVENTS_STREAMS: '9' }, /EVENTS_STREAMS: was removed; 50 clients/],
-    [{ IDEMPOTENCY_TTL_HOURS: '1' }, /IDEMPOTENCY_TTL_HOURS: was removed; .*24 hours/],
-    [{ INVESTIGATION_TTL_HOURS: '1' }, /INVESTIGATION_TTL_HOURS: was removed; .*24 hours/],
-    [{ CUSTOM_TOOLS_ALLOW_INLINE_CODE: 'false' }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE: was removed; .*bundle/],
-    [{ METRICS_PUBLIC: 'true' }, /METRICS_PUBLIC: was removed; set PUBLIC=metrics/],
-    [{ DOCS_PUBLIC: 'true' }, /DOCS_PUBLIC: was removed; set PUBLIC=docs/],
-    [{ SANDBOX_POLICY: 'best-effort' }, 'SANDBOX_POLICY: was removed; set SANDBOX to the same value'],
   ])('does not accept %j', (variables, said) => {
     expect(() => loadConfig(variables)).toThrow(ConfigurationError);
     expect(() => loadConfig(variables)).toThrow(said);

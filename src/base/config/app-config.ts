@@ -26,7 +26,7 @@ export class ConfigModule {
  * @throws ConfigurationError naming every bad variable and what it must be
  */
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
-  const problems = [...removedSettings(variables), ...missing(variables)];
+  const problems = missing(variables);
   const values = valuesOf(settings, withAlias(variables, problems), problems) as Values<typeof settings>;
   if (problems.length === 0) problems.push(...builtinProblems(values.builtinTools, otherFolders(values)));
   if (problems.length > 0)
@@ -70,25 +70,6 @@ const missing = (variables: NodeJS.ProcessEnv): string[] =>
   needs
     .filter(([one, other]) => textOf(variables, one) && !textOf(variables, other))
     .map(([one, other, why]) => `${other}: must be set if ${one} is: ${why}`);
-
-/** Removed settings of earlier versions and their replacements. */
-const removed: Readonly<Record<string, string>> = {
-  RECORDER_WHEN_FULL: 'a call whose record cannot be promised is always refused; raise JOURNAL_MAX_BYTES',
-  SPANS_JOURNAL_MAX_BYTES: 'JOURNAL_MAX_BYTES holds for the journal of spans, too',
-  EVENTS_STREAMS: '50 clients may follow events, and as many may follow logs',
-  IDEMPOTENCY_TTL_HOURS: 'an outcome is kept for 24 hours',
-  INVESTIGATION_TTL_HOURS: 'an investigation is forgotten 24 hours after its first call',
-  CUSTOM_TOOLS_ALLOW_INLINE_CODE:
-    'put the code into a file, or register it as a bundle (POST /api/v1/custom-tools/{name}/bundle)',
-  METRICS_PUBLIC: 'set PUBLIC=metrics to open /metrics',
-  DOCS_PUBLIC: 'set PUBLIC=docs to open /docs and /openapi.json',
-  SANDBOX_POLICY: 'set SANDBOX to the same value',
-};
-
-const removedSettings = (variables: NodeJS.ProcessEnv): string[] =>
-  Object.entries(removed)
-    .filter(([name]) => textOf(variables, name))
-    .map(([name, instead]) => `${name}: was removed; ${instead}`);
 
 const sandboxAlias = setting('CUSTOM_TOOLS_SANDBOX_ENABLED', flag).means('Alias of SANDBOX, which wins.');
 

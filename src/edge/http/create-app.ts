@@ -38,7 +38,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   compressAnswers(app.getHttpAdapter().getInstance());
   // An input that is too deep for its tool is refused by the door, with the code for that.
   registerRequestHooks(app, config.toolInput.maxDepth + 64);
-  setUpDocs(app, config.server.publicPath);
+  setUpDocs(app, config.root, config.server.publicPath);
   return app;
 }
 

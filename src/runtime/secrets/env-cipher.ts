@@ -116,7 +116,7 @@ function mapValues<A, B>(
 /** A value encrypted with AES-256-GCM, as stored: base64, with the tag at the end of `data`. */
 export interface SealedValue {
   readonly alg: 'A256GCM';
-  /** Kept when the value is re-encrypted, so that equal configurations compare equal. */
+  /** Compares values without revealing them. Kept when the value is re-encrypted, so that equal configurations compare equal. */
   readonly id: string;
   /** Id of the encryption key. */
   readonly key: string;

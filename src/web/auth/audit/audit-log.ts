@@ -12,7 +12,7 @@ export class AuditLog {
   constructor(private readonly dataSource: DataSource) {}
 
   /** The act has been done: where its entry cannot be stored it stands in the server's log, as a whole. */
-  async write(entry: Omit<AuditEntryView, 'id' | 'at' | 'beforeHash' | 'afterHash'>): Promise<void> {
+  async write(entry: Omit<AuditEntryView, 'id' | 'at'>): Promise<void> {
     const stored = { id: newId(), at: new Date(), ...entry };
     const { id, at, keyId, userId, address, requestId, action, target, status, reason } = stored;
     try {
@@ -32,7 +32,7 @@ export class AuditLog {
     const before = keyIn(cursor, (id) => (isUuid(id) ? id : undefined));
     const rows: AuditEntryView[] = await this.dataSource.query(
       `SELECT entry_id AS id, at, key_id AS "keyId", user_id AS "userId", address, request_id AS "requestId",
-         action, target, status, reason, before_hash AS "beforeHash", after_hash AS "afterHash"
+         action, target, status, reason
        FROM audit_entries
        WHERE ($2::uuid IS NULL OR entry_id < $2)
          AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/') OR split_part(target, '/', 2) = $3)

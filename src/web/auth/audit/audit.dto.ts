@@ -59,8 +59,6 @@ export class AuditEntryView {
   @ApiProperty({ example: 200, description: 'HTTP status of the answer' }) readonly status!: number;
   @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;
-  @NullableText(null, 'null, except in old entries') readonly beforeHash!: string | null;
-  @NullableText(null, 'null, except in old entries') readonly afterHash!: string | null;
 }
 
 export class AuditPageView extends PageOf(AuditEntryView, { description: 'Newest first' }) {}
