@@ -69,6 +69,8 @@ export const callMetrics = [
  */
 @Injectable()
 export class CallReports {
+  /** False where traces are off: then no work needs to be wrapped in a span. */
+  readonly traced: boolean;
   private readonly byTool = new Map<string, ToolSeries>();
 
   constructor(
@@ -82,14 +84,10 @@ export class CallReports {
     private readonly tracer: Tracer,
     private readonly events: CallEvents,
   ) {
+    this.traced = tracer.on;
     events.subscribe('executed', (event) => this.executed(event));
     events.subscribe('cached', ({ tool, how }) => this.cachedAnswers.inc({ tool, kind: how }));
     events.subscribe('refused', ({ tool, refusal }) => this.refusals.inc({ tool, reason: refusal.code }));
-  }
-
-  /** False where traces are off: then no work needs to be wrapped in a span. */
-  get traced(): boolean {
-    return this.tracer.on;
   }
 
   /** One span from a call's arrival to its answer, named as OpenTelemetry's conventions for generative AI have it. */

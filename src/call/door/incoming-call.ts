@@ -88,7 +88,9 @@ export function incomingCall(request: FastifyRequest, takesWebhook = false): Cal
       detail: 'is for calls with the header Prefer: respond-async',
     });
   const asked = { tool: (request.params as { name: string }).name, input, context };
-  return checkedCall(asked, request, ownIdOf(request));
+  // The id that the server gave to the request names its one call as well; an id that the caller gave may come twice.
+  const isOurs = request.headers['x-request-id'] !== request.id;
+  return checkedCall(asked, request, isOurs ? request.id : undefined);
 }
 
 /**
@@ -121,10 +123,6 @@ function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: st
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
 }
-
-/** The id that the server gave to the request names its one call as well; an id that the caller gave may come twice. */
-const ownIdOf = ({ id, headers }: FastifyRequest): string | undefined =>
-  headers['x-request-id'] === id ? undefined : id;
 
 function refuse(errors: readonly FieldProblem[]): void {
   if (errors.length > 0) throw invalidRequest(...errors);

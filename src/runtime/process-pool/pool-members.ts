@@ -124,7 +124,7 @@ export class PoolMembers implements SlotUser {
   /** Records a successful answer. */
   answered({ answers }: PoolMember): void {
     this.lasting ||= answers > 1;
-    this.policy.answered();
+    if (this.policy.strikes > 0) this.policy.answered();
   }
 
   /**

@@ -36,12 +36,15 @@ export class PoolRequest {
   state = waiting;
   /** `begin` is still to be awaited. */
   mustBegin: boolean;
+  /** It needs a process that has served no request. */
+  readonly isFresh: boolean;
   /** Time of arrival (performance.now()). */
   readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
   /** A client that gives up at the deadline must not make a cancelled call of a late one. */
-  private readonly onCancel = (): void => this.giveUp(this.remainingMs() <= 1 ? 'timeout' : 'cancelled');
+  private readonly onCancel = (): void =>
+    this.giveUp(this.options.deadline.remainingMs() <= 1 ? 'timeout' : 'cancelled');
 
   /** @param onGiveUp called when the deadline passes, the caller leaves or the pool stops; must end the request */
   constructor(
@@ -50,14 +53,7 @@ export class PoolRequest {
   ) {
     this.answer = this.settle.promise;
     this.mustBegin = options.begin !== undefined;
-  }
-
-  get isFresh(): boolean {
-    return this.options.fresh === true;
-  }
-
-  remainingMs(): number {
-    return this.options.deadline.remainingMs();
+    this.isFresh = options.fresh === true;
   }
 
   /**
@@ -65,8 +61,8 @@ export class PoolRequest {
    * @returns false if the request arrived too late and has ended already
    */
   begin(): boolean {
-    const { cancellation } = this.options;
-    const remainingMs = this.remainingMs();
+    const { cancellation, deadline } = this.options;
+    const remainingMs = deadline.remainingMs();
     if (cancellation?.isCancelled) this.onCancel();
     else if (remainingMs <= 0) this.giveUp('timeout');
     else {

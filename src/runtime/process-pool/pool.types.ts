@@ -205,7 +205,7 @@ export interface PoolSlot {
    */
   run(options: RequestOptions): Promise<PoolAnswer>;
   /** Idempotent. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** The limit for which a process was replaced. */

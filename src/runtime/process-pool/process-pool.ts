@@ -200,13 +200,13 @@ export class ProcessPool {
 
   /** @returns whether the pool may have to start or end a process as a result */
   private assign(request: PoolRequest, member: PoolMember): boolean {
-    const { method, params, executionId, onNotice } = request.options;
+    const { method, params, deadline, executionId, onNotice } = request.options;
     if (request.mustBegin) {
       void this.reserve(request, member);
       return false;
     }
     try {
-      const id = member.process.send(method, params(request.remainingMs()), {
+      const id = member.process.send(method, params(deadline.remainingMs()), {
         executionId,
         noticed: onNotice,
         answered: (reply, outputBytes, outputText) => {

@@ -7,7 +7,8 @@ const sustainedMs = 10_000;
 /** Decides when a pool may start its next process. A pure state machine; all times are milliseconds of one clock. */
 export class RestartPolicy {
   private failures = 0;
-  private strikes = 0;
+  /** Failed starts and unused deaths since the last answer. */
+  strikes = 0;
   private nextAt = 0;
   private lastFailureAt = -1;
   private lastError = '';
@@ -65,7 +66,7 @@ export class RestartPolicy {
 
   /** Records a successful answer, which ends the back-off unless starts are failing. */
   answered(): void {
-    if (this.strikes === 0 || this.failures > 0) return;
+    if (this.failures > 0) return;
     this.strikes = 0;
     this.nextAt = 0;
   }
