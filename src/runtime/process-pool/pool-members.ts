@@ -52,6 +52,10 @@ export class PoolMembers implements SlotUser {
     return this.longestIdle()?.idleSince ?? Infinity;
   }
 
+  get isFailing(): boolean {
+    return this.policy.failed;
+  }
+
   longestIdle(): PoolMember | undefined {
     return this.list.idle()[0];
   }

@@ -94,6 +94,11 @@ export class ProcessPool {
     return this.members.whyHopeless();
   }
 
+  /** Whether too many starts failed in a row. It goes on trying by itself. */
+  get isFailing(): boolean {
+    return this.members.isFailing;
+  }
+
   stats(): PoolStats {
     return this.members.stats(this.queue.length);
   }

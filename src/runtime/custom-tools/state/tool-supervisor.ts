@@ -12,6 +12,7 @@ import { RunningTools, type RuntimeEvent } from '../running/running-tools.js';
 import { sumOfStats } from '../running/tool-backend.js';
 import {
   answered,
+  brokenBy,
   crashed,
   found,
   healthOf,
@@ -19,7 +20,6 @@ import {
   type StatedHealth,
   type ToolCondition,
   type ToolState,
-  brokenBy,
 } from './tool-state.js';
 import { ToolStates } from './tool-states.js';
 
@@ -61,7 +61,7 @@ export class ToolSupervisor {
 
   /** Whether a pool of the tool has given up and tries to start processes by itself, so that no trial is needed. */
   triesByItself(name: string): boolean {
-    return this.running.poolsOf(name).some((pool) => pool.whyUnavailable() !== undefined);
+    return this.running.poolsOf(name).some((pool) => pool.isFailing);
   }
 
   /** Asks an idle process, if there is one; a busy process is not disturbed and not called dead. */
