@@ -50,7 +50,10 @@ describe('a server that is killed in mid-turn', () => {
     await supertest(server.url).post('/api/v1/custom-tools').set(server.key).send(settings).expect(201);
     llm.answer = ({ body }) => {
       const calls = body.messages.filter(({ role }: Json) => role === 'tool').length;
-      return [calling('writer', { action: 'echo' }), calling('writer', gate.input('cut'))][calls] ?? 'Done.';
+      return (
+        [calling('writer', { action: 'echo' }), calling('writer', gate.input('cut'), 'call_1')][calls] ??
+        'Done.'
+      );
     };
     const id = await me.newChat();
     const approve = async (chunks: readonly Json[]): Promise<Json[]> => {
@@ -69,7 +72,7 @@ describe('a server that is killed in mid-turn', () => {
       { state: 'approval-responded' },
     ]);
     const chunks = await me.chunks('POST', `/${id}/retry`);
-    expect(textOf(chunks)).toBe('Done.');
+    expect({ text: textOf(chunks), chunks }).toMatchObject({ text: 'Done.' });
     expect(callsOf(await me.get(id))[1]).toMatchObject({ output: { error: { type: 'interrupted' } } });
     expect(gate.arrived.filter((key) => key === 'cut')).toHaveLength(1);
     const path = '/api/v1/tool-metrics/executions?tool=writer';

@@ -21,6 +21,11 @@ const ask = async (path: string, body?: unknown): Promise<Json> => {
   };
   return (await fetch(`${server.url}/api/v1/${path}`, { ...post })).json();
 };
+/** What readiness says of the database. */
+const database = async (): Promise<string> => {
+  const answer = await fetch(`${server.url}/readyz`, { headers: server.key });
+  return ((await answer.json()) as Json).details.database.status;
+};
 const call = (): Promise<Json> => ask('tools/steady/execute', { input: {} });
 /** 0 in the moment in which one server's file gives way to the next one's. */
 const postgresPid = (): number => {
@@ -50,13 +55,13 @@ describe('an embedded PostgreSQL that dies', () => {
     const release = await acquireLock(join(folder, 'postgres/lock'), 10_000);
     try {
       killPostgres();
-      await until(async () => (await statusOf('/readyz')) === 503, { what: 'readiness to say so' });
-      expect(await statusOf('/livez')).toBe(200);
+      await until(async () => (await database()) === 'degraded', { what: 'readiness to say so' });
+      for (const path of ['/readyz', '/livez']) expect([path, await statusOf(path)]).toEqual([path, 200]);
       expect(await call()).toMatchObject({ status: 'success' });
     } finally {
       await release();
     }
-    await until(async () => (await statusOf('/readyz')) === 200, { what: 'the database' });
+    await until(async () => (await database()) === 'up', { what: 'the database' });
     expect(postgresPid()).not.toBe(before);
     const recorded = async (): Promise<Json> => (await ask('tool-metrics/executions?tool=steady')).data;
     await until(async () => (await recorded()).length === 2, { what: 'both records' });
@@ -68,9 +73,7 @@ describe('an embedded PostgreSQL that dies', () => {
       killPostgres();
       // A backend that has not noticed the end of its server yet may still answer readiness.
       const isAnother = async (): Promise<boolean> =>
-        postgresPid() !== before &&
-        identityOf(postgresPid()) !== undefined &&
-        (await statusOf('/readyz')) === 200;
+        postgresPid() !== before && identityOf(postgresPid()) !== undefined && (await database()) === 'up';
       await until(isAnother, { what: 'another server' });
       await ask('custom-tools/steady');
     }

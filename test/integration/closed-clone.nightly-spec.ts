@@ -5,6 +5,7 @@ import { built } from '../support/built.js';
 import type { Json } from '../support/json.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
 
 // real: the project below a folder of mode 0700, what `npm start` starts there, its embedded database, the tools that ship;
 // mock: nothing. Who is not root is let into its own folders.
@@ -57,12 +58,13 @@ it.each([3, 1])(
     };
     const asRoot = process.getuid?.() === 0;
     if (asRoot) {
-      for (const [name] of calls) {
-        const { status, errorMessage } = await ask(`custom-tools/${name}`);
-        expect([status, errorMessage]).toEqual([
-          'error',
-          expect.stringContaining(`to allow it: chmod o+x ${closed}`),
-        ]);
+      for (const [name, input] of calls) {
+        // A tool that is stored says so once it was tried.
+        const why = async (): Promise<string> => String((await ask(`custom-tools/${name}`)).errorMessage);
+        const isSaid = async (): Promise<boolean> =>
+          (await why()).includes(`to allow it: chmod o+x ${closed}`);
+        await until(isSaid, { what: `the reason why ${name} does not run` });
+        expect((await ask(`tools/${name}/execute`, { input })).code).toBe('tool_unavailable');
       }
       chmodSync(closed, 0o711);
       for (const [name] of calls) await ask(`custom-tools/${name}/enable`, {});

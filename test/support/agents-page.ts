@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/base/common/project.js';
 
-/** The code of docs/agents/connect.md, each by words that stand in it alone. `npm test` has what the first four need. */
+/** The code of docs/agents/connect.md, each by words that stand in it alone. The first four need packages of the project alone. */
 export const agentsPage = {
   mcp: '@modelcontextprotocol/sdk',
   openai: 'openai.chat.completions',
