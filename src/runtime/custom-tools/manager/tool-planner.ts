@@ -103,11 +103,11 @@ export class ToolPlanner {
     return this.inspector.prepare(tool, asked, stored?.readAs);
   }
 
-  private async newTool({ create, bundle = null }: NewTool, stored?: CustomTool): Promise<CustomTool> {
+  private async newTool({ create, bundle }: NewTool, stored?: CustomTool): Promise<CustomTool> {
     const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
     const { defaultTimeoutMs: timeoutMs, maxPoolSize } = this.config.customTools;
     const env = sealedEnv(this.box, id, create.env ?? {}, was);
-    const tool = initialTool(create, { id, userNumber, env, bundle, timeoutMs });
+    const tool = initialTool(create, { id, userNumber, env, timeoutMs, bundle: bundle ?? null });
     checkSettings(tool, maxPoolSize, create);
     if (!stored) return tool;
     const { revision, isolation } = stored;
