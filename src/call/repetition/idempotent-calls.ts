@@ -38,6 +38,9 @@ const pauses = { firstMs: 25, maxMs: 500 };
  * another gateway. A call that is refused frees its key.
  */
 export class IdempotentCalls {
+  /** Outcomes on their way into the database. */
+  private readonly storing = new Set<Promise<void>>();
+
   constructor(
     private readonly store: IdempotencyRepository,
     private readonly keeper: ClaimKeeper,
@@ -81,6 +84,8 @@ export class IdempotentCalls {
     this.keeper.hold(claim);
     let mayRunAgain = true;
     const begin = async (): Promise<void> => {
+      // The process may just have answered another call, whose outcome a kill would make unknown, too.
+      await Promise.all(this.storing);
       if (!(await this.store.begin(claim).catch(() => false))) throw neverBegun();
       mayRunAgain = false;
     };
@@ -88,15 +93,21 @@ export class IdempotentCalls {
       const answer = await this.inFlight.during(() => run(claim.id, idempotent ? undefined : begin));
       const { outcome } = answer;
       const undone = mayRunAgain && outcome.status === 'error' && outcome.error.type === 'interrupted';
-      await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(keep(outcome)) });
+      await this.end(claim, undone ? 'released' : { outcome: this.kept(keep(outcome)) });
       return undone ? { ...answer, mayRunAgain: true } : answer;
     } catch (error) {
       // Refused: nothing was run. A bug of ours may have struck after the tool had done its work.
       const harmless = error instanceof Refusal || mayRunAgain;
       const outcome = JSON.stringify(interruptedOutcome(claim.id, claim.tool));
-      await this.keeper.end(claim, harmless ? 'released' : { outcome });
+      await this.end(claim, harmless ? 'released' : { outcome });
       throw error;
     }
+  }
+
+  private async end(claim: Claim, end: Parameters<ClaimKeeper['end']>[1]): Promise<void> {
+    const stored = this.keeper.end(claim, end);
+    this.storing.add(stored);
+    await stored.finally(() => this.storing.delete(stored));
   }
 
   private kept(outcome: ToolOutcome): string {
