@@ -11,7 +11,7 @@ const idleMs = 10_000;
 export function collectWhenIdle(calls: Pick<InFlight, 'begun' | 'count'>): void {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as NodeJS.GCFunction;
-  // Of the `regular` flavor 25 MB more stay.
+  // The `regular` flavor leaves more pages.
   const collect = (): void => gc({ type: 'major', flavor: 'last-resort', execution: 'sync' });
   collect();
   let collectedAt = calls.begun;

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import type { ApiError, McpListedToolView, TrialView } from '../../lib/api.js';
+import type { ApiError, McpListedToolView, DryRunView } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { counted } from '../../lib/format.js';
 import { tierText } from '../../lib/tiers.js';
@@ -54,7 +54,7 @@ const NotTried = (): ReactNode => (
 );
 
 /** The tools of an MCP server; undefined for a tool. */
-const toolsOf = ({ handshake }: TrialView): readonly McpListedToolView[] | undefined =>
+const toolsOf = ({ handshake }: DryRunView): readonly McpListedToolView[] | undefined =>
   Array.isArray(handshake['tools']) ? (handshake['tools'] as McpListedToolView[]) : undefined;
 
 interface CallProps extends Pick<DryRun, 'call'> {
@@ -115,7 +115,7 @@ const ServerTools = ({ tools, chosen, onChoose }: ServerToolsProps): ReactNode =
   </section>
 );
 
-const Started = ({ view }: { readonly view: TrialView }): ReactNode => {
+const Started = ({ view }: { readonly view: DryRunView }): ReactNode => {
   const { description, version, differences, effectiveSandbox } = view;
   return (
     <div className={css.started}>

@@ -1,4 +1,4 @@
-import { ApiError, type LogEntryView, type ProblemView, type TrialView } from '../../lib/api.js';
+import { ApiError, type LogEntryView, type ProblemView, type DryRunView } from '../../lib/api.js';
 import { openStream } from '../../lib/calls.js';
 import { readExactly } from '../../lib/exact-json.js';
 
@@ -26,13 +26,13 @@ export async function tryOut(
   { path, body }: Attempt,
   onLog: (entry: LogEntryView) => void,
   signal: AbortSignal,
-): Promise<TrialView> {
+): Promise<DryRunView> {
   const headers = { 'content-type': typeof body === 'string' ? 'application/json' : body.type };
   const events = await openStream({ method: 'POST', url: path, body, headers }, signal);
   for await (const { event, data } of events) {
     if (event === 'log') onLog(JSON.parse(data) as LogEntryView);
     if (event === 'problem') throw new ApiError(JSON.parse(data) as ProblemView);
-    if (event === 'trial') return readExactly(data) as TrialView;
+    if (event === 'trial') return readExactly(data) as DryRunView;
   }
   throw new ApiError({
     title: 'The dry run ended early',

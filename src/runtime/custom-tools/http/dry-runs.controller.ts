@@ -15,9 +15,9 @@ import { type Request, ToolPlanner } from '../manager/tool-planner.js';
 import { ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { ApiName, CustomToolRoutes } from './tool-route.decorator.js';
 import {
-  BundleTrialQuery,
-  type TrialCallBody,
-  TrialView,
+  BundleDryRunQuery,
+  type DryRunCallBody,
+  DryRunView,
   TryChangeBody,
   TryToolBody,
 } from './dry-runs.dto.js';
@@ -29,12 +29,12 @@ const stream =
 const ApiDryRun = (): MethodDecorator =>
   applyDecorators(
     HttpCode(200),
-    ApiExtraModels(TrialView),
+    ApiExtraModels(DryRunView),
     ApiOkResponse({
       description:
         'It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`',
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(TrialView) } },
+        'application/json': { schema: { $ref: getSchemaPath(DryRunView) } },
         'text/event-stream': { schema: { type: 'string' }, example: stream },
       },
     }),
@@ -66,7 +66,7 @@ export class DryRunsController {
     @Body() { call, ...create }: TryToolBody,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TrialView> | Readable {
+  ): Promise<DryRunView> | Readable {
     return this.run(create.name, call, () => ({ create }), request, reply);
   }
 
@@ -82,10 +82,10 @@ export class DryRunsController {
   @ApiDryRun()
   tryToolBundle(
     @Param('name') name: string,
-    @Query() query: BundleTrialQuery,
+    @Query() query: BundleDryRunQuery,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TrialView> | Readable {
+  ): Promise<DryRunView> | Readable {
     const wanted = () => this.planner.bundled(name, uploadIn(request));
     return this.run(name, callIn(query), wanted, request, reply);
   }
@@ -104,20 +104,20 @@ export class DryRunsController {
     @Body() { call, ...changes }: TryChangeBody,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<TrialView> | Readable {
+  ): Promise<DryRunView> | Readable {
     return this.run(name, call, () => ({ name, changes }), request, reply);
   }
 
   /** Starts the dry run; its log is followed if the request accepts events. */
   private run(
     name: string,
-    call: TrialCallBody | undefined,
+    call: DryRunCallBody | undefined,
     wanted: () => Promise<Request> | Request,
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<TrialView> | Readable {
+  ): Promise<DryRunView> | Readable {
     const book = this.logs.apart(name);
-    const dryRun = async (): Promise<TrialView> =>
+    const dryRun = async (): Promise<DryRunView> =>
       viewOf(await this.manager.dryRun(await wanted(), book, this.callOf(call, request)), book);
     const view = dryRun();
     if (!acceptsEvents(request.headers)) return view;
@@ -132,7 +132,7 @@ export class DryRunsController {
     return stream;
   }
 
-  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): DryCall | undefined {
+  private callOf(call: DryRunCallBody | undefined, request: FastifyRequest): DryCall | undefined {
     if (!call) return undefined;
     const { tool, input = {} } = call;
     return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
@@ -144,13 +144,13 @@ const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
 function viewOf(
   { tool, ...result }: Awaited<ReturnType<CustomToolManager['dryRun']>>,
   { ring }: LogBook,
-): TrialView {
+): DryRunView {
   const { description, version, inputSchema } = tool;
   return { ...result, description, version, inputSchema, log: ring.slice(Infinity).entries };
 }
 
 /** @throws Problem `invalid_request` */
-function callIn({ input }: BundleTrialQuery): TrialCallBody | undefined {
+function callIn({ input }: BundleDryRunQuery): DryRunCallBody | undefined {
   if (input === undefined) return undefined;
   try {
     return { input: JSON.parse(input) as unknown };

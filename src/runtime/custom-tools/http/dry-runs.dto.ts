@@ -6,7 +6,7 @@ import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { EffectiveSandboxView } from './custom-tools.dto.js';
 
 /** A call of the tool that is tried. */
-export class TrialCallBody {
+export class DryRunCallBody {
   @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
   readonly input?: unknown;
   @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
@@ -14,17 +14,17 @@ export class TrialCallBody {
 }
 
 const Call = (): PropertyDecorator =>
-  OptionalNested(TrialCallBody, { description: 'Absent: it is started and asked, not called' });
+  OptionalNested(DryRunCallBody, { description: 'Absent: it is started and asked, not called' });
 
 export class TryToolBody extends CustomToolCreate {
-  @Call() readonly call?: TrialCallBody;
+  @Call() readonly call?: DryRunCallBody;
 }
 
 export class TryChangeBody extends CustomToolUpdate {
-  @Call() readonly call?: TrialCallBody;
+  @Call() readonly call?: DryRunCallBody;
 }
 
-export class BundleTrialQuery {
+export class BundleDryRunQuery {
   @OptionalText(8_192, {
     example: '{"text":"to be or not to be"}',
     description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
@@ -32,7 +32,7 @@ export class BundleTrialQuery {
   readonly input?: string;
 }
 
-export class TrialView {
+export class DryRunView {
   @AnyObject({
     example: { name: 'word_count', version: '1.0.0' },
     description: 'What it answered to `initialize`',

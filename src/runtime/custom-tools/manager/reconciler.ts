@@ -253,7 +253,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const reason = await this.reload(name);
     if (reason === undefined) {
       if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
-    } else if (step === 'trial') {
+    } else if (step === 'retry') {
       this.inVain(name, what, 'broken');
       await this.supervisor.broken(name, reason);
     } else if (row?.status === 'error') {
@@ -281,7 +281,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     await this.each(found, checksAtOnce, async (tool) => {
       if (tool.step === 'ping') await this.supervisor.ping(tool.name);
       else if (tool.step === 'look') await this.supervisor.look(tool.name, tool.gone);
-      else if (tool.step === 'trial') await this.try(tool);
+      else if (tool.step === 'retry') await this.try(tool);
     });
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
   }

@@ -39,7 +39,7 @@ describe('what a round does about a tool', () => {
     ['with a process', {}, 'ping'],
     ['with a process, though it was unhealthy', ill, 'ping'],
     ['without a process', cold, 'look'],
-    ['without a process that was unhealthy', { ...ill, ...cold }, 'trial'],
+    ['without a process that was unhealthy', { ...ill, ...cold }, 'retry'],
     [
       'of which an older revision goes on',
       { running: { ...running, isOfRow: false }, mayTry: false },

@@ -27,10 +27,10 @@ export interface Sighting {
 /**
  * `load`: the tool is started, replaced or stopped according to its row.
  * `try`: the executable is started once, and runs if it answers: its files changed, or the tool is broken.
- * `trial`: the same for a tool that was unhealthy when it was last asked, and that nobody called since.
+ * `retry`: the same for a tool that was unhealthy when it was last asked, and that nobody called since.
  * `ping`: an idle process is asked. `look`: there is none to ask, so the files of the program are looked for.
  */
-export type Step = 'load' | 'try' | 'trial' | 'ping' | 'look';
+export type Step = 'load' | 'try' | 'retry' | 'ping' | 'look';
 
 /** The one thing to do about a tool in this round; undefined: nothing. */
 export function stepFor({ row, running, mayTry, checks }: Sighting): Step | undefined {
@@ -42,7 +42,7 @@ export function stepFor({ row, running, mayTry, checks }: Sighting): Step | unde
   if ((hasChangedFiles || isBroken) && mayTry) return 'try';
   if (!checks || row.status === 'error') return undefined;
   if (processes) return 'ping';
-  return row.healthStatus === 'unhealthy' && processes === 0 ? 'trial' : 'look';
+  return row.healthStatus === 'unhealthy' && processes === 0 ? 'retry' : 'look';
 }
 
 interface Failure {

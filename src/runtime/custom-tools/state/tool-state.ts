@@ -103,7 +103,7 @@ export function healthOf(reply: Reply): StatedHealth {
 
 /**
  * Columns of a tool that has just answered `initialize`.
- * @param health its answer to `health`; undefined: none within the time of a trial start, which is no fault yet
+ * @param health its answer to `health`; undefined: none within the time of a test start, which is no fault yet
  */
 export function answeredNow(health: Reply | undefined) {
   const { healthStatus, errorMessage } = health ? healthOf(health) : wellNow;

@@ -59,7 +59,7 @@ export class ToolSupervisor {
     return sumOfStats(this.running.poolsOf(name));
   }
 
-  /** Whether a pool of the tool has given up and tries to start processes by itself, so that no trial is needed. */
+  /** Whether a pool of the tool has given up and tries to start processes by itself, so that no test start is needed. */
   triesByItself(name: string): boolean {
     return this.running.poolsOf(name).some((pool) => pool.isFailing);
   }
@@ -95,7 +95,7 @@ export class ToolSupervisor {
     return this.found(name, gone.length === 0 ? {} : { healthStatus: 'unhealthy', errorMessage });
   }
 
-  /** A trial start failed: the tool is broken until another one, or a process of its own, starts. */
+  /** A test start failed: the tool is broken until another one, or a process of its own, starts. */
   broken(name: string, reason: string): Promise<void> {
     this.log.write({ tool: name, event: 'error', error: reason });
     return this.found(name, brokenBy(reason));
