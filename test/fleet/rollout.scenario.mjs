@@ -7,7 +7,7 @@ import { within } from './check.mjs';
 import { checkLoad, Load } from './load.mjs';
 
 /** The last commit whose replicas know nothing of each other. */
-const from = process.env.FLEET_FROM ?? 'c083d2b4';
+const from = process.env.FLEET_FROM ?? 'f345bdc5';
 
 /** SIGTERM to one replica after the other while calls come in; the balancer hears of it by /readyz alone. */
 export async function rollout({ fleet, checks }) {

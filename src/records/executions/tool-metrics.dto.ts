@@ -122,7 +122,7 @@ export class ExecutionView {
   })
   metadata!: Readonly<Record<string, unknown>>;
 
-  @ApiProperty({ example: false, description: "A test call: it counts in no statistic" })
+  @ApiProperty({ example: false, description: 'A test call: it counts in no statistic' })
   isTest!: boolean;
 
   @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
