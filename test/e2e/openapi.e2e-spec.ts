@@ -68,7 +68,10 @@ describe('the OpenAPI document', () => {
     ajv.addSchema({ $id: 'doc', components: document.components }, 'doc');
     const run: string[] = [];
     const wrong: string[] = [];
-    for (const each of described.operations().filter(isOurs).filter(ends)) {
+    const archives = ({ path }: Operation): boolean => path.endsWith('/archive');
+    const operations = described.operations().filter(isOurs).filter(ends);
+    // The examples share a playbook, and nothing follows its archive.
+    for (const each of [...operations.filter((one) => !archives(one)), ...operations.filter(archives)]) {
       for (const body of described.bodiesOf(each)) {
         const answer = await tk.http[each.method as 'get'](described.urlOf(each)).send(body as object);
         const where = `${each.method.toUpperCase()} ${described.urlOf(each)}`;
