@@ -149,6 +149,12 @@ function candidatesFor(command: string, cwd: string, path: string): string[] {
   return path.split(delimiter).map((folder) => join(folder, command));
 }
 
+/** @throws Problem `invalid_request` if a file that could be started cannot be any more */
+export async function checkExecutable(path: string): Promise<void> {
+  const problem = await whyNotExecutable(path);
+  if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
+}
+
 async function whyNotExecutable(path: string): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isFile()) return 'is not a file';

@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path';
 import { canonicalJson } from '../../../base/common/canonical-json.js';
 import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { checkExecutable } from '../commands/resolve-command.js';
 import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { PoolFactory } from '../../process-pool/process-pool.module.js';
@@ -86,9 +87,10 @@ export class ToolInspector {
   /**
    * Finds out what would run, without starting anything.
    * @param inspected of a tool whose executable has just answered: it is started as it was for that
-   * @throws Problem `invalid_request` for an invalid schema
+   * @throws Problem `invalid_request` for an invalid schema, or for an executable that was removed meanwhile
    */
   async prepare(tool: CustomTool, inspected?: Inspection, readAs?: ToolStatus): Promise<ToolPlan> {
+    if (inspected && !inspected.remote) await checkExecutable(inspected.spec.command);
     const { compiled, handshake } = inspected ?? {};
     const validate =
       compiled?.schema === tool.inputSchema
