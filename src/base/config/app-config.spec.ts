@@ -46,9 +46,7 @@ describe('loadConfig', () => {
       WEBHOOK_URLS: 'https://example.com/hook',
       WEBHOOK_EVENTS: 'tool.bored',
       EMBEDDINGS_MODEL: 'nomic-embed-text',
-      METRICS_PUBLIC: 'true',
       EMBEDDINGS_CUT: 'half',
-      SANDBOX_POLICY: 'enforce',
     };
     const message = (): string => {
       try {
