@@ -110,7 +110,14 @@ it('opens again for 1,000 callers when one of the 3 fails', async () => {
   const words = tally(await Promise.all(Array.from({ length: 1_000 }, () => tool.call())));
   // Its opening may end while the last of them arrive: then 3 more may try.
   expect(tool.reached).toBe(words['error']);
-  const { history } = (await tk.http.get('/api/v1/tool-health/relapse/circuit?limit=1000')).body;
+  // A read may be refused while the records of so many calls are on their way.
+  const { history } = await until(
+    async () => {
+      const { status, body } = await tk.http.get('/api/v1/tool-health/relapse/circuit?limit=1000');
+      return status === 200 && body;
+    },
+    { what: 'the history of the circuit' },
+  );
   const probing = history.filter(({ to }: { to: string }) => to === 'half_open').length;
   expect(tool.reached).toBeGreaterThan(0);
   expect(tool.reached).toBeLessThanOrEqual(3 * probing);
