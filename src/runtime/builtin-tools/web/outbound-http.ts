@@ -177,7 +177,7 @@ function failureOf({ host }: URL, error: unknown): ToolFailure {
   if (reason instanceof ToolFailure) return reason;
   if (reason instanceof DestinationRefused) return callerMistake(reason.message);
   const { code = reason.errors?.[0]?.code, message } = reason;
-  // Of a proxy that refuses, the message alone tells why.
+  // A refusal of a proxy has its reason in the message alone.
   const text = `${host} cannot be reached: ${code === 'UND_ERR_ABORTED' ? message : (code ?? message)}`;
   return unsent.has(code ?? '') ? new NotSent(text) : awayFailure(text);
 }

@@ -50,7 +50,7 @@ export interface ToolPlan {
   readonly validate: InputValidator;
   /** Validators of an MCP server's approved tools. */
   readonly validators: McpValidators;
-  /** What its executable answered just now; absent: it was not asked. */
+  /** The answer that its executable has just given; absent: it was not asked. */
   readonly handshake?: Handshake;
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };

@@ -20,18 +20,18 @@ export interface LogEntry {
   readonly timestamp: string;
   readonly level: LogLevel;
   readonly tool: string;
-  /** Where the line was written. */
+  /** The replica that wrote the line. */
   readonly replica: string;
   readonly event: LogEvent;
   readonly message?: string;
   readonly pid?: number;
-  /** Of a start, from spawn to ready. */
+  /** Duration of a start, from spawn to ready. */
   readonly durationMs?: number;
   readonly error?: string;
   readonly reason?: string;
   readonly exitCode?: number | null;
   readonly signal?: string | null;
-  /** Of a log notification. */
+  /** The data of a log notification. */
   readonly data?: unknown;
   readonly executionId?: string;
   readonly truncated?: true;

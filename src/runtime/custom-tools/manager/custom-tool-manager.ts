@@ -77,7 +77,7 @@ export class CustomToolManager implements ToolHistory {
     }
   }
 
-  /** Of a dry run of a tool that does not exist no figures are left. */
+  /** Removes the figures of a dry run whose tool does not exist. */
   private async forgetUnregistered(name: string, called = name): Promise<void> {
     if (this.running.get(name) || (await this.repository.find(name))) return;
     for (const each of new Set([name, called])) this.running.deletions.emit(each);

@@ -22,7 +22,7 @@ const selectChanges = `
 
 interface Changes {
   readonly readUpTo: string;
-  /** Of all rows. */
+  /** Number of all rows. */
   readonly count: number;
   readonly changed: readonly ToolRow[];
 }

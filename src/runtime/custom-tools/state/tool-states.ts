@@ -95,7 +95,7 @@ export class ToolStates {
     return this.write(name);
   }
 
-  /** Where tools are not well, by tool; undefined: there is one replica. @param tool absent: all of them */
+  /** Lists the replicas at which tools are not well, by tool; undefined: there is one replica. @param tool absent: all */
   async troubles(
     tool?: string,
   ): Promise<{ total: number; byTool: Map<string, ReplicaTrouble[]> } | undefined> {
