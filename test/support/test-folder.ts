@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../../src/base/database/embedded/embedded-postgres.js';
 import { identityOf, lives } from '../../src/base/common/process-identity.js';
@@ -23,6 +23,8 @@ export async function removeDeadTestFolders(): Promise<void> {
     const maker = new RegExp(`^${prefix}(\\d+-\\d+)-`).exec(name)?.[1];
     if (maker === undefined || lives(maker)) continue;
     const folder = join(tmpdir(), name);
+    // Another user's folder is for that user's next run.
+    if (![0, statSync(folder).uid].includes(userInfo().uid)) continue;
     await new EmbeddedPostgres({ directory: join(folder, 'postgres') }).stopForAll();
     unmountBelow(folder);
     rmSync(folder, { recursive: true, force: true });
