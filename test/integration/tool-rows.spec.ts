@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => db.release());
 
 /** Rows are read again while a transaction is open that is older than they are, as those of other tests may be. */
-const untilNothingIsNew = (): Promise<true> =>
+const untilNothingIsNew = (): Promise<boolean> =>
   until(
     async () => {
       await repository.readChanges();
