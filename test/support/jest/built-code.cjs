@@ -11,10 +11,10 @@ const isSetup = () => globalThis.requireBuilt === undefined;
  */
 module.exports = {
   process(source, path) {
-    const own = relative(root, path);
-    const isPackage = own.startsWith('node_modules/');
+    // Jest's own packages are those of a checkout that may be closed (open-checkout.mjs): they are not below this root.
+    const isPackage = path.includes('/node_modules/');
     if (isPackage && isSetup()) return { code: source };
-    const loaded = isPackage ? path : join(root, 'dist', own.replace(/\.ts$/, '.js'));
+    const loaded = isPackage ? path : join(root, 'dist', relative(root, path).replace(/\.ts$/, '.js'));
     return { code: `module.exports = ${isSetup() ? 'require' : 'requireBuilt'}(${JSON.stringify(loaded)});` };
   },
   getCacheKey: (source, path) =>
