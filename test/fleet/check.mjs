@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 
 /** The load average of the last minute. */
@@ -38,4 +39,24 @@ export async function inTurn(count, call) {
   const answers = [];
   for (const n of times(count)) answers.push(await call(n));
   return answers;
+}
+
+/** CPU time of a process and its children, also of those that have ended. */
+export function cpuMsOf(pid) {
+  const ticks = (id, fields) => {
+    try {
+      const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
+      const values = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return { parent: Number(values[1]), sum: fields.reduce((sum, at) => sum + Number(values[at]), 0) };
+    } catch {
+      return { parent: 0, sum: 0 };
+    }
+  };
+  // utime and stime; cutime and cstime of children that were waited for.
+  const own = ticks(pid, [11, 12, 13, 14]).sum;
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ticks(name, [11, 12]))
+    .filter(({ parent }) => parent === pid);
+  return (own + children.reduce((sum, child) => sum + child.sum, 0)) * 10;
 }

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { pace } from '../support/pace.ts';
 import { until } from '../support/wait.ts';
-import { counted, inTurn, times } from './check.mjs';
+import { counted, cpuMsOf, inTurn, times } from './check.mjs';
 
 const size = 12;
 const seconds = 30;
@@ -148,7 +147,7 @@ class Watch {
       `SELECT (SELECT (xact_commit + xact_rollback)::int FROM pg_stat_database WHERE datname = current_database()) AS transactions,
          (SELECT count(*)::int FROM pg_stat_activity WHERE application_name LIKE 'toolkeeper%') AS connections`,
     );
-    return { ...row, notifications, cpuMs: cpuMsOf(fleet.db) };
+    return { ...row, notifications, cpuMs: cpuMsOf(fleet.db.pid) };
   }
 }
 
@@ -156,23 +155,3 @@ const figures = ({ connections, transactions, notifications, cpuMs }) =>
   `each replica has ${(connections / size).toFixed(1)} connections, ` +
   `${(transactions / seconds / size).toFixed(2)} transactions/s and ${(notifications / seconds / size).toFixed(2)} notifications/s sent; ` +
   `PostgreSQL takes ${(cpuMs / seconds).toFixed(0)} ms/s of CPU`;
-
-/** CPU time of the server and all its processes, also of those that have ended. */
-function cpuMsOf({ pid }) {
-  const ticks = (id, fields) => {
-    try {
-      const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
-      const values = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return { parent: Number(values[1]), sum: fields.reduce((sum, at) => sum + Number(values[at]), 0) };
-    } catch {
-      return { parent: 0, sum: 0 };
-    }
-  };
-  // utime and stime; cutime and cstime of children that were waited for.
-  const own = ticks(pid, [11, 12, 13, 14]).sum;
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => ticks(name, [11, 12]))
-    .filter(({ parent }) => parent === pid);
-  return (own + children.reduce((sum, child) => sum + child.sum, 0)) * 10;
-}

@@ -53,7 +53,9 @@ export interface Replica {
 /** 'housekep' in ASCII, to avoid collisions with advisory locks of other programs. */
 const houseLock = BigInt('0x686f7573656b6570');
 
-/** A new replica notifies the others, so that they count it at once, and takes the place of one that was killed. */
+/**
+ * A replica that is new, or was silent, notifies the others, so that they count it at once. A new one takes the place of one that was killed.
+ */
 const beat = `
   WITH gone AS (
          DELETE FROM replicas
@@ -69,7 +71,8 @@ const beat = `
       FROM replicas WHERE id <> $1
     ) AS others,
     pg_try_advisory_lock(${houseLock}) AS keeps,
-    CASE WHEN xmax = 0 THEN pg_notify('toolkeeper', 'replicas') END`;
+    CASE WHEN NOT EXISTS (SELECT FROM replicas WHERE id = $1 AND ${isAlive})
+      THEN pg_notify('toolkeeper', 'replicas') END`;
 
 const all = `
   SELECT id, ${replicaName} AS name, host, version, address, tier, started_at AS "startedAt", seen_at AS "seenAt",
