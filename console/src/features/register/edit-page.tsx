@@ -76,19 +76,20 @@ export function EditPage(): ReactNode {
   );
 }
 
-/** The members that are sent back as they are shown. */
-const kept = [
-  ...['description', 'version', 'workingDir', 'timeoutMs', 'maxRetries', 'retryDelayMs', 'poolSize'],
-  ...['minProcesses', 'maxConcurrency', 'keepAlive', 'isolation', 'annotations', 'thresholds', 'sandbox'],
-  ...['permissions', 'tags', 'capture', 'callsPerInvestigation', 'cacheTtlMs'],
-] as const satisfies readonly (keyof CustomToolView & keyof CustomToolCreate)[];
+/** Members that are not sent back: the server made them, or they never change. All others are settings. */
+const notSent = {
+  ...{ id: true, bundle: true, pinnedCommand: true, revision: true, effectiveSandbox: true, warnings: true },
+  ...{ status: true, healthStatus: true, lastHealthCheck: true, errorMessage: true },
+  ...{ createdAt: true, updatedAt: true, replicas: true, tools: true },
+} satisfies Record<Exclude<keyof CustomToolView, keyof CustomToolCreate>, true>;
 
-/** The shown members that may be sent back; values of variables are secrets, and stay where they are. */
+/** The shown settings, to be changed; values of variables and headers are secrets, and stay where they are. */
 function changeable(tool: CustomToolView): Partial<CustomToolCreate> {
-  const { fallback, protocol, inputSchema, url, command, args } = tool;
-  const asShown = Object.fromEntries(kept.map((name) => [name, tool[name]]));
+  const { fallback, protocol, inputSchema, url, command, args, ...others } = tool;
+  const secretOrFixed = { ...notSent, name: true, env: true, headers: true };
+  const settings = Object.entries(others).filter(([name]) => !(name in secretOrFixed));
   return {
-    ...(asShown as Pick<CustomToolView, (typeof kept)[number]>),
+    ...(Object.fromEntries(settings) as Partial<CustomToolCreate>),
     ...(fallback && { fallback }),
     ...(protocol === 'mcp' ? {} : { inputSchema }),
     ...(url === null ? { command, args } : { url }),
