@@ -97,7 +97,7 @@ export const customTools = {
 export const sandbox = {
   sandbox: {
     policy: setting('SANDBOX', oneOf('enforce', 'best-effort', 'off'), 'enforce').means(
-      '`enforce`: refuse tools that ask for a restriction that this host cannot enforce. `best-effort`: run them without it. `off`: run all tools without a sandbox. Alias: `CUSTOM_TOOLS_SANDBOX_ENABLED` (`true`: `enforce`, `false`: `off`).',
+      '[Effect](operate/sandbox-host.md#restrictions-that-the-host-cannot-enforce) of a restriction that this host cannot enforce. `off`: all tools run without a sandbox. Alias: `CUSTOM_TOOLS_SANDBOX_ENABLED` (`true`: `enforce`, `false`: `off`).',
     ),
     maxTier: setting('SANDBOX_MAX_TIER', whole(0, 3) as Kind<0 | 1 | 2 | 3>, 3).means(
       'Maximum sandbox tier.',
