@@ -28,11 +28,15 @@ const everything = resolvePolicy(
 const nothing = resolvePolicy({ allowNetwork: false }, everything);
 const rows = read('docs/operate/sandbox.md')
   .split('\n')
-  .filter((line) => /^\| `\w+` \| [●◐–] /.test(line))
-  .map((line) => line.slice(2, -2).split(' | '));
+  .filter((line) => /^\| `.+` \| [●◐–] /.test(line))
+  .map((line) => line.slice(2, -2).split(' | '))
+  .flatMap(([fields = '', ...marks]) =>
+    fields.split(', ').map((field) => ({ field: field.replaceAll('`', ''), marks })),
+  );
+const marksOf = new Map(rows.map(({ field, marks }) => [field, marks]));
 
-/** The test of each row. */
-const tests: Readonly<Record<string, string>> = {
+/** The test of each field. */
+const tests: Readonly<Record<(typeof sandboxFields)[number], string>> = {
   allowedPaths: 'reads a file outside',
   allowNetwork: 'connects over TCP',
   allowedHosts: 'fetches from a host that is not allowed',
@@ -53,8 +57,8 @@ const tests: Readonly<Record<string, string>> = {
   grandchildren: 'whose grandchild has a session of its own',
 };
 
-it('the table has a row for every field, in their order', () => {
-  expect(rows.map(([field]) => field)).toEqual(sandboxFields.map((field) => `\`${field}\``));
+it('the table has every field once', () => {
+  expect(rows.map(({ field }) => field).sort()).toEqual([...sandboxFields].sort());
 });
 
 it.each([0, 1, 2, 3] as const)('tier %i holds what the table says', (tier) => {
@@ -65,7 +69,7 @@ it.each([0, 1, 2, 3] as const)('tier %i holds what the table says', (tier) => {
     if (!enforced.includes(field)) return '–';
     return notes[field] === undefined ? '●' : '◐';
   });
-  expect(rows.map((cells) => cells[tier + 1])).toEqual(marks);
+  expect(sandboxFields.map((field) => marksOf.get(field)?.[tier])).toEqual(marks);
 });
 
 describe('a cgroup below tier 3', () => {
@@ -87,16 +91,16 @@ describe('a cgroup below tier 3', () => {
   });
 });
 
-it('every row has a test', () => {
-  const specs = [
-    'test/integration/sandbox.slow-spec.ts',
-    'test/e2e/calls.e2e-spec.ts',
-    'test/e2e/pool.slow-spec.ts',
-  ]
-    .map(read)
-    .join('\n');
-  for (const [field = ''] of rows)
-    expect(specs).toContain(tests[field.replaceAll('`', '')] ?? `a test of ${field}`);
+const specs = [
+  'test/integration/sandbox.slow-spec.ts',
+  'test/e2e/calls.e2e-spec.ts',
+  'test/e2e/pool.slow-spec.ts',
+]
+  .map(read)
+  .join('\n');
+
+it.each(sandboxFields)('%s has a test', (field) => {
+  expect(specs).toContain(tests[field]);
 });
 
 it.each([
