@@ -94,7 +94,7 @@ const database = {
   ),
   database: {
     url: setting('DATABASE_URL', databaseUrl).means(
-      'PostgreSQL server (15 or newer; with TLS: [in-production.md](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
+      'PostgreSQL server, 15 or newer ([TLS](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
     sessionUrl: setting('DATABASE_SESSION_URL', databaseUrl).means(
       'Direct address of the same database, if `DATABASE_URL` leads to a [pooler](operate/pooler.md) in transaction mode.',

@@ -121,7 +121,7 @@ export const sandbox = {
       kind('`auto`, `off` or a path', (place) => (/^(auto|off|\/\S*)$/.test(place) ? place : undefined)),
       'auto',
     ).means(
-      "Parent of the cgroups for tools. `auto`: the server's own group if it is the root that the server sees; `off`: none; a path: that group of each hierarchy.",
+      "[Parent](operate/sandbox-host.md) of the cgroups for tools: the server's own group, none, or this group of each hierarchy.",
     ),
     firstUid: setting('SANDBOX_FIRST_UID', whole(1_000, 2_147_418_111), 1_900_000_000).means(
       'First of 65,536 [user ids](operate/sandbox-host.md#users-of-tools) for tools, if the server runs as root.',
