@@ -31,7 +31,9 @@ for (const [title, tree] of Object.entries(sections)) {
   example.push('', `# --- ${title} ---`);
   for (const { variable, fallback, kind, meaning } of settingsIn(tree)) {
     const words = /^`[^`]*`(?: or `[^`]*`)+$/.test(kind.accepts);
-    const range = kind.accepts.replace(/^a (?:whole )?number from /, '');
+    const range = kind.accepts
+      .replace(/^a (?:whole )?number from (\S+) to (\S+)$/, '$1–$2')
+      .replace(', comma-separated', '');
     const accepts = words ? range.replaceAll(' or ', ', ') : range;
     rows.push(`| \`${variable}\` | ${fallback ? `\`${fallback}\`` : '–'} | ${accepts} | ${meaning} |`);
     const plain = meaning.replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, pathOf).replaceAll('`', '');

@@ -361,13 +361,13 @@ describe('journeys', () => {
       await press(page.getByRole('button', { name: 'Add to also called' }));
       await press(page.getByRole('button', { name: 'Save' }));
       for (const standing of [
-        /^Kept out by the threshold at rank \d+/,
+        /^Left out by the threshold at rank \d+/,
         /^Shown at rank 1, confidence 0\.[789]/,
       ])
         await beside.getByText(standing).waitFor();
       assert.ok(clicks() <= 4, `${clicks()} clicks`);
       await page.reload();
-      await beside.getByText(/^Kept out by the threshold at rank/).waitFor();
+      await beside.getByText(/^Left out by the threshold at rank/).waitFor();
       const { body } = await lab.api('GET', `/api/v1/playbooks/${id}/versions/1.0.1`);
       assert.deepEqual([body.aliases, body.content], [[query], 'refresh']);
       await visitor.context.close();
@@ -537,7 +537,7 @@ describe('journeys', () => {
     await dialog.getByRole('button', { name: 'Copy key' }).click();
     const secret = await page.evaluate(() => window.navigator.clipboard.readText());
     assert.equal(await dialog.getByLabel('Key', { exact: true }).inputValue(), secret);
-    await dialog.getByRole('button', { name: 'I have kept it' }).click();
+    await dialog.getByRole('button', { name: 'I have stored it' }).click();
     await page.getByRole('row', { name: /triage active tools:call 1 tool/ }).waitFor();
     assert.equal((await page.content()).includes(secret), false);
     const inputs = { word_count: { text: 'x' }, get_playbooks: { query: 'x' } };

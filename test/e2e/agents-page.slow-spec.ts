@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { agentsPage, agentsPageBlocks, type AroundThePage, runAgentsPage } from '../support/agents-page.js';
+import {
+  agentsPage,
+  agentsPageBlocks,
+  type AroundThePage,
+  runAgentsPage,
+  runBlock,
+} from '../support/agents-page.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type ScriptedModel, startScriptedModel } from '../support/scripted-model.js';
 
@@ -94,8 +100,10 @@ it('a model that is given find_tools alone finds what it needs, and calls it', a
   ]);
 });
 
-it('Distri’s tools', async () => {
+it('Distri’s tools, by the code of docs/agents/pages.md', async () => {
+  const [block = ''] = agentsPageBlocks('pages.md');
   const after = `
+    const tools = await toolkeeperTools(url, headers);
     const call = (wanted, input) => tools.find(({ name }) => name === wanted).handler(input);
     console.log(JSON.stringify({
       types: [...new Set(tools.map(({ type }) => type))],
@@ -106,7 +114,7 @@ it('Distri’s tools', async () => {
         await call('fetch_spans_summary', {}),
       ],
     }));`;
-  const { types, answers } = JSON.parse(await run('distri', { after }));
+  const { types, answers } = JSON.parse(await runBlock(block, { url: tk.url, key: tk.key, after }));
   expect(types).toEqual(['function']);
   expect(answers.map((text: string): unknown => JSON.parse(text))).toMatchObject([
     { levels: { error: 1 } },

@@ -26,24 +26,22 @@ function rowsOf(path: string): string[][] {
 const variables: readonly string[] = rowsOf('docs/configuration.md').map(([name = '']) => withoutTicks(name));
 
 it('docs/agents/errors.md has the rows of the error table, no more, no fewer', () => {
-  const documented = rowsOf('docs/agents/errors.md').map(([code, http, jsonRpc, title]) => ({
+  const documented = rowsOf('docs/agents/errors.md').map(([code, http, jsonRpc]) => ({
     code,
     http,
     jsonRpc,
-    title,
   }));
-  const declared = Object.entries(errorTable).map(([code, { http, jsonRpc, title }]) => ({
+  const declared = Object.entries(errorTable).map(([code, { http, jsonRpc }]) => ({
     code: `\`${code}\``,
     http: String(http),
     jsonRpc: String(jsonRpc),
-    title,
   }));
   expect(documented).toEqual(declared);
 });
 
 it('docs/agents/errors.md says of every code when it comes', () => {
   for (const cells of rowsOf('docs/agents/errors.md'))
-    expect({ cells, when: cells[4] }).toMatchObject({ when: /\w.*\.$/.exec(cells[4] ?? '')?.input });
+    expect({ cells, when: cells[3] }).toMatchObject({ when: /\w.*\.$/.exec(cells[3] ?? '')?.input });
 });
 
 describe('docs/configuration.md', () => {
@@ -53,7 +51,7 @@ describe('docs/configuration.md', () => {
     const limits = rows.flatMap(([name = '', , , meaning]) =>
       meaning?.includes('`rate_limited`') ? [name] : [],
     );
-    const when = rowsOf('docs/agents/errors.md').find(([code]) => code === '`rate_limited`')?.[4] ?? '';
+    const when = rowsOf('docs/agents/errors.md').find(([code]) => code === '`rate_limited`')?.[3] ?? '';
     expect(when.match(/`[A-Z_]+`/g)?.sort()).toEqual(limits.sort());
     expect(limits).toContain('`CALLS_PER_ADDRESS`');
   });

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/base/common/project.js';
 
-/** The code of docs/agents/connect.md, each by words that stand in it alone. The first four need packages of the project alone. */
+/** The code of docs/agents/connect.md, each by words that stand in it alone. The first three need packages of the project alone. */
 export const agentsPage = {
   mcp: '@modelcontextprotocol/sdk',
   openai: 'openai.chat.completions',
   find: 'found.tools',
-  distri: 'format=distri',
   stateless: '@modelcontextprotocol/client',
   ai: '@ai-sdk/mcp',
   agents: '@openai/agents',

@@ -25,8 +25,8 @@ it('says where a playbook stands, and reads it again from an address', () => {
   const standings = ['a', 'b', 'c'].map((id) => standingOf(candidates, id));
   expect(standings.map((each) => each && saidStanding(each))).toEqual([
     'Shown at rank 1, confidence 0.9',
-    'Kept out by the threshold at rank 2, confidence 0.4',
-    'Kept out by a label',
+    'Left out by the threshold at rank 2, confidence 0.4',
+    'Left out by a label',
   ]);
   expect(standings.map((each) => each && standingOfText(textOfStanding(each)))).toEqual(standings);
   expect(standingOf(candidates, 'absent')).toBeUndefined();

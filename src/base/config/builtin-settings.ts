@@ -99,7 +99,7 @@ export const builtinTools = {
       'Secret that signs webhooks of `sendWebhook` and of asynchronous calls: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`.',
     ),
     outbound: setting('OUTBOUND_ALLOW', outboundRules, '').means(
-      'Additional destinations of built-in tools, and of webhooks that callers name. Public addresses on ports 80 and 443 are always allowed.',
+      'Additional [destinations](tools/built-in-tools.md#outbound-addresses) of built-in tools, and of webhooks that callers name.',
     ),
     page: {
       /** Limit for a page, from the name look-up to the last byte. */

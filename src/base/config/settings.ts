@@ -30,12 +30,10 @@ const server = {
       'HOST',
       kind('an address', (host) => (host === 'localhost' ? '127.0.0.1' : host)),
       '127.0.0.1',
-    ).means(
-      'Address to listen on; `localhost` is `127.0.0.1`. On other addresses than loopback the server starts only with `ADMIN_API_KEY` or `AUTH_MODE=off`.',
-    ),
+    ).means('Address to listen on. Addresses other than loopback need `ADMIN_API_KEY` or `AUTH_MODE=off`.'),
     port: setting('PORT', whole(0, 65_535), 3_000).means('Port to listen on; 0 selects a free one.'),
     keepAliveTimeoutMs: setting('KEEP_ALIVE_TIMEOUT_MS', whole(1_000, 3_600_000), 72_000).means(
-      'Milliseconds until an idle connection is closed; more than the timeout of a load balancer in front.',
+      'Milliseconds until an idle connection is closed; more than the timeout of a load balancer.',
     ),
     drainTimeoutMs: setting('DRAIN_TIMEOUT_MS', whole(100, 3_600_000), 25_000).means(
       "Milliseconds that SIGTERM waits for open requests; less than the orchestrator's grace period.",
@@ -44,7 +42,7 @@ const server = {
       'Milliseconds after SIGTERM in which `/readyz` fails and calls are still taken. Unset: 5000, or 0 on a loopback address.',
     ),
     trustProxy: setting('TRUST_PROXY', flag, false).means(
-      'Trust `X-Forwarded-*`, behind a [proxy](operate/behind-a-proxy.md) that sets these headers.',
+      'Trust `X-Forwarded-*`, which a [proxy](operate/behind-a-proxy.md) sets.',
     ),
     publicUrl: setting('PUBLIC_URL', baseUrl).means(
       'Address of this server behind a [proxy](operate/behind-a-proxy.md), such as `https://example.com/tk`.',
@@ -76,7 +74,7 @@ const access = {
       '`auto`: requests need a [key](operate/security.md#who-may-do-what). `off`: none does, so a proxy must authenticate callers.',
     ),
     adminKey: setting('ADMIN_API_KEY', secret).means(
-      "The operator's key, sent as `Authorization: Bearer` or `x-api-key`. If it is set, every route needs a key. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
+      "The operator's key. If it is set, every route needs a key. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback only.",
     ),
     public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
@@ -96,7 +94,7 @@ const database = {
   ),
   database: {
     url: setting('DATABASE_URL', databaseUrl).means(
-      'PostgreSQL server (15 or newer; with TLS: [in-production.md](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
+      'PostgreSQL server, 15 or newer ([TLS](operate/in-production.md#tls-to-postgresql)). Unset: the embedded one, in `TOOLKEEPER_DATA_DIR`.',
     ),
     sessionUrl: setting('DATABASE_SESSION_URL', databaseUrl).means(
       'Direct address of the same database, if `DATABASE_URL` leads to a [pooler](operate/pooler.md) in transaction mode.',
@@ -147,7 +145,7 @@ const webhooks = {
 const dataStorage = {
   dataStorage: {
     url: setting('DATA_STORAGE_URL', baseUrl).means(
-      'Base URL of a service that searches playbooks in place of the catalogue; unset: the catalogue.',
+      'Base URL of a [service](operate/playbook-search.md#a-data-storage-service) that searches playbooks in place of the catalogue.',
     ),
     token: setting('DATA_STORAGE_TOKEN', text).means('Bearer token for the Data Storage service.'),
     /** Limit for one try, from the connection to the last byte of the answer. */
@@ -176,12 +174,12 @@ const dataStorage = {
 const embeddings = {
   embeddings: {
     url: setting('EMBEDDINGS_URL', webUrl).means(
-      'Base URL of an OpenAI-compatible `/embeddings` endpoint, such as `http://localhost:11434/v1` (Ollama), to find playbooks by meaning. Unset: by words only.',
+      'Base URL of an OpenAI-compatible `/embeddings` endpoint, such as `http://localhost:11434/v1` (Ollama). Unset: playbooks are found by words only.',
     ),
     model: setting('EMBEDDINGS_MODEL', text).means('Embedding model.'),
     apiKey: setting('EMBEDDINGS_API_KEY', text).means('API key, sent as a bearer token.'),
     cut: setting('EMBEDDINGS_CUT', number(0.05, 0.99), 0.4).means(
-      'Cosine that corresponds to confidence 0.70, the default threshold; depends on the model.',
+      'Cosine that corresponds to confidence 0.70; depends on the model.',
     ),
   },
 };
@@ -196,13 +194,13 @@ const llm = {
   },
   assistant: {
     maxTokens: setting('ASSISTANT_MAX_TOKENS', whole(0, 1_000_000_000), 1_000_000).means(
-      'Maximum tokens of one chat with the assistant, input and output; 0: no limit.',
+      'Maximum tokens of one chat with the assistant; 0: no limit.',
     ),
     maxCost: setting('ASSISTANT_MAX_COST', number(0, 1_000_000), 5).means(
-      'Maximum cost of one chat with the assistant in US dollars, if the cost is known; 0: no limit.',
+      'Maximum cost of one chat in US dollars, if the cost is known; 0: no limit.',
     ),
     retentionDays: setting('ASSISTANT_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'Days until a chat with the assistant is deleted after its last message.',
+      'Days until a chat is deleted after its last message.',
     ),
   },
 };
@@ -210,9 +208,7 @@ const llm = {
 // OpenTelemetry's SDK reads those of its other variables that concern what is sent and how.
 const tracing = {
   tracing: {
-    disabled: setting('OTEL_SDK_DISABLED', flag, false).means(
-      '`true`: send no traces, regardless of other settings.',
-    ),
+    disabled: setting('OTEL_SDK_DISABLED', flag, false).means('`true`: send no traces.'),
     exporter: setting('OTEL_TRACES_EXPORTER', oneOf('otlp', 'none')).means(
       '`otlp`: send traces. `none`: do not. Unset: `otlp` if an endpoint is set.',
     ),

@@ -25,7 +25,7 @@ export const customTools = {
       'Maximum processes of one tool; overrides a larger `poolSize`.',
     ),
     maxProcesses: setting('CUSTOM_TOOLS_MAX_PROCESSES', whole(1, 10_000), 100).means(
-      'Maximum processes of all tools, including test starts (register, change, enable, validate).',
+      'Maximum processes of all tools, including test starts.',
     ),
     maxQueue: setting('CUSTOM_TOOLS_MAX_QUEUE', whole(1, 100_000), 100).means(
       'Maximum calls that wait for one tool, three quarters of them of one caller; further calls are `queue_full`.',
@@ -70,18 +70,18 @@ export const customTools = {
       '[Folders](operate/commands-and-secrets.md) that must contain other executables, scripts and working directories; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR`.',
     ),
     allowedVariables: setting('CUSTOM_TOOLS_ALLOWED_ENV', variablePatterns, '').means(
-      'Additional variables that tools may set if there are allowed roots, or get from the server, such as `DB_*`. Variables that an interpreter, the loader or a shell reads cannot be listed.',
+      'Additional [variables](operate/commands-and-secrets.md#variables) that tools may set if there are allowed roots, or get from the server, such as `DB_*`.',
     ),
   },
   bundles: {
     maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
-      'Maximum size of a packed bundle with its packages; unpacked, eight times as much. 0: bundles are refused ([bundles.md](tools/bundles.md)).',
+      'Maximum size of a packed [bundle](tools/bundles.md). 0: bundles are refused.',
     ),
     maxEntries: 20_000,
   },
   secrets: {
     keys: setting('SECRETS_KEY', secretKeys).means(
-      "Keys that encrypt the values of tools' `env`: the first encrypts, all decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md#secrets)).",
+      "[Keys](operate/commands-and-secrets.md#secrets) that encrypt the values of tools' `env`: the first encrypts, all decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR`.",
     ),
   },
   toolInput: {
@@ -97,13 +97,13 @@ export const customTools = {
 export const sandbox = {
   sandbox: {
     policy: setting('SANDBOX', oneOf('enforce', 'best-effort', 'off'), 'enforce').means(
-      '`enforce`: refuse tools that ask for a restriction that this host cannot enforce. `best-effort`: run them and list the restriction as not enforced. `off`: run all tools without a sandbox. `CUSTOM_TOOLS_SANDBOX_ENABLED` is an alias: `true` is `enforce`, `false` is `off`.',
+      '[Effect](operate/sandbox-host.md#restrictions-that-the-host-cannot-enforce) of a restriction that this host cannot enforce. `off`: all tools run without a sandbox. Alias: `CUSTOM_TOOLS_SANDBOX_ENABLED` (`true`: `enforce`, `false`: `off`).',
     ),
     maxTier: setting('SANDBOX_MAX_TIER', whole(0, 3) as Kind<0 | 1 | 2 | 3>, 3).means(
       'Maximum sandbox tier.',
     ),
     grantable: setting('SANDBOX_GRANTABLE_PATHS', paths, '').means(
-      "Folders and files that `allowedPaths` may name, in addition to the tool's own folder. Unset: none ([sandbox.md](operate/sandbox.md#grants)).",
+      "Folders and files that [`allowedPaths`](operate/sandbox.md#grants) may name, besides the tool's own folder.",
     ),
     defaults: {
       memoryMB: setting('SANDBOX_MEMORY_MB', whole(16, 1_048_576), 512).means(
@@ -121,10 +121,10 @@ export const sandbox = {
       kind('`auto`, `off` or a path', (place) => (/^(auto|off|\/\S*)$/.test(place) ? place : undefined)),
       'auto',
     ).means(
-      "Parent of the cgroups for tools. `auto`: the server's own group if it is the root that the server sees; `off`: none; a path: that group of each hierarchy.",
+      "[Parent](operate/sandbox-host.md) of the cgroups for tools: the server's own group, none, or this group of each hierarchy.",
     ),
     firstUid: setting('SANDBOX_FIRST_UID', whole(1_000, 2_147_418_111), 1_900_000_000).means(
-      'First of 65,536 user ids for tools, if the server runs as root. Change it for a second server with another database on the same host, or for a user namespace with fewer ids.',
+      'First of 65,536 [user ids](operate/sandbox-host.md#users-of-tools) for tools, if the server runs as root.',
     ),
   },
 };
@@ -132,19 +132,19 @@ export const sandbox = {
 export const recording = {
   recorder: {
     journalDir: setting('JOURNAL_DIR', folder).means(
-      'Folder of the execution journal: one for each gateway, on a volume that outlives the gateway. Unset: `journal` in `TOOLKEEPER_DATA_DIR`.',
+      'Folder of the [journal](operate/recording.md): one for each gateway, on a volume that outlives it. Unset: `journal` in `TOOLKEEPER_DATA_DIR`.',
     ),
     maxBytes: setting('JOURNAL_MAX_BYTES', whole(0, 1_099_511_627_776), 1_073_741_824).means(
-      'Maximum size of the execution journal, and of the span journal (`spans` in `JOURNAL_DIR`). At the limit calls are refused with `recorder_full`, spans with `spans_full`.',
+      'Maximum size of the journal of executions, and of that of spans. At the limit calls are refused with `recorder_full`, spans with `spans_full`.',
     ),
     durability: setting('JOURNAL_DURABILITY', oneOf('process', 'power'), 'process').means(
-      '`process`: acknowledged records survive a crash of the gateway. `power`: also a crash of the machine, with one disk sync per call.',
+      '`process`: records survive a crash of the gateway. `power`: also one of the machine, with one disk sync per call.',
     ),
     retentionDays: setting('METRICS_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'Retention of metrics in days. A day (UTC) and its statistics are deleted when all of it is older.',
+      'Days that metrics are stored. A day (UTC) is deleted when all of it is older.',
     ),
     captureTtlMs: setting('CAPTURE_TTL_HOURS', hours, 168).means(
-      'Retention of inputs and results of tools with `capture`, in hours ([recording.md](operate/recording.md#payloads)).',
+      'Hours that inputs and results of tools with [`capture`](operate/recording.md#payloads) are stored.',
     ),
     /** Records of one insert at most, and how long they wait for each other. */
     batchSize: 5_000,
@@ -155,7 +155,7 @@ export const recording = {
 export const spans = {
   spans: {
     retentionDays: setting('SPANS_RETENTION_DAYS', whole(1, 3_650), 30).means(
-      'Retention of spans in days. A day (UTC) is deleted when all of it is older; older spans are rejected.',
+      'Days that spans are stored. A day (UTC) is deleted when all of it is older; older spans are rejected.',
     ),
     maxBytes: setting('SPANS_MAX_BYTES', whole(0, 1_125_899_906_842_624), 10_737_418_240).means(
       'Maximum size of spans in the database. Above it the oldest days are deleted early; if today alone exceeds it, spans are refused with `spans_full`.',

@@ -79,7 +79,7 @@ function made(file: string): string | undefined {
 export function assertSafeToExpose({ auth, server }: Pick<AppConfig, 'auth' | 'server'>): void {
   if (server.loopback || auth.adminKey || auth.mode === 'off') return;
   throw new ConfigurationError(
-    `HOST=${server.host} can be reached from other machines, and whoever reaches it may run code: ` +
+    `HOST=${server.host} can be reached from other machines, and anybody who reaches it may run code: ` +
       'set ADMIN_API_KEY (16 characters or more), or AUTH_MODE=off if something in front of the server asks for a key.',
   );
 }

@@ -74,7 +74,7 @@ function NoExecution({ id, spans }: { readonly id: string } & Found): ReactNode 
       <Empty title="Nothing has this id">
         <p>
           No execution and no span is called <code>{id}</code>, and no investigation, run, thread, trace,
-          request, session or user of that name has one that is still kept.
+          request, session or user of that name has one that is still stored.
         </p>
         <Link to="/executions" className={buttonLook()}>
           All executions

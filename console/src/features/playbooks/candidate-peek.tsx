@@ -99,7 +99,7 @@ function Verdict({ candidate, search: { q = '', was }, standing }: VerdictProps)
         <h2>{id}</h2>
         <Tag>{version}</Tag>
         <Badge
-          state={removed_by === null ? 'shown' : 'kept out'}
+          state={removed_by === null ? 'shown' : 'left out'}
           tone={removed_by === null ? 'good' : 'warn'}
         />
       </Row>

@@ -74,13 +74,13 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
         </Card>
         {ranked.length > 0 && (
           <Card
-            title={`Kept out: ${number(keptOut.length)}`}
+            title={`Left out: ${number(keptOut.length)}`}
             flush
             actions={<RemovalFilter search={search} change={change} />}
           >
             <Advice candidates={keptOut} />
             <Table
-              label="Kept out"
+              label="Left out"
               rows={keptOut}
               columns={search.playbook === undefined ? keptOutColumns : shortColumns}
               {...rows}
@@ -130,7 +130,7 @@ const shownColumns = (query: string): readonly Column<Candidate>[] => [
   { name: 'Words in common', cell: ({ matched_terms: terms }) => <Tags words={sharedWords(query, terms)} /> },
 ];
 const keptOutBy: Column<Candidate> = {
-  name: 'Kept out by',
+  name: 'Left out by',
   width: 130,
   cell: ({ removed_by: by }) => by !== null && removalNames[by],
 };

@@ -35,7 +35,7 @@ export function NewSecret({ made: { name, key }, onClose }: NewSecretProps): Rea
           <Button look="primary" onClick={() => void copyKey()}>
             Copy key
           </Button>
-          <Button onClick={onClose}>I have kept it</Button>
+          <Button onClick={onClose}>I have stored it</Button>
         </Row>
       </Stack>
     </Dialog>
