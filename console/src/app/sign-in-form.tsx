@@ -44,7 +44,7 @@ export function SignInForm({ onDone, onCancel }: SignInFormProps): ReactNode {
           help={
             <>
               The operator’s: <code>{readKey ?? 'ADMIN_API_KEY, or admin.key in the data directory'}</code>.
-              It is exchanged for a session and kept nowhere in this browser.
+              It is exchanged for a session and not stored in this browser.
             </>
           }
         />

@@ -45,10 +45,10 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
             </Link>
           )}
           <Link to="/executions" search={{ tool: toolName }} className={buttonLook()}>
-            Others of this tool
+            Executions of this tool
           </Link>
           <Link to="/tools/$name/health" params={{ name: toolName }} className={buttonLook()}>
-            Health of the tool
+            Tool health
           </Link>
           <AskButton question={`What happened in the execution \`${metricId}\`?`} />
         </>
@@ -97,7 +97,7 @@ function Part({ name, title, kept }: PartProps): ReactNode {
   const isOmitted = kept.omitted.includes(name);
   if (!(name in kept) && !isOmitted) return null;
   return (
-    <Card title={title} flush={!isOmitted} actions={<Muted>kept until {exactTime(kept.keptUntil)}</Muted>}>
+    <Card title={title} flush={!isOmitted} actions={<Muted>stored until {exactTime(kept.keptUntil)}</Muted>}>
       {isOmitted ? 'It was too large to be stored.' : <JsonText label={title} value={kept[name]} />}
     </Card>
   );

@@ -35,7 +35,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         help={
           runsAnything
             ? 'A key that may register tools may run anything.'
-            : 'Names, or beginnings such as disk_*.'
+            : 'Names, or prefixes such as disk_*.'
         }
       />
       <TextField
@@ -47,8 +47,8 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         onText={(projects) => onChange({ projects })}
         help={
           wide.length > 0
-            ? `${wide.join(', ')}: reaches what belongs to no project.`
-            : 'The first stands in where a call names none.'
+            ? `Not with ${wide.join(', ')}, which is not limited to projects.`
+            : 'The first is used for calls that name none.'
         }
       />
       <RateFields fields={fields} error={error} onChange={onChange} />
