@@ -5,13 +5,13 @@ import { exactTime, number } from '../../lib/format.js';
 import { useSession } from '../../lib/session.js';
 import { asCommand } from '../../lib/snippets.js';
 import { Acts } from '../../ui/acts.js';
-import { Badge, TextField } from '../../ui/controls.js';
+import { Badge } from '../../ui/controls.js';
 import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { Facts, Note, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { Peek } from '../../ui/peek.js';
 import { useDone } from '../../ui/toasts.js';
 import { changesOf, fieldsOf, type KeyFields } from './key-fields.js';
-import { LimitFields } from './limit-fields.js';
+import { LimitFields, NameField } from './limit-fields.js';
 import { ScopeList } from './scope-list.js';
 
 interface KeyProps {
@@ -81,13 +81,7 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
     >
       {(error) => (
         <>
-          <TextField
-            label="Name"
-            required
-            maxLength={128}
-            value={fields.name}
-            onText={(name) => set({ name })}
-          />
+          <NameField fields={fields} onChange={set} />
           <LimitFields fields={fields} scopes={apiKey.scopes} error={error} onChange={set} />
         </>
       )}

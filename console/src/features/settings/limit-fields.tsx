@@ -19,6 +19,17 @@ const wrongIn = (error: Error | null, name: string): string | undefined =>
 /** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
 const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
 
+/** The name of a key. */
+export const NameField = ({ fields, onChange }: Pick<LimitFieldsProps, 'fields' | 'onChange'>): ReactNode => (
+  <TextField
+    label="Name"
+    required
+    maxLength={128}
+    value={fields.name}
+    onText={(name) => onChange({ name })}
+  />
+);
+
 /** Limits of a key within what its scopes open. */
 export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProps): ReactNode {
   const runsAnything = scopes.includes('tools:admin') || scopes.includes('admin');

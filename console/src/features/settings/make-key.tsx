@@ -10,7 +10,7 @@ import { JsonText } from '../../ui/json-text.js';
 import { Note, Row, Stack } from '../../ui/layout.js';
 import { useCopy } from '../../ui/use-copy.js';
 import { type KeyFields, limitsIn, noFields } from './key-fields.js';
-import { LimitFields } from './limit-fields.js';
+import { LimitFields, NameField } from './limit-fields.js';
 import css from './settings.module.css';
 
 /** Makes a key, and shows it this once. */
@@ -39,13 +39,7 @@ export function MakeKey({ onClose }: { readonly onClose: () => void }): ReactNod
     >
       {(error) => (
         <>
-          <TextField
-            label="Name"
-            required
-            maxLength={128}
-            value={fields.name}
-            onText={(name) => change({ name })}
-          />
+          <NameField fields={fields} onChange={change} />
           <ScopeFields scopes={scopes} onChange={setScopes} />
           <LimitFields fields={fields} scopes={scopes} error={error} onChange={change} />
           <TextField

@@ -21,7 +21,7 @@ import { Empty, Loaded } from '../../ui/states.js';
 import { useDone } from '../../ui/toasts.js';
 import { Conversation } from './conversation.js';
 import { spanQuery } from './queries.js';
-import css from './span-pane.module.css';
+import css from './trace.module.css';
 
 const tabs = {
   messages: 'Messages',
