@@ -1,6 +1,7 @@
 import { answerUiCall, ApiError, ask, createUiSession, reportUiPage } from '../lib/api.js';
 import type { StreamEvent } from '../lib/event-stream.js';
 import { readExactly } from '../lib/exact-json.js';
+import { pauseOf } from '../lib/server-stream.js';
 import { PageTools, type UiAnswer } from './page-tools.js';
 import type { Json } from './ui-events.js';
 
@@ -138,7 +139,7 @@ export class PageLink {
         this.unsent.delete(callId);
       } catch (error) {
         if (isRefusal(error)) this.unsent.delete(callId);
-        else await pause(retryMs.first * 2 ** tries, this.life.signal);
+        else await pauseOf(retryMs.first * 2 ** tries, this.life.signal);
       }
     }
   }
@@ -176,7 +177,7 @@ export class PageLink {
   }
 
   private async begin(signal: AbortSignal, waitMs: number): Promise<void> {
-    await pause(waitMs, signal);
+    await pauseOf(waitMs, signal);
     if (signal.aborted) return;
     try {
       const session = this.store.session(this.caller) ?? (await ask(createUiSession())).id;
@@ -200,13 +201,6 @@ export class PageLink {
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
 
 const name = 'toolkeeper.ui';
 
