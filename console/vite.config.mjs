@@ -6,10 +6,10 @@ const later = {
     /@codemirror.(?!lang-|legacy)|@lezer.(common|highlight|lr)|style-mod|crelt|w3c-keyname|find-cluster-break|console.src.ui.code-mirror/,
   forms: /@cfworker|console.src.(ui.schema-form|lib.schema-validator)/,
   menus:
-    /@floating-ui|@base-ui|console.src.ui.(menu|copy-as|dialog|form-dialog|start-over|select|combobox|filters|panel-tabs|period)[.]/,
+    /@floating-ui|@base-ui|console.src.ui.(menu|copy-as|dialog|form-dialog|start-over|select|filters|panel-tabs|period)[.]/,
   lists: /@tanstack.(virtual-core|react-virtual)|console.src.ui.(log-lines|long-table|run-result)/,
   parts:
-    /console.src.(ui.(line-diff|ansi-text|execution-facts|changes-table|comparison)|lib.(ansi|line-changes))|node_modules.(diff|anser)/,
+    /console.src.(ui.(line-diff|ansi-text|execution-facts|changes-table|comparison)|lib.(ansi|changes))|node_modules.(diff|anser)/,
 };
 
 /** Whether the module is loaded with the page: imports lead to it from the entry without a lazy one between. */

@@ -246,7 +246,7 @@ describe('tools that the page answers', () => {
     const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
     await dialog.getByLabel('API key').fill(lab.adminKey);
     await dialog.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('It is shown this once').waitFor();
+    await page.getByText('It is shown only once').waitFor();
     const renewed = await until(() => sessionOf(page), 'the new session');
     const { body } = await lab.call('get_current_page', {}, { uiSession: renewed });
     assert.equal(body.result.screen, '/settings/keys');

@@ -189,7 +189,7 @@ describe('journeys', () => {
       await press(failures.getByRole('link', { name }).first());
       await press(page.getByRole('link', { name: 'Replay' }));
       await press(page.getByRole('button', { name: 'Replay', exact: true }));
-      await page.getByText('It ended as before: error').waitFor();
+      await page.getByText('Same status as before: error').waitFor();
       await press(page.getByRole('link', { name: 'Edit the tool' }));
       await write(page.getByLabel('Command'), 'python3 mended.py');
       await press(page.getByRole('button', { name: 'Save revision' }));
@@ -361,13 +361,13 @@ describe('journeys', () => {
       await press(page.getByRole('button', { name: 'Add to also called' }));
       await press(page.getByRole('button', { name: 'Save' }));
       for (const standing of [
-        /^Left out by the threshold at rank \d+/,
+        /^Kept out by the threshold at rank \d+/,
         /^Shown at rank 1, confidence 0\.[789]/,
       ])
         await beside.getByText(standing).waitFor();
       assert.ok(clicks() <= 4, `${clicks()} clicks`);
       await page.reload();
-      await beside.getByText(/^Left out by the threshold at rank/).waitFor();
+      await beside.getByText(/^Kept out by the threshold at rank/).waitFor();
       const { body } = await lab.api('GET', `/api/v1/playbooks/${id}/versions/1.0.1`);
       assert.deepEqual([body.aliases, body.content], [[query], 'refresh']);
       await visitor.context.close();
@@ -532,12 +532,12 @@ describe('journeys', () => {
     await dialog.getByLabel('Name').fill('triage');
     await dialog.getByLabel('Tools', { exact: true }).fill('word_count');
     await dialog.getByRole('button', { name: 'Make key' }).click();
-    await dialog.getByText('It is shown this once').waitFor();
+    await dialog.getByText('It is shown only once').waitFor();
     await page.keyboard.press('Escape');
     await dialog.getByRole('button', { name: 'Copy key' }).click();
     const secret = await page.evaluate(() => window.navigator.clipboard.readText());
     assert.equal(await dialog.getByLabel('Key', { exact: true }).inputValue(), secret);
-    await dialog.getByRole('button', { name: 'I have stored it' }).click();
+    await dialog.getByRole('button', { name: 'I have saved it' }).click();
     await page.getByRole('row', { name: /triage active tools:call 1 tool/ }).waitFor();
     assert.equal((await page.content()).includes(secret), false);
     const inputs = { word_count: { text: 'x' }, get_playbooks: { query: 'x' } };

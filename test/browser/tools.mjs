@@ -114,7 +114,7 @@ describe('tools', () => {
     // More than the 1,000 that are kept, and than those of the last moment, which are not stored yet.
     for (let index = 0; index < 550; index += 1) for (const name of ['open', 'reset']) await act(name);
     await look(page, 'visible');
-    await page.getByText(/\d events had to make room before they were read here/).waitFor();
+    await page.getByText(/\d events were dropped before this page received them/).waitFor();
     await visitor.context.close();
   });
 

@@ -7,11 +7,11 @@ const keys = [
   { what: 'Search or run a command; in a trace / searches its spans', pressed: ['Ctrl K', '/'] },
   { what: 'Open or close the assistant', pressed: ['Ctrl I'] },
   { what: 'Next and previous row of a list', pressed: ['J', 'K'] },
-  { what: 'Open the row whole', pressed: ['Enter'] },
-  { what: 'Close what is open', pressed: ['Esc'] },
-  { what: 'Run what is written', pressed: ['Ctrl Enter'] },
+  { what: 'Open the selected row', pressed: ['Enter'] },
+  { what: 'Close the open panel or dialog', pressed: ['Esc'] },
+  { what: 'Run the input', pressed: ['Ctrl Enter'] },
   { what: 'In a trace: next error, zoom to the span', pressed: ['E', 'Z'] },
-  { what: 'This sheet', pressed: ['?'] },
+  { what: 'These keys', pressed: ['?'] },
 ] as const;
 
 export function KeyboardSheet({ onClose }: { readonly onClose: () => void }): ReactNode {

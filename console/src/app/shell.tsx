@@ -3,7 +3,6 @@ import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useS
 import { tinykeys } from 'tinykeys';
 import { Bridge } from '../bridge/bridge.js';
 import { Guests } from '../bridge/guests.js';
-import { holdKeys } from '../lib/held-keys.js';
 import { isTyping } from '../lib/key-targets.js';
 import { Live, useConnection } from '../lib/live.js';
 import { WithDock } from '../ui/dock.js';
@@ -65,7 +64,7 @@ export function Shell({ beside }: { readonly beside: ReactNode }): ReactNode {
             <Bridge>
               <div className={css.shell}>
                 <a className={css.skip} href="#main">
-                  Skip to the content
+                  Skip to content
                 </a>
                 <Rail onHelp={() => setHelping(true)} />
                 <TopBar onFind={() => setFinding(true)} />
@@ -103,8 +102,7 @@ function Main(): ReactNode {
         {connection === 'lost' && (
           <div className={css.banner}>
             <Note tone="warn" alert>
-              The connection to the server is lost. What you see may be old; it is asked for again as soon as
-              the server answers.
+              The connection to the server is lost. This page may be out of date until the server answers.
             </Note>
           </div>
         )}
@@ -113,4 +111,29 @@ function Main(): ReactNode {
       </div>
     </main>
   );
+}
+
+/**
+ * Holds back what is typed until the field that it is for is there to take it. Esc gives up.
+ * @returns ends it, and gives what was typed meanwhile
+ */
+function holdKeys(onCancel: () => void): () => string {
+  let typed = '';
+  const hold = (event: KeyboardEvent): void => {
+    const { key } = event;
+    const isText = key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (key === 'Escape') onCancel();
+    if (key === 'Backspace') typed = typed.slice(0, -1);
+    if (isText) typed += key;
+    if (!isText && !['Escape', 'Backspace', 'Enter'].includes(key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  window.addEventListener('keydown', hold, { capture: true });
+  return () => {
+    window.removeEventListener('keydown', hold, { capture: true });
+    const held = typed;
+    typed = '';
+    return held;
+  };
 }

@@ -17,7 +17,7 @@ export const SignInDialog = ({ hasEnded, onDone, onClose }: SignInDialogProps): 
     about={
       hasEnded
         ? 'Sign in again; the request is then repeated.'
-        : 'Reading and calling tools is open to everybody on this machine; this changes something.'
+        : 'On this machine, everybody may read and call tools, but a change requires a key.'
     }
   >
     <SignInForm onDone={onDone} onCancel={onClose} />

@@ -13,7 +13,7 @@ import { usePageLink } from './use-page.js';
 /** The caller id that all callers without a key share. */
 const anonymousId = 'anonymous';
 const allOrNone =
-  'The server cannot tell callers without a key apart: allow one, and you allow all of them, tools with a network included.';
+  'The server cannot distinguish callers without a key. If you allow one, you allow all of them, including tools with network access.';
 
 /** Other keys that ask to act on the page or do so, and what agents have done on it. */
 export function Guests(): ReactNode {

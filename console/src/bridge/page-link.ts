@@ -1,9 +1,9 @@
 import { answerUiCall, ApiError, ask, createUiSession, reportUiPage } from '../lib/api.js';
 import type { StreamEvent } from '../lib/event-stream.js';
 import { readExactly } from '../lib/exact-json.js';
+import { pauseOf } from '../lib/server-stream.js';
 import { PageTools, type UiAnswer } from './page-tools.js';
 import type { Json } from './ui-events.js';
-import { TabStore } from './tab-store.js';
 
 /** Another key that would like to act on the page, or does. */
 export interface Guest {
@@ -139,7 +139,7 @@ export class PageLink {
         this.unsent.delete(callId);
       } catch (error) {
         if (isRefusal(error)) this.unsent.delete(callId);
-        else await pause(retryMs.first * 2 ** tries, this.life.signal);
+        else await pauseOf(retryMs.first * 2 ** tries, this.life.signal);
       }
     }
   }
@@ -177,7 +177,7 @@ export class PageLink {
   }
 
   private async begin(signal: AbortSignal, waitMs: number): Promise<void> {
-    await pause(waitMs, signal);
+    await pauseOf(waitMs, signal);
     if (signal.aborted) return;
     try {
       const session = this.store.session(this.caller) ?? (await ask(createUiSession())).id;
@@ -202,9 +202,51 @@ export class PageLink {
 const isRefusal = (error: unknown): boolean =>
   error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+const name = 'toolkeeper.ui';
+
+interface Kept {
+  readonly session: string;
+  /** The caller whose session it is. */
+  readonly caller: string;
+  /** Calls that this tab has begun, the newest last. */
+  readonly begun: readonly string[];
+}
+
+/** More calls than can be under way when the page is reloaded. */
+const maxBegun = 200;
+
+/** The tab's session and the calls that it has begun. They survive a reload, so that no call runs twice. */
+class TabStore {
+  /** @returns undefined if the tab has no session of this caller */
+  session(caller: string): string | undefined {
+    const kept = this.read();
+    return kept?.caller === caller ? kept.session : undefined;
+  }
+
+  keep(session: string, caller: string): void {
+    const begun = this.read()?.begun ?? [];
+    this.write({ session, caller, begun });
+  }
+
+  forget(): void {
+    window.sessionStorage.removeItem(name);
+  }
+
+  hasBegun(callId: string): boolean {
+    return this.read()?.begun.includes(callId) ?? false;
+  }
+
+  begin(callId: string): void {
+    const kept = this.read();
+    if (kept) this.write({ ...kept, begun: [...kept.begun, callId].slice(-maxBegun) });
+  }
+
+  private read(): Kept | undefined {
+    const text = window.sessionStorage.getItem(name);
+    return text === null ? undefined : (JSON.parse(text) as Kept);
+  }
+
+  private write(kept: Kept): void {
+    window.sessionStorage.setItem(name, JSON.stringify(kept));
+  }
 }

@@ -7,15 +7,7 @@ import { readExactly } from './exact-json.js';
  * Sends JSON text as it is written, and reads the answer with its numbers as they came.
  * @throws ApiError
  */
-export const sendExactly = <T>(act: Act, signal?: AbortSignal): Promise<T> => exactly(act, signal);
-
-/** Reads an answer with its numbers as they came. @throws ApiError */
-export const fetchExactly = <T>(path: string, signal?: AbortSignal): Promise<T> =>
-  exactly({ method: 'GET', path }, signal);
-
-type Request = Act | { readonly method: 'GET'; readonly path: string };
-
-async function exactly<T>(request: Request, signal: AbortSignal | undefined): Promise<T> {
+export async function sendExactly<T>(request: Request, signal?: AbortSignal): Promise<T> {
   const { method, path } = request;
   const { response, data, error } = await client.request<string, unknown>({
     ...{ method, url: path, bodySerializer: (text: unknown) => String(text), parseAs: 'text' },
@@ -25,6 +17,12 @@ async function exactly<T>(request: Request, signal: AbortSignal | undefined): Pr
   if (response?.ok === true) return readExactly(data ?? 'null') as T;
   throw failureOf(error, response);
 }
+
+type Request = Act | { readonly method: 'GET'; readonly path: string };
+
+/** Reads an answer with its numbers as they came. @throws ApiError */
+export const fetchExactly = <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  sendExactly({ method: 'GET', path }, signal);
 
 interface StreamOptions {
   readonly method: Act['method'] | 'GET';

@@ -53,7 +53,7 @@ export const toolQuery = (name: string) =>
     queryKey: ['tools', 'one', name],
     queryFn: async ({ signal }) => {
       const tool = await ask(getTool({ path: { name }, signal }));
-      if (!isTool(tool)) throw new Error('This is a tool in the form of a platform.');
+      if (!isTool(tool)) throw new Error('The server sent this tool in the format of another platform.');
       return tool;
     },
   });

@@ -8,7 +8,7 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
   'metrics:read': 'see executions, health, events and how tools are registered',
   'traces:write': 'send spans',
   'traces:read': 'read spans',
-  'experiments:write': 'keep experiments and run them, which asks the model that the server pays for',
+  'experiments:write': 'store experiments and run them, which calls the language model of the server',
   'playbooks:write': 'store playbooks and change their status',
   'tools:admin':
     'register, change and try tools; logs, circuits and budgets; includes tools:call and metrics:read',

@@ -145,7 +145,8 @@ function topicIn({ data }: StreamEvent): string | undefined {
   return topic;
 }
 
-function pauseOf(ms: number, signal: AbortSignal): Promise<void> {
+/** Ends early, without an error, if the signal aborts. */
+export function pauseOf(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
     signal.addEventListener('abort', () => resolve(), { once: true });

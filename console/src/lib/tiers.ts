@@ -1,6 +1,6 @@
 /** The sandbox's tiers, in a word and in plain words. */
 const tiers = [
-  ['none', 'little: a clean environment, time-outs and output caps alone'],
+  ['none', 'only a clean environment, timeouts and output limits'],
   ['rules', 'kernel rules on files, network, memory and system calls'],
   [
     'namespaces',
@@ -10,4 +10,5 @@ const tiers = [
 ] as const;
 
 export const tierName = (tier: number): string => tiers[tier]?.[0] ?? 'unknown';
-export const tierText = (tier: number): string => `${tiers[tier]?.[1] ?? 'something unknown'} (tier ${tier})`;
+export const tierText = (tier: number): string =>
+  `${tiers[tier]?.[1] ?? 'an unknown sandbox'} (tier ${tier})`;

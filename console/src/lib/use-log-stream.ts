@@ -39,7 +39,7 @@ function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
 }
 
 const remarks: Readonly<Record<string, (data: string) => string>> = {
-  missed: (data) => `${counted((JSON.parse(data) as { entries: number }).entries, 'line')} were missed here`,
+  missed: (data) => `${counted((JSON.parse(data) as { entries: number }).entries, 'line')} are missing here`,
   reset: () => 'The server restarted: lines may be missing here',
   closed: () => 'The tool was removed: nothing more will come',
   refused: (why) => `The log cannot be followed: ${why}`,

@@ -28,10 +28,10 @@ export function Acts({ target }: { readonly target: string }): ReactNode {
   });
   if (acts.data?.length === 0) return null;
   return (
-    <Card title="Done by hand" flush>
+    <Card title="Manual changes" flush>
       <Loaded query={acts} lines={2}>
         {(entries) => (
-          <Table label="Done by hand" rows={entries} columns={auditColumns} keyOf={({ id }) => id} />
+          <Table label="Manual changes" rows={entries} columns={auditColumns} keyOf={({ id }) => id} />
         )}
       </Loaded>
     </Card>

@@ -33,7 +33,7 @@ export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProp
           rows={values}
           keyOf={({ path }) => path}
           columns={[
-            { name: 'Where', cell: ({ path }) => <code>{path || 'all of it'}</code> },
+            { name: 'Path', cell: ({ path }) => <code>{path || 'whole value'}</code> },
             { name: 'Before', cell: ({ before }) => <Value value={before} /> },
             { name: now, cell: ({ after }) => <Value value={after} /> },
           ]}
@@ -42,7 +42,7 @@ export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProp
       {shownChanges.filter(isOfTexts).map(({ path, before, after }) => (
         <section key={path} className={css.texts}>
           <h3>
-            <code>{path || 'all of it'}</code>
+            <code>{path || 'whole value'}</code>
           </h3>
           <LineDiff label={`${label}: ${path}`} before={before} after={after} now={now} />
         </section>

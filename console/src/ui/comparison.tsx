@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { OutcomeView } from '../lib/api.js';
 import { duration } from '../lib/format.js';
-import { jsonChanges } from '../lib/json-changes.js';
+import { jsonChanges } from '../lib/changes.js';
 import { ChangesTable } from './changes-table.js';
 import css from './run-result.module.css';
 import { Badge } from './controls.js';
@@ -37,8 +37,8 @@ export function Comparison({ before, now }: ComparisonProps): ReactNode {
       <div className={css.inset}>
         <Note tone={now.status === 'success' ? 'good' : 'warn'}>
           {before.status === now.status
-            ? `It ended as before: ${now.status}`
-            : `It ends in ${now.status} now, in ${before.status} before`}
+            ? `Same status as before: ${now.status}`
+            : `Status changed from ${before.status} to ${now.status}`}
           , {duration(Math.abs(fasterMs))} {fasterMs < 0 ? 'slower' : 'faster'}.
         </Note>
       </div>

@@ -15,10 +15,13 @@ export function Button({ look, small, className, ...rest }: ButtonProps): ReactN
   return <button type="button" className={`${buttonLook(look, small)} ${className ?? ''}`} {...rest} />;
 }
 
-interface FieldProps {
+interface Labelled {
   readonly label: string;
   readonly help?: ReactNode;
   readonly wrong?: string | undefined;
+}
+
+interface FieldProps extends Labelled {
   /** Renders the control with the attributes that link it to its label, help and error. */
   readonly children: (tie: {
     id: string;
@@ -46,10 +49,7 @@ export function Field({ label, help, wrong, children }: FieldProps): ReactNode {
   );
 }
 
-interface TextFieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
-  readonly label: string;
-  readonly help?: ReactNode;
-  readonly wrong?: string | undefined;
+interface TextFieldProps extends Labelled, Omit<ComponentProps<'input'>, 'onChange'> {
   readonly onText: (value: string) => void;
 }
 
@@ -61,10 +61,7 @@ export function TextField({ label, help, wrong, onText, ...rest }: TextFieldProp
   );
 }
 
-interface TextAreaProps extends Omit<ComponentProps<'textarea'>, 'onChange' | 'value'> {
-  readonly label: string;
-  readonly help?: ReactNode;
-  readonly wrong?: string | undefined;
+interface TextAreaProps extends Labelled, Omit<ComponentProps<'textarea'>, 'onChange' | 'value'> {
   readonly value: string;
   readonly onText: (value: string) => void;
 }

@@ -3,12 +3,11 @@ import { type ReactNode, useEffect, useEffectEvent, useId, useRef, useState } fr
 import { recordedToolsQuery } from '../lib/queries.js';
 import type { TimeRange } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
-import { Combobox } from './combobox.js';
 import css from './filters.module.css';
 import { Icon } from './icons.js';
 import { Menu } from './menu.js';
 import { RangePicker } from './period.js';
-import { Select } from './select.js';
+import { Combobox, Select } from './select.js';
 
 interface Field {
   /** Its name in the address. */

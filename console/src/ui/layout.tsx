@@ -1,6 +1,13 @@
 import { type ReactNode, useEffect } from 'react';
 import css from './layout.module.css';
 
+/** A component that is an element with a class. */
+function box(className: string | undefined, Element: 'div' | 'span' | 'p' = 'div') {
+  return function Box({ children }: { readonly children: ReactNode }): ReactNode {
+    return <Element className={className}>{children}</Element>;
+  };
+}
+
 interface PageProps {
   /** The title of the browser's tab. */
   readonly name: string;
@@ -33,24 +40,16 @@ export const Page = ({ children, ...heading }: PageProps): ReactNode => (
   </>
 );
 
-interface WorkspaceProps extends PageProps {
-  /** The bar below the content, such as the actions of an editor. It stays in view. */
-  readonly foot?: ReactNode;
-}
-
 /** A screen for working: as high as the window and as wide as the shell. Its content has its own scrollers. */
-export const Workspace = ({ children, foot, ...heading }: WorkspaceProps): ReactNode => (
+export const Workspace = ({ children, ...heading }: PageProps): ReactNode => (
   <div className={css.workspace} data-workspace>
     <Heading {...heading} />
     <div className={css.work}>{children}</div>
-    {foot !== undefined && <Foot>{foot}</Foot>}
   </div>
 );
 
-/** The bar at the bottom of a workspace, or of a part of one. */
-export const Foot = ({ children }: { children: ReactNode }): ReactNode => (
-  <div className={css.foot}>{children}</div>
-);
+/** The bar at the bottom of a workspace, such as the actions of an editor. It stays in view. */
+export const Foot = box(css.foot);
 
 interface CardProps {
   readonly title: string;
@@ -73,21 +72,14 @@ export function Card({ title, actions, flush = false, children }: CardProps): Re
 }
 
 /** A section under the heading of its page, without one of its own. */
-export const Panel = ({ children }: { children: ReactNode }): ReactNode => (
-  <div className={css.card}>{children}</div>
-);
+export const Panel = box(css.card);
 
 export const Stack = ({ tight = false, children }: { tight?: boolean; children: ReactNode }): ReactNode => (
   <div className={`${css.stack} ${tight ? css.tight : ''}`}>{children}</div>
 );
 
-export const Row = ({ children }: { children: ReactNode }): ReactNode => (
-  <div className={css.row}>{children}</div>
-);
-
-export const Columns = ({ children }: { children: ReactNode }): ReactNode => (
-  <div className={css.columns}>{children}</div>
-);
+export const Row = box(css.row);
+export const Columns = box(css.columns);
 
 /** Names with what belongs to them, in the order in which they are shown. */
 export type Pairs = readonly (readonly [name: string, value: ReactNode])[];
@@ -113,9 +105,7 @@ export const Facts = ({ facts }: { facts: Pairs }): ReactNode => (
   </dl>
 );
 
-export const Muted = ({ children }: { children: ReactNode }): ReactNode => (
-  <span className={css.muted}>{children}</span>
-);
+export const Muted = box(css.muted, 'span');
 
 const notes = { good: css.noteGood, warn: css.noteWarn, bad: css.noteBad, none: '' } as const;
 
@@ -135,10 +125,6 @@ export const Note = ({
 );
 
 /** Notices at the top of a screen; may be empty. */
-export const Notes = ({ children }: { children: ReactNode }): ReactNode => (
-  <div className={`${css.stack} ${css.tight} ${css.notes}`}>{children}</div>
-);
+export const Notes = box(`${css.stack} ${css.tight} ${css.notes}`);
 
-export const Centered = ({ children }: { children: ReactNode }): ReactNode => (
-  <p className={css.centered}>{children}</p>
-);
+export const Centered = box(css.centered, 'p');

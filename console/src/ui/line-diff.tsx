@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { lineChanges } from '../lib/line-changes.js';
+import { lineChanges } from '../lib/changes.js';
 import css from './line-diff.module.css';
 
 interface LineDiffProps {

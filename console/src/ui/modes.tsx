@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Button } from './controls.js';
-import css from './modes.module.css';
+import css from './controls.module.css';
 
 interface ModesProps<T extends string> {
   readonly label: string;

@@ -1,3 +1,4 @@
+import { Combobox as Typed } from '@base-ui/react/combobox';
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { Select as Base } from '@base-ui/react/select';
 import type { ReactNode } from 'react';
@@ -60,3 +61,46 @@ export function Select<T extends string>(props: SelectProps<T>): ReactNode {
     </CSPProvider>
   );
 }
+
+interface ComboboxProps {
+  readonly label: string;
+  readonly id?: string;
+  readonly className?: string | undefined;
+  readonly value: string | undefined;
+  readonly options: readonly string[];
+  /** Shown if no option contains the typed text. */
+  readonly nothing: string;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+/** A choice of one among many options, which typing narrows. */
+export const Combobox = (props: ComboboxProps): ReactNode => (
+  <Typed.Root
+    items={props.options}
+    value={props.value ?? null}
+    onValueChange={(chosen) => props.onChange(chosen ?? undefined)}
+    autoHighlight
+    limit={200}
+  >
+    <Typed.Input
+      id={props.id}
+      className={`${css.input} ${props.className ?? ''}`}
+      aria-label={props.label}
+      placeholder="any"
+    />
+    <Typed.Portal>
+      <Typed.Positioner className={menu.positioner} sideOffset={4} align="start">
+        <Typed.Popup className={`${menu.popup} ${css.popup}`}>
+          <Typed.Empty className={css.none}>{props.nothing}</Typed.Empty>
+          <Typed.List>
+            {(option: string) => (
+              <Typed.Item key={option} value={option} className={`${menu.item} ${css.option}`}>
+                {option}
+              </Typed.Item>
+            )}
+          </Typed.List>
+        </Typed.Popup>
+      </Typed.Positioner>
+    </Typed.Portal>
+  </Typed.Root>
+);

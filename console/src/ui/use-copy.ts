@@ -10,7 +10,7 @@ export function useCopy(): (text: string, name: string) => Promise<boolean> {
       return true;
     } catch {
       // Over plain HTTP from another machine a browser gives no clipboard.
-      toast('Not copied', 'The browser does not allow it here: select the text and copy it by hand.');
+      toast('Not copied', 'The browser does not allow it here: select the text and copy it manually.');
       return false;
     }
   };

@@ -1,6 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
+import { useRouter } from '@tanstack/react-router';
+import {
+  type ReactNode,
+  useContext,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { NeedsScope } from '../../app/needs-scope.js';
+import { pageOf } from '../../bridge/navigation.js';
+import { LinkContext, usePageLink } from '../../bridge/use-page.js';
 import { cost, counted, number } from '../../lib/format.js';
 import { Button } from '../../ui/controls.js';
 import { Icon } from '../../ui/icons.js';
@@ -12,7 +23,6 @@ import { Composer } from './composer.js';
 import { MessageList } from './message-list.js';
 import { Thread, type ThreadState } from './thread.js';
 import { asMarkdown, textOf, type UiMessage } from './ui-message.js';
-import { usePage } from './use-page.js';
 
 interface AgentPanelProps {
   /** The chat to show; absent: a new one. */
@@ -44,7 +54,7 @@ export function AgentPanel({ theme, onClose, ...props }: AgentPanelProps): React
       <NeedsScope
         scope="tools:call"
         title="The assistant needs a key"
-        why="It calls the tools that your key may call, and keeps your chats for you."
+        why="It calls the tools that your key may call, and stores your chats."
       >
         <SignedIn {...props} onClose={onClose} />
       </NeedsScope>
@@ -84,7 +94,7 @@ const NotConfigured = (): ReactNode => (
         <code>LLM_MODEL</code>, the model&apos;s name
       </li>
       <li>
-        <code>LLM_API_KEY</code>, if the endpoint wants a key
+        <code>LLM_API_KEY</code>, if the endpoint needs a key
       </li>
     </ul>
   </div>
@@ -222,7 +232,7 @@ function Acts({ isListing, messages, onList, onNew }: ActsProps): ReactNode {
 const Start = ({ tools }: { readonly tools: readonly string[] }): ReactNode => (
   <div className={css.start}>
     <p>Ask about an execution, a trace, a tool or a playbook. The assistant sees which screen you are on.</p>
-    <p>Calls that change something, or reach out, wait until you approve them.</p>
+    <p>Calls that change something or reach other hosts wait until you approve them.</p>
     {tools.length > 0 && (
       <p>
         On this page it can use{' '}
@@ -255,4 +265,27 @@ function Figures({
       {`${model}: ${counted(usage.steps, 'step')}, ${counted(usage.calls, 'call')}, ${tokens} of ${number(limits.tokens)} tokens${price}`}
     </p>
   );
+}
+
+interface PageAccess {
+  /** The open screen, described for the model. */
+  readonly read: () => object;
+  /** The tab that tools of the page act on; undefined: it is not connected. */
+  readonly uiSession: string | undefined;
+  /** Names of the tools that the page answers. */
+  readonly tools: readonly string[];
+}
+
+function usePage(): PageAccess {
+  const router = useRouter();
+  const link = useContext(LinkContext);
+  const { session } = usePageLink();
+  return {
+    read: () => {
+      const { route, context } = pageOf(router);
+      return { url: route, ...context };
+    },
+    uiSession: session,
+    tools: session === undefined ? [] : (link?.tools.names() ?? []),
+  };
 }

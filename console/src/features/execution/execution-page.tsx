@@ -45,10 +45,10 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
             </Link>
           )}
           <Link to="/executions" search={{ tool: toolName }} className={buttonLook()}>
-            Others of this tool
+            Executions of this tool
           </Link>
           <Link to="/tools/$name/health" params={{ name: toolName }} className={buttonLook()}>
-            Health of the tool
+            Tool health
           </Link>
           <AskButton question={`What happened in the execution \`${metricId}\`?`} />
         </>

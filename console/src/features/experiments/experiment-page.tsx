@@ -1,15 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { deleteExperiment, type ExperimentView, type OriginalView } from '../../lib/api.js';
 import { experimentQuery, originalQuery } from '../../lib/experiment-queries.js';
+import { Bench, RunButton } from '../../ui/bench.js';
+import { Button, buttonLook } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
-import { Page } from '../../ui/layout.js';
+import { Muted, Note, Page, Workspace } from '../../ui/layout.js';
 import { Menu } from '../../ui/menu.js';
-import { Loaded } from '../../ui/states.js';
+import { Loaded, Loading } from '../../ui/states.js';
 import { useDone } from '../../ui/toasts.js';
-import { ExperimentBench } from './experiment-bench.js';
+import { useExperimentTools } from './experiment-tools.js';
+import css from './experiments.module.css';
+import { NoModel } from './no-model.js';
+import { RequestEditor } from './request-editor.js';
+import { Runs } from './runs.js';
+import { type ExperimentProps, useExperiment } from './use-experiment.js';
 
 const newRoute = getRouteApi('/shell/experiments/new');
 const route = getRouteApi('/shell/experiments/$id');
@@ -83,5 +90,61 @@ function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {
         />
       )}
     </>
+  );
+}
+
+/** The request that runs next, beside the runs until now. */
+function ExperimentBench({
+  actions,
+  ...props
+}: ExperimentProps & { readonly actions?: ReactNode }): ReactNode {
+  const { start, experiment, search } = props;
+  const editor = useExperiment(props);
+  useExperimentTools(props, editor);
+  const isPending = editor.running;
+  // A failure is reported by a toast.
+  const run = { isPending, start: () => void editor.run().catch(() => undefined), cancel: editor.cancel };
+  const { draft, nextName, change: onChange } = editor;
+  const first = <RequestEditor {...{ draft, nextName, onChange }} />;
+  const second = editor.isPending ? (
+    <Loading />
+  ) : (
+    <>
+      <div className={css.notes} aria-live="polite">
+        {editor.canRun === false && <NoModel />}
+        {isPending && <Loading lines={3} />}
+        {experiment?.status === 'failed' && !isPending && <Note tone="bad">{experiment.error}</Note>}
+      </div>
+      <Runs
+        {...{ runs: editor.runs, shown: experiment?.id, search }}
+        original={editor.evaluation?.original ?? null}
+      />
+    </>
+  );
+  const bar = (
+    <>
+      <RunButton name="Run" look="primary" isReady={editor.obstacle === undefined} run={run} />
+      {editor.isChanged && <Button onClick={editor.forget}>Discard changes</Button>}
+      <Muted>Each run is stored.</Muted>
+    </>
+  );
+  const { original_span_id: span, original_trace_id: trace } = start;
+  const toCall = span !== null && trace !== null && (
+    <Link to="/traces/$id" params={{ id: trace }} search={{ span }} className={buttonLook()}>
+      The model call
+    </Link>
+  );
+  return (
+    <Workspace
+      name={start.name}
+      actions={
+        <>
+          {toCall}
+          {actions}
+        </>
+      }
+    >
+      <Bench name="experiment" onRun={run.start} {...{ first, second, bar }} />
+    </Workspace>
   );
 }

@@ -1,12 +1,19 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useAct } from '../../app/sign-in-gate.js';
-import type { CallFiguresView, ExperimentView } from '../../lib/api.js';
+import {
+  ask,
+  type CallFiguresView,
+  cancelExperiment,
+  type ExperimentView,
+  runExperiment,
+} from '../../lib/api.js';
+import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
-import { evaluationQuery, experimentsQuery } from '../../lib/experiment-queries.js';
+import { evaluationQuery, experimentQuery, experimentsQuery } from '../../lib/experiment-queries.js';
 import type { experimentSearch } from '../../lib/searches.js';
+import { useFailed } from '../../ui/toasts.js';
 import { dataOf, draftOf, type Json, type RequestDraft } from './request-draft.js';
-import { useRun } from './use-run.js';
 
 type Stored = 'id' | 'description' | 'project_id' | 'status' | 'error' | 'result' | `${string}_at`;
 
@@ -125,4 +132,29 @@ function bodyOf(start: ExperimentProps['start'], data: Json, nextName: string): 
     ...{ original_request, modified_request, headers, prompt_variables },
     name: String(name).trim() || nextName,
   });
+}
+
+/** Runs an experiment, or JSON text of a new one, to its end. The run goes on when the screen changes. */
+function useRun(onStarted: (id: string) => void) {
+  const client = useQueryClient();
+  const onError = useFailed();
+  const onSettled = () => client.invalidateQueries({ queryKey: ['experiments'] });
+  const start = useMutation({
+    ...{ onError, onSettled },
+    mutationFn: async (given: ExperimentView | string) => {
+      const request = { method: 'POST', path: '/api/v1/experiments' } as const;
+      const experiment =
+        typeof given === 'string' ? await sendExactly<ExperimentView>({ ...request, body: given }) : given;
+      const { id } = experiment;
+      client.setQueryData(experimentQuery(id).queryKey, { ...experiment, status: 'running' });
+      void client.invalidateQueries({ queryKey: ['experiments', 'list'] });
+      onStarted(id);
+      return ask(runExperiment({ path: { id } }));
+    },
+  });
+  const cancel = useMutation({
+    ...{ onError, onSettled },
+    mutationFn: (id: string) => ask(cancelExperiment({ path: { id } })),
+  });
+  return { start: start.mutateAsync, cancel: cancel.mutate, isStarting: start.isPending };
 }

@@ -73,8 +73,8 @@ function NoExecution({ id, spans }: { readonly id: string } & Found): ReactNode 
     return (
       <Empty title="Nothing has this id">
         <p>
-          No execution and no span is called <code>{id}</code>, and no investigation, run, thread, trace,
-          request, session or user of that name has one that is still stored.
+          No stored execution or span has the id <code>{id}</code>, or belongs to an investigation, run,
+          thread, trace, request, session or user with this id.
         </p>
         <Link to="/executions" className={buttonLook()}>
           All executions

@@ -43,8 +43,8 @@ const issues = ({ troubles, silentSince }: ReplicaView): ReactNode =>
     <Stack tight>
       {silentSince !== null && (
         <span>
-          <strong>silent</strong> since <Time at={silentSince} />: it may still serve, and does not see
-          changes
+          <strong>silent</strong> since <Time at={silentSince} />: it may still serve calls, but it does not
+          see changes
         </span>
       )}
       {troubles.map(({ part, message }) => (

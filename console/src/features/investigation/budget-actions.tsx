@@ -30,7 +30,7 @@ export function BudgetActions({ id, budget }: BudgetActionsProps): ReactNode {
           {(onClose) => (
             <FormDialog
               title="Reset the budget?"
-              about="What it spent, and limits that were set by hand, are forgotten: it starts again with the default limits. Its calls stay recorded."
+              about="The counts of used calls and the limits set for this investigation are removed, and the default limits apply again. Executions stay recorded."
               name="Reset budget"
               look="danger"
               reason={inAudit}
@@ -65,7 +65,7 @@ function RaiseDialog({ id, budget, onClose }: RaiseDialogProps): ReactNode {
       min={0}
       max={1_000_000}
       step={1}
-      placeholder={now === undefined ? 'as the server has it' : now === 0 ? 'no limit' : String(now)}
+      placeholder={now === undefined ? 'server default' : now === 0 ? 'no limit' : String(now)}
       help={used === undefined ? undefined : `${used} used`}
       value={typed[tool] ?? ''}
       onText={(text) => setTyped((old) => ({ ...old, [tool]: text }))}
@@ -82,11 +82,11 @@ function RaiseDialog({ id, budget, onClose }: RaiseDialogProps): ReactNode {
       }
       onDone={() => done('Limits set', id)}
       onClose={onClose}
-      about="Calls in all, those that were made included. 0 means no limit; an empty field stays as it is."
+      about="Total calls, including those already made. 0 means no limit; an empty field changes nothing."
     >
       {budget?.tools.map(({ tool, limit, used }) => field(tool, `Calls of ${tool}`, limit, used))}
       {field(everyTool, 'Calls of each other tool without a limit of its own', budget?.callsPerTool)}
-      {!budget && <Muted>It begins with these limits.</Muted>}
+      {!budget && <Muted>The investigation starts with these limits.</Muted>}
     </FormDialog>
   );
 }

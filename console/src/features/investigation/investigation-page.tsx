@@ -1,19 +1,24 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ExecutionView, ShownPlaybookView } from '../../lib/api.js';
+import type {
+  ExecutionView,
+  InvestigationBudgetView,
+  ShownPlaybookView,
+  ToolBudgetView,
+} from '../../lib/api.js';
 import { duration, number } from '../../lib/format.js';
 import { callsOfQuery, investigationQuery, shownPlaybooksQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Acts } from '../../ui/acts.js';
-import { buttonLook } from '../../ui/controls.js';
+import { Badge, buttonLook } from '../../ui/controls.js';
 import { columnsOf, executionKey } from '../../ui/execution-table.js';
 import { Card, Muted, Page, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { BudgetActions } from './budget-actions.js';
-import { BudgetCard } from './budget-card.js';
+import css from './budget-card.module.css';
 
 const route = getRouteApi('/shell/investigations/$id');
 
@@ -114,7 +119,7 @@ const shownColumns: readonly Column<ShownPlaybookView>[] = [
     ),
   },
   { name: 'Version', cell: ({ version }) => version },
-  { name: 'Answers that held it', isNumber: true, width: 160, cell: ({ times }) => number(times) },
+  { name: 'Answers with it', isNumber: true, width: 160, cell: ({ times }) => number(times) },
   { name: 'First', cell: ({ first_shown_at: at }) => <Time at={at} /> },
   { name: 'Last', cell: ({ last_shown_at: at }) => <Time at={at} /> },
 ];
@@ -129,5 +134,70 @@ function ShownPlaybooks({ playbooks }: { readonly playbooks: readonly ShownPlayb
       columns={shownColumns}
       keyOf={({ playbook_id: id, version }) => `${id} ${version}`}
     />
+  );
+}
+
+const columns: readonly Column<ToolBudgetView>[] = [
+  {
+    ...{ name: 'Tool', cut: true, isMono: true },
+    cell: ({ tool }) => (
+      <Link to="/tools/$name/activity" params={{ name: tool }}>
+        {tool}
+      </Link>
+    ),
+  },
+  { name: 'Used', isNumber: true, cell: ({ used }) => number(used) },
+  { name: 'Limit', isNumber: true, cell: ({ limit }) => (limit === 0 ? 'none' : number(limit)) },
+  { name: 'Left', cell: (budget) => <Left budget={budget} /> },
+];
+
+/** A visual form of the number beside it, hidden from screen readers. */
+function Left({ budget: { limit, used, remaining } }: { readonly budget: ToolBudgetView }): ReactNode {
+  if (remaining === null) return <Muted>no limit</Muted>;
+  const share = limit === 0 ? 1 : Math.min(1, used / limit);
+  return (
+    <span className={css.left}>
+      <span className={css.bar} aria-hidden="true">
+        <span data-spent={remaining === 0 ? '' : undefined} style={{ width: `${share * 100}%` }} />
+      </span>
+      {remaining === 0 ? <Badge state="spent" tone="bad" /> : `${number(remaining)} left`}
+    </span>
+  );
+}
+
+interface BudgetCardProps {
+  /** null: the server does not remember the investigation. */
+  readonly budget: InvestigationBudgetView | null;
+}
+
+function BudgetCard({ budget }: BudgetCardProps): ReactNode {
+  if (!budget) {
+    return (
+      <Card title="Budget">
+        <p>
+          The whole budget is left: this replica counted no call of this investigation since it started or
+          since the budget reset.
+        </p>
+      </Card>
+    );
+  }
+  const { callsPerTool, resetsAt, tools } = budget;
+  return (
+    <Card
+      title="Budget"
+      flush
+      actions={
+        <Muted>
+          {callsPerTool === 0 ? 'no limit' : `${number(callsPerTool)} calls`} of each tool that has no limit
+          of its own; resets <Time at={resetsAt} />
+        </Muted>
+      }
+    >
+      {tools.length === 0 ? (
+        <Empty title="No calls yet" />
+      ) : (
+        <Table label="Budget by tool" rows={tools} columns={columns} keyOf={({ tool }) => tool} />
+      )}
+    </Card>
   );
 }

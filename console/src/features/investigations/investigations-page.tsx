@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { InvestigationBudgetView } from '../../lib/api.js';
+import type { InvestigationBudgetView, ToolBudgetView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { investigationsQuery } from '../../lib/queries.js';
 import type { investigationsSearch } from '../../lib/searches.js';
@@ -13,7 +13,6 @@ import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { leftText, sumsOf } from './budget.js';
 
 const route = getRouteApi('/shell/investigations');
 
@@ -125,7 +124,7 @@ function Investigations({ all, search: { q, spent, sort, ...range } }: Investiga
         {q !== undefined && (
           <p>
             <Link to="/find" search={{ id: q }}>
-              Look for {q} among all that is recorded
+              Search all records for {q}
             </Link>
           </p>
         )}
@@ -143,3 +142,27 @@ function Investigations({ all, search: { q, spent, sort, ...range } }: Investiga
     />
   );
 }
+
+interface BudgetSums {
+  readonly calls: number;
+  /** Tools that this investigation may not call any more. */
+  readonly spent: readonly string[];
+  /** The tool that is nearest to its limit; undefined if none has one. */
+  readonly nearest: ToolBudgetView | undefined;
+}
+
+function sumsOf({ tools }: InvestigationBudgetView): BudgetSums {
+  const limited = tools.filter(({ remaining }) => remaining !== null);
+  const [nearest] = limited.toSorted((a, b) => shareLeft(a) - shareLeft(b));
+  return {
+    calls: tools.reduce((sum, { used }) => sum + used, 0),
+    spent: limited.filter(({ remaining }) => remaining === 0).map(({ tool }) => tool),
+    nearest,
+  };
+}
+
+const shareLeft = ({ limit, remaining }: ToolBudgetView): number => (remaining ?? limit) / limit;
+
+/** "3 of 10 left", "all 10 spent"; for a tool with a limit. */
+const leftText = ({ limit, remaining }: ToolBudgetView): string =>
+  remaining === 0 ? `all ${limit} spent` : `${remaining} of ${limit} left`;

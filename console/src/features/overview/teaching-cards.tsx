@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { usePageLink } from '../../bridge/use-page.js';
 import { toolsQuery } from '../../lib/queries.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
@@ -10,7 +11,6 @@ import { Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Snippet } from '../../ui/snippet.js';
 import css from './connect.module.css';
-import { PageSection } from './page-section.js';
 
 interface TeachingCardsProps {
   /** Name of the tool that the first call is of. */
@@ -79,6 +79,22 @@ function Connections({ origin }: { readonly origin: string }): ReactNode {
       <Link to="/settings/keys" search={{ make: true }} className={buttonLook()}>
         Make a key for an agent
       </Link>
+    </section>
+  );
+}
+
+/** The id by which agents call the tools that this tab answers. */
+function PageSection(): ReactNode {
+  const { session } = usePageLink();
+  if (session === undefined) return null;
+  return (
+    <section className={css.teach}>
+      <h2>Let an agent use this page</h2>
+      <p>
+        With this header an agent sees and moves this tab: it opens screens, highlights spans and runs
+        experiments. If its key is not yours, the page asks you first.
+      </p>
+      <Snippet name="Header for this page" text={`x-ui-session: ${session}`} />
     </section>
   );
 }

@@ -1,5 +1,4 @@
 import type { CreatePlaybookBody, PlaybookView } from '../../lib/api.js';
-import { nextVersion } from '../../lib/next-version.js';
 
 export type Draft = Partial<CreatePlaybookBody>;
 
@@ -17,4 +16,12 @@ export function draftOf(playbook: PlaybookView): Draft {
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)),
     content,
   };
+}
+
+/** The least version that is greater: `1.2.3` → `1.2.4`, `v2` → `2.0.1`, `1.3.0-rc1` → `1.3.0`. */
+export function nextVersion(version: string): string {
+  const [, major, minor, patch, pre] = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(-)?/.exec(version) ?? [];
+  if (major === undefined) return '1.0.0';
+  const last = Number(patch ?? 0) + (pre === undefined ? 1 : 0);
+  return `${major}.${minor ?? 0}.${last}`;
 }

@@ -17,9 +17,7 @@ import { StartOver } from '../../ui/start-over.js';
 import { Empty, Problem } from '../../ui/states.js';
 import { useToast } from '../../ui/toasts.js';
 import type { Draft } from './draft.js';
-import { SearchedFields } from './playbook-form.js';
-import { ProcedureField } from './procedure-field.js';
-import { VersionFields } from './version-fields.js';
+import { ProcedureField, SearchedFields, VersionFields } from './playbook-form.js';
 import { WantedSearch } from './wanted-search.js';
 
 interface PlaybookEditorProps {

@@ -35,10 +35,10 @@ export function WantedSearch({ search, draft, onChange }: WantedSearchProps): Re
           facts={[
             ['Query', q],
             ['Labels', labels],
-            ['Least confidence', threshold],
+            ['Min confidence', threshold],
             ['Now', standing && saidStanding(standing)],
             ['Why', candidate?.removed_by && candidate.reason],
-            ['Words it lacks', missing.length > 0 && <Tags key="missing" words={missing} />],
+            ['Missing words', missing.length > 0 && <Tags key="missing" words={missing} />],
           ]}
         />
         {q.length <= maxPhraseLength && (

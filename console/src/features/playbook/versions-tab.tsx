@@ -124,7 +124,7 @@ function Difference({ id, versions }: DifferenceProps): ReactNode {
         <Loaded query={diff} lines={3}>
           {({ changes }) =>
             changes.length === 0 ? (
-              <Empty title="Nothing but the version" />
+              <Empty title="Only the version has changed" />
             ) : (
               <ChangesTable
                 label="What changed"

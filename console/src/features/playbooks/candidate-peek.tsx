@@ -117,7 +117,7 @@ function Verdict({ candidate, search: { q = '', was }, standing }: VerdictProps)
           ['By words', cosine !== null && lexical?.toFixed(2)],
           ['By meaning', cosine?.toFixed(2)],
           ['Words in common', terms.length > 0 && <Tags key="shared" words={sharedWords(q, terms)} />],
-          ['Words it lacks', missing.length > 0 && <Tags key="missing" words={missing} />],
+          ['Missing words', missing.length > 0 && <Tags key="missing" words={missing} />],
         ]}
       />
     </Stack>

@@ -36,7 +36,7 @@ export async function tryOut(
   }
   throw new ApiError({
     title: 'The dry run ended early',
-    detail: 'The server closed the stream before it said what came of it.',
+    detail: 'The server closed the stream before it sent the result.',
   });
 }
 

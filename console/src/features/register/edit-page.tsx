@@ -1,13 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
-import { customToolQuery } from '../../lib/queries.js';
-import { Workspace } from '../../ui/layout.js';
+import {
+  ask,
+  type BundleFileView,
+  type CustomToolCreate,
+  type CustomToolView,
+  replaceToolBundle,
+} from '../../lib/api.js';
+import { bundleFilesQuery, customToolQuery } from '../../lib/queries.js';
+import { Muted, Workspace } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Loaded } from '../../ui/states.js';
+import { Empty, Loaded } from '../../ui/states.js';
 import { useDone } from '../../ui/toasts.js';
-import { BundleEditor } from './bundle-editor.js';
+import { FilesEditor } from './files-editor.js';
 import { ToolEditor } from './tool-editor.js';
 
 const route = getRouteApi('/shell/tools/$name/edit');
@@ -17,7 +23,7 @@ const formsOfBundle = { files: 'Files', ...forms } as const;
 
 const aboutFiles = 'All files are stored together, as one revision, which can be rolled back.';
 const aboutSettings =
-  'What is left out stays as it is. Values of variables are not shown; write one to change it.';
+  'Members that are left out do not change. Values of variables are not shown; enter one to change it.';
 
 /**
  * Fetched again each time, so that saving does not undo another's change; not while it is edited.
@@ -95,3 +101,40 @@ function changeable(tool: CustomToolView): Partial<CustomToolCreate> {
     ...(url === null ? { command, args } : { url }),
   };
 }
+
+interface BundleEditorProps {
+  readonly tool: string;
+  readonly onSaved: (tool: CustomToolView) => void;
+}
+
+/** The files that a registered tool brought. They are replaced together: where one of them cannot be read, none is. */
+function BundleEditor({ tool, onSaved }: BundleEditorProps): ReactNode {
+  const files = useQuery({ ...bundleFilesQuery(tool), staleTime: Infinity });
+  return (
+    <Loaded query={files}>
+      {({ data, complete }) =>
+        complete ? (
+          <FilesEditor
+            draft={`files ${tool}`}
+            about={<Muted>A dry run uses these files and the current settings of the tool.</Muted>}
+            toolName={tool}
+            isKnown
+            files={data.filter(isText)}
+            save={(name, body) => ask(replaceToolBundle({ path: { name }, body }))}
+            onSaved={onSaved}
+          />
+        ) : (
+          <Empty title="These files cannot be edited here: some are not text, or they are too large">
+            <p>
+              Change the original files, and register them again:{' '}
+              <code>node bin/toolkeeper.mjs tool register ./folder --update</code>
+            </p>
+          </Empty>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const isText = (file: BundleFileView): file is BundleFileView & { readonly content: string } =>
+  file.content !== null;

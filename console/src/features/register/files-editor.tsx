@@ -55,7 +55,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
               value={name}
               wrong={wrongOf(problem?.fields ?? [], 'name')}
               onText={(changed) => change({ name: changed, texts })}
-              help={`What agents call it by. Saving and dry runs write it in place of ${toolName} in all files.`}
+              help={`The name that agents call. Saving and dry runs replace ${toolName} with it in all files.`}
             />
           )}
           <FileChoice paths={paths} path={path} />

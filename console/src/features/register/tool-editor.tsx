@@ -1,14 +1,17 @@
-import type { ReactNode } from 'react';
-import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
+import { type DragEvent, type ReactNode, useState } from 'react';
 import type { Act } from '../../lib/act.js';
+import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/exact-json.js';
 import { CodeEditor } from '../../ui/code-editor.js';
+import { buttonLook } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
-import { FileDrop } from './file-drop.js';
-import { ToolForm } from './tool-form.js';
+import { Muted, Row, Stack } from '../../ui/layout.js';
+import { useFailed } from '../../ui/toasts.js';
 import { withCall } from './dry-run.js';
+import css from './register.module.css';
+import { ToolForm } from './tool-form.js';
 import { Workbench } from './workbench.js';
 
 type Mode = 'path' | 'json' | 'mcp';
@@ -63,5 +66,59 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
         )
       }
     </Workbench>
+  );
+}
+
+interface FileDropProps {
+  readonly label: string;
+  readonly onText: (text: string) => void;
+  readonly children: ReactNode;
+}
+
+/** Takes the text of a file that is dropped on it, or chosen. */
+function FileDrop({ label, onText, children }: FileDropProps): ReactNode {
+  const [isOver, setOver] = useState(false);
+  const failed = useFailed();
+  const take = (files: FileList | null): void => {
+    files?.[0]?.text().then(onText, failed);
+  };
+  const drop = (event: DragEvent): void => {
+    setOver(false);
+    if (event.dataTransfer.files.length === 0) return;
+    // The editor would put it where it was dropped.
+    event.preventDefault();
+    event.stopPropagation();
+    take(event.dataTransfer.files);
+  };
+  const over = (event: DragEvent): void => {
+    event.preventDefault();
+    setOver(true);
+  };
+  return (
+    <Stack tight>
+      <Row>
+        <label className={`${buttonLook(undefined, true)} ${css.choose}`}>
+          {label}
+          <input
+            type="file"
+            accept="application/json,.json"
+            onChange={({ target }) => {
+              take(target.files);
+              target.value = '';
+            }}
+          />
+        </label>
+        <Muted>or drop it, or paste its text</Muted>
+      </Row>
+      <div
+        className={css.drop}
+        data-over={isOver ? '' : undefined}
+        onDropCapture={drop}
+        onDragOver={over}
+        onDragLeave={() => setOver(false)}
+      >
+        {children}
+      </div>
+    </Stack>
   );
 }

@@ -23,13 +23,13 @@ const fields = [
     name: 'workingDir',
     label: 'Folder',
     placeholder: '/opt/tools/word_count',
-    help: 'Where it runs. It may read what is in it.',
+    help: 'Working directory. The tool may read all files in it.',
   },
   {
     name: 'description',
     label: 'Description',
     placeholder: '',
-    help: 'What agents read to choose it. Empty: the description that the tool gives itself.',
+    help: 'Agents read it to choose a tool. Empty: the description that the tool reports.',
   },
 ] as const;
 
@@ -47,7 +47,9 @@ export function ToolForm({ tool, onChange, problems, isServer, isKnown }: ToolFo
           wrong={wrong('name')}
           onText={(name) => onChange({ name })}
           help={
-            isServer ? 'Its tools are called <name>__<tool>.' : 'What agents call it by, such as word_count.'
+            isServer
+              ? 'Its tools are called <name>__<tool>.'
+              : 'The name that agents call, such as word_count.'
           }
         />
       )}
@@ -57,7 +59,7 @@ export function ToolForm({ tool, onChange, problems, isServer, isKnown }: ToolFo
           value={tool.url ?? ''}
           wrong={wrong('url')}
           onText={(url) => onChange({ url: url || undefined })}
-          help="Of a server that runs elsewhere; or give the command that starts one here."
+          help="URL of a remote server. To start a server here, enter a command instead."
         />
       )}
       <CommandField tool={tool} onChange={onChange} wrong={wrong('command', 'args')} isServer={isServer} />
@@ -149,7 +151,7 @@ function CommandField({ tool, onChange, isServer, wrong }: CommandFieldProps): R
       wrong={wrong}
       onText={setCommand}
       placeholder={isServer ? 'npx some-mcp-server' : 'python3 tool.py'}
-      help="The program and its arguments, without a shell. It answers JSON-RPC; Template has one to start from."
+      help="The program and its arguments, without a shell. It must answer JSON-RPC requests; Template has an example."
     />
   );
 }

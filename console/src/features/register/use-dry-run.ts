@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import type { LogEntryView } from '../../lib/api.js';
-import { useCancellable } from '../../lib/use-cancellable.js';
-import { useRuns } from '../../lib/use-runs.js';
+import { useCancellable, useRuns } from '../../lib/use-runs.js';
 import { type Attempt, type DryRunCall, tryOut } from './dry-run.js';
 
 /**

@@ -31,7 +31,7 @@ export function ReplayPage(): ReactNode {
   return (
     <Workspace
       name={execution.data ? `Replay of ${execution.data.toolName}` : 'Replay'}
-      about="It really runs, as a test: it spends no budget and counts neither for grade nor circuit."
+      about="A replay runs the tool as a test: it spends no budget and does not count for grade or circuit."
       actions={execution.data && <ReplayActions execution={execution.data} />}
     >
       <NeedsScope
@@ -127,7 +127,7 @@ function Replay({ execution, payload }: ReplayProps): ReactNode {
           {...run}
           first="diff"
           diff={replay && <Comparison before={originalOf(replay)} now={replay.outcome} />}
-          idle={<Empty title="Run the replay to compare it with the first time" />}
+          idle={<Empty title="Run the replay to compare it with the original" />}
         />
       }
       bar={
@@ -172,12 +172,12 @@ const CaptureNotes = ({ payload }: { readonly payload: PayloadView | null }): Re
   <>
     {!(payload && 'input' in payload) && (
       <Note>
-        The input of this execution was not captured: write one. A tool whose setting capture is “failures” or
-        “all” keeps it from now on.
+        The input of this execution was not captured: enter one. To capture future inputs, set capture of the
+        tool to “failures” or “all”.
       </Note>
     )}
     {payload?.redacted === true && (
-      <Note tone="warn">Secrets were taken out of this input: put them in again.</Note>
+      <Note tone="warn">Secrets were redacted from this input: enter them again.</Note>
     )}
   </>
 );

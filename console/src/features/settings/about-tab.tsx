@@ -1,12 +1,16 @@
-import type { ReactNode } from 'react';
-import { ThemeChoice } from '../../app/theme-choice.js';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { applyTheme, chosenTheme, type Theme } from '../../app/theme.js';
+import type { CustomToolView } from '../../lib/api.js';
 import { bytes, counted, duration, number } from '../../lib/format.js';
+import { customToolsQuery } from '../../lib/queries.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
+import { tierText } from '../../lib/tiers.js';
 import { Card, Columns, Facts, Row, Stack } from '../../ui/layout.js';
+import { Modes } from '../../ui/modes.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { SandboxCard } from './sandbox-card.js';
 import { ScopeList } from './scope-list.js';
 
 /** The server, the caller, and how this page looks. */
@@ -31,7 +35,7 @@ export const AboutTab = (): ReactNode => (
 
 const databases = {
   embedded: 'Embedded PostgreSQL in the data directory',
-  own: 'PostgreSQL of yours (DATABASE_URL)',
+  own: 'Your own PostgreSQL (DATABASE_URL)',
 } as const;
 
 function ServerCard(): ReactNode {
@@ -42,7 +46,7 @@ function ServerCard(): ReactNode {
         <Facts
           facts={[
             ['Toolkeeper', environment.version],
-            ['Answered by', environment.replica],
+            ['Replica', environment.replica],
             ['Database', databases[environment.database]],
           ]}
         />
@@ -59,12 +63,12 @@ function CallerCard(): ReactNode {
     <Card title="You">
       <Facts
         facts={[
-          ['Signed in', anonymous ? 'no: this is what everybody may do here' : `as ${userId}`],
+          ['Signed in', anonymous ? 'no: these are the rights of callers without a key' : `as ${userId}`],
           ['Key', keyId && <code key="key">{keyId}</code>],
-          ['Ends', expiresAt && <Time key="ends" at={expiresAt} />],
+          ['Expires', expiresAt && <Time key="ends" at={expiresAt} />],
           ['Projects', projects?.join(', ') ?? 'all'],
           ['Tools', tools?.join(', ') ?? 'all'],
-          ['May', <ScopeList key="scopes" scopes={scopes} />],
+          ['Scopes', <ScopeList key="scopes" scopes={scopes} />],
         ]}
       />
     </Card>
@@ -126,4 +130,72 @@ function LimitsCard(): ReactNode {
       />
     </Card>
   );
+}
+
+const names: Readonly<Record<Theme, string>> = { system: 'As the system', light: 'Light', dark: 'Dark' };
+
+function ThemeChoice(): ReactNode {
+  const [theme, setTheme] = useState(chosenTheme);
+  return (
+    <Modes
+      label="Theme"
+      names={names}
+      value={theme}
+      onChange={(chosen) => {
+        applyTheme(chosen);
+        setTheme(chosen);
+      }}
+    />
+  );
+}
+
+/** The sandbox of this host, in plain words. */
+function SandboxCard(): ReactNode {
+  const { environment } = useSession();
+  const { data: tools = [] } = useQuery({ ...customToolsQuery, enabled: environment !== null });
+  if (!environment) return null;
+  const { sandboxTier: tier, grantablePaths } = environment;
+  const gaps = gapsOf(tools);
+  return (
+    <Card title="Sandbox">
+      <Stack tight>
+        <p>
+          {tier === null
+            ? 'There are no custom tools here.'
+            : `Each custom tool runs with ${tierText(tier)}.`}
+        </p>
+        {tier !== null && (
+          <p>
+            In addition to its own folder, a tool may be granted{' '}
+            {grantablePaths.length > 0 ? grantablePaths.join(', ') : 'nothing'} (
+            <code>SANDBOX_GRANTABLE_PATHS</code>).
+          </p>
+        )}
+        {tier !== null && gaps.length === 0 && (
+          <p>All limits that the registered tools ask for are enforced.</p>
+        )}
+        {gaps.length > 0 && (
+          <>
+            <p>Limits that registered tools ask for and that this host does not enforce:</p>
+            <Facts facts={gaps} />
+          </>
+        )}
+      </Stack>
+    </Card>
+  );
+}
+
+/** Rules that are not enforced for some tool, with the reason and how many it concerns. */
+function gapsOf(tools: readonly CustomToolView[]): (readonly [name: string, text: string])[] {
+  const gaps = new Map<string, { readonly why: string; tools: number }>();
+  for (const { notEnforced, notes } of tools.map(({ effectiveSandbox }) => effectiveSandbox))
+    for (const name of notEnforced) {
+      const known = gaps.get(name) ?? { why: notes[name] ?? '', tools: 0 };
+      known.tools += 1;
+      gaps.set(name, known);
+    }
+  return [...gaps].map(([name, { why, tools: count }]) => [
+    name,
+    `${why}${why && ' '}(${count} of ${tools.length} tools)`,
+  ]);
 }

@@ -5,13 +5,13 @@ import { exactTime, number } from '../../lib/format.js';
 import { useSession } from '../../lib/session.js';
 import { asCommand } from '../../lib/snippets.js';
 import { Acts } from '../../ui/acts.js';
-import { Badge, TextField } from '../../ui/controls.js';
+import { Badge } from '../../ui/controls.js';
 import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { Facts, Note, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { Peek } from '../../ui/peek.js';
 import { useDone } from '../../ui/toasts.js';
 import { changesOf, fieldsOf, type KeyFields } from './key-fields.js';
-import { LimitFields } from './limit-fields.js';
+import { LimitFields, NameField } from './limit-fields.js';
 import { ScopeList } from './scope-list.js';
 
 interface KeyProps {
@@ -52,7 +52,7 @@ export function KeyPeek({ apiKey, onClose }: KeyProps): ReactNode {
 
 const factsOf = (key: KeyView): Pairs => [
   ['Status', <Badge key="status" state={key.status} />],
-  ['May', <ScopeList key="scopes" scopes={key.scopes} />],
+  ['Scopes', <ScopeList key="scopes" scopes={key.scopes} />],
   ['Tools', key.tools?.join(', ') ?? 'all'],
   ['Projects', key.projects?.join(', ') ?? 'all'],
   ['Calls', key.rate ? `${number(key.rate.calls)} a ${key.rate.per}` : 'any number'],
@@ -72,7 +72,7 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
   return (
     <FormDialog
       title={`Change ${apiKey.name}`}
-      about="Every replica obeys within a second. Its scopes stay: other scopes are another key."
+      about="All replicas apply it within a second. Scopes cannot be changed: make another key instead."
       name="Save"
       isReady={fields.name.trim() !== '' && Object.keys(body).length > 0}
       send={(options) => updateKey({ path: { id: apiKey.id }, body, ...options })}
@@ -81,13 +81,7 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
     >
       {(error) => (
         <>
-          <TextField
-            label="Name"
-            required
-            maxLength={128}
-            value={fields.name}
-            onText={(name) => set({ name })}
-          />
+          <NameField fields={fields} onChange={set} />
           <LimitFields fields={fields} scopes={apiKey.scopes} error={error} onChange={set} />
         </>
       )}
@@ -101,7 +95,7 @@ function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
   return (
     <FormDialog
       title={`Revoke ${name}?`}
-      about="For good: it is refused at once, on other replicas within a second, and its streams and sessions end."
+      about="Permanent: the key is refused at once, on other replicas within a second, and its streams and sessions end."
       name="Revoke key"
       look="danger"
       reason={inAudit}

@@ -19,6 +19,17 @@ const wrongIn = (error: Error | null, name: string): string | undefined =>
 /** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
 const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
 
+/** The name of a key. */
+export const NameField = ({ fields, onChange }: Pick<LimitFieldsProps, 'fields' | 'onChange'>): ReactNode => (
+  <TextField
+    label="Name"
+    required
+    maxLength={128}
+    value={fields.name}
+    onText={(name) => onChange({ name })}
+  />
+);
+
 /** Limits of a key within what its scopes open. */
 export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProps): ReactNode {
   const runsAnything = scopes.includes('tools:admin') || scopes.includes('admin');
@@ -35,7 +46,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         help={
           runsAnything
             ? 'A key that may register tools may run anything.'
-            : 'Names, or beginnings such as disk_*.'
+            : 'Names, or prefixes such as disk_*.'
         }
       />
       <TextField
@@ -47,8 +58,8 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         onText={(projects) => onChange({ projects })}
         help={
           wide.length > 0
-            ? `${wide.join(', ')}: reaches what belongs to no project.`
-            : 'The first stands in where a call names none.'
+            ? `Not with ${wide.join(', ')}, which is not limited to projects.`
+            : 'The first is used for calls that name none.'
         }
       />
       <RateFields fields={fields} error={error} onChange={onChange} />

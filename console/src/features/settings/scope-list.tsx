@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
-import { scopeTexts } from '../../lib/scopes.js';
-import type { Scope } from '../../lib/scopes.js';
+import { type Scope, scopeTexts } from '../../lib/scopes.js';
 import { Tag } from '../../ui/controls.js';
 
 export const ScopeList = ({ scopes }: { readonly scopes: readonly Scope[] }): ReactNode => (

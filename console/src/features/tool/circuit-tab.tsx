@@ -23,7 +23,7 @@ export function CircuitTab(): ReactNode {
 
 const meaning = {
   closed: 'Calls pass.',
-  open: 'Calls are refused at once, so that a failing tool is left alone and its callers do not wait.',
+  open: 'Calls are refused at once, so that callers do not wait for a failing tool.',
   half_open: 'A few calls try the tool, each on a fresh process; the others are refused.',
 } as const;
 
@@ -36,7 +36,7 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
           <Facts
             facts={[
               ['State', <Badge key="state" state={state} />],
-              ['Means', meaning[state]],
+              ['Meaning', meaning[state]],
               ['Since', <Time key="since" at={since} />],
               ['Why', reason],
               ['By', by],
@@ -69,7 +69,7 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
 
 /** A circuit that is half-open keeps the reason that opened it; what changed is that its time was over. */
 const whyOf = ({ to, reason }: CircuitView['history'][number]): string =>
-  to === 'half_open' ? 'Its time is over: a few calls try the tool' : reason;
+  to === 'half_open' ? 'The open time has passed: a few calls try the tool' : reason;
 
 const WhatHappened = ({
   circuit: { history, historyComplete },

@@ -1,17 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ErrorPatternsView, HealthReasonView, ToolReportView } from '../../lib/api.js';
+import type { ErrorPatternsView, GradeChangeView, HealthReasonView, ToolReportView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
-import { errorPatternsQuery, reportQuery } from '../../lib/queries.js';
+import { errorPatternsQuery, gradeChangesQuery, reportQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Facts, Muted, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
+import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { GradeHistory } from './grade-history.js';
+import css from './tool.module.css';
 
 const route = getRouteApi('/shell/tools/$name/health');
 
@@ -164,3 +165,54 @@ function Patterns({ tool, period }: PatternsProps): ReactNode {
     </Card>
   );
 }
+
+interface GradeHistoryProps {
+  readonly tool: string;
+  /** Back from now. */
+  readonly hours: number;
+}
+
+/** Changes of the grade over the period, with their reasons. */
+function GradeHistory({ tool, hours }: GradeHistoryProps): ReactNode {
+  const changes = useQuery(gradeChangesQuery(tool));
+  const start = Date.now() - hours * 3_600_000;
+  return (
+    <Card title="Grade history" flush actions={<Muted>graded every minute over the last hour</Muted>}>
+      <Loaded query={changes} lines={3}>
+        {(data) =>
+          data.length === 0 ? (
+            <Empty title="No changes" />
+          ) : (
+            <>
+              <div className={css.strip}>
+                <StateStrip
+                  label="Grades"
+                  kinds={['healthy', 'degraded', 'unhealthy', 'unknown']}
+                  changes={[...data].reverse()}
+                  start={start}
+                />
+              </div>
+              <Changes changes={data.filter(({ at }) => Date.parse(at) >= start)} />
+            </>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+/** @param changes newest first */
+const Changes = ({ changes }: { readonly changes: readonly GradeChangeView[] }): ReactNode =>
+  changes.length > 0 && (
+    <Table
+      label="Changes of the grade"
+      rows={changes}
+      keyOf={({ at, to }) => `${at} ${to}`}
+      columns={[
+        { name: 'Time', width: 92, cell: ({ at }) => <Time at={at} /> },
+        { name: 'From', width: 110, cell: ({ from }) => <Badge state={from} /> },
+        { name: 'To', width: 110, cell: ({ to }) => <Badge state={to} /> },
+        { name: 'Why', cell: ({ why }) => why },
+      ]}
+    />
+  );

@@ -20,7 +20,7 @@ const route = getRouteApi('/shell/tools/$name/logs');
 export const LogsTab = (): ReactNode => (
   <NeedsScope
     scope="tools:admin"
-    title="What a tool writes may hold secrets"
+    title="Logs of tools may contain secrets"
     why="The log requires the scope tools:admin."
   >
     <Logs />

@@ -15,7 +15,7 @@ import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { useDone } from '../../ui/toasts.js';
-import css from './revisions-tab.module.css';
+import css from './tool.module.css';
 
 const route = getRouteApi('/shell/tools/$name/revisions');
 
@@ -116,7 +116,9 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
         <Loaded query={diff}>
           {({ changes, against: before }) =>
             changes.length === 0 ? (
-              <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
+              <Empty
+                title={before === null ? 'This is the first revision' : `No changes from revision ${before}`}
+              />
             ) : (
               <ChangesTable
                 label="Changes"

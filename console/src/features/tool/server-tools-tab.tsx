@@ -45,11 +45,15 @@ function ServerTools({ server, list: { listHash, data } }: ServerToolsProps): Re
       {held.length > 0 && (
         <Note tone="warn">
           {counted(held.length, 'tool')} of this server {held.length === 1 ? 'waits' : 'wait'} for approval:
-          read what {held.length === 1 ? 'it says' : 'they say'}, since agents follow it.
+          read the definitions first, because agents follow them.
         </Note>
       )}
-      <Card title="Tools that it lists" flush actions={held.length > 0 && approval('Approve all that wait')}>
-        {data.length === 0 ? <Empty title="It lists no tool" /> : <List server={server} tools={data} />}
+      <Card title="Tools" flush actions={held.length > 0 && approval('Approve all')}>
+        {data.length === 0 ? (
+          <Empty title="This server lists no tools" />
+        ) : (
+          <List server={server} tools={data} />
+        )}
       </Card>
       {chosen && (
         <Definition
@@ -91,7 +95,7 @@ function List({ server, tools }: ListProps): ReactNode {
         },
         { name: 'State', width: 100, cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
         { name: 'Why', cell: ({ why, warning }) => [why, warning].filter(Boolean).join('; ') },
-        { name: 'What it does', cut: true, cell: descriptionOf },
+        { name: 'Description', cut: true, cell: descriptionOf },
         {
           name: 'Definition',
           width: 100,

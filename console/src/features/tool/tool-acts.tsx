@@ -45,12 +45,12 @@ const acts: Readonly<Record<ToolActId, ToolAct>> = {
     ...{ done: 'Circuit closed', reason },
     send: (tool, options, why) => closeCircuit({ path: { tool }, body: { reason: why }, ...options }),
     about:
-      'Calls pass again, and the faults of the window are forgotten. Should it open again soon, it stays open longer.',
+      'Calls pass again, and the faults of the window are cleared. If it opens again soon, it stays open longer.',
   },
   'reset-circuit': {
     ...{ done: 'Circuit reset', reason },
     send: (tool, options, why) => resetCircuit({ path: { tool }, body: { reason: why }, ...options }),
-    about: 'As new: calls pass, and earlier openings are forgotten.',
+    about: 'Calls pass again, and earlier openings no longer count.',
   },
   enable: {
     ...{ done: 'Enabled', command: 'tool enable' },

@@ -14,7 +14,7 @@ import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { ToolState } from '../../ui/tool-state.js';
 import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
-import css from './tool-frame.module.css';
+import css from './tool.module.css';
 import { useRegistration } from './use-registration.js';
 
 const route = getRouteApi('/shell/tools/$name');

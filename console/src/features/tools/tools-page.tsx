@@ -1,22 +1,29 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { customToolsQuery, healthQuery, toolsQuery } from '../../lib/queries.js';
-import type { ToolReportView } from '../../lib/api.js';
+import { allTools, type ListedTool } from '../../lib/all-tools.js';
+import type {
+  CircuitStateView,
+  CustomToolView,
+  SystemHealthView,
+  ToolReportView,
+  ToolView,
+} from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
+import { customToolsQuery, healthQuery, toolsQuery } from '../../lib/queries.js';
+import type { toolsSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
-import { sinceOf } from '../../ui/grade-line.js';
 import { Badge, buttonLook, stateName, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
+import { sinceOf } from '../../ui/grade-line.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Since, Time } from '../../ui/time.js';
 import { statusNames, ToolState } from '../../ui/tool-state.js';
 import css from './tools.module.css';
-import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
 
 const route = getRouteApi('/shell/tools');
 
@@ -159,4 +166,43 @@ export function ToolsPage(): ReactNode {
       </Stack>
     </Page>
   );
+}
+
+/** A tool as its line in the list: what it is, and how it did in the last hour. */
+interface ToolRow extends ListedTool {
+  readonly status: CustomToolView['status'];
+  /** Absent for an MCP server: each of its tools has its own. */
+  readonly report: ToolReportView | undefined;
+  readonly circuit: CircuitStateView['state'];
+}
+
+type Wanted = ReturnType<typeof toolsSearch>;
+
+function toolRows(
+  tools: readonly ToolView[],
+  custom: readonly CustomToolView[],
+  health: SystemHealthView | undefined,
+): ToolRow[] {
+  const { toolReports = [], circuits = [] } = health ?? {};
+  const statuses = new Map(custom.map(({ name, status }) => [name, status]));
+  const byName = new Map(toolReports.map((report) => [report.toolName, report]));
+  return allTools(tools, custom).map(({ name, description, kind }) => ({
+    ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
+    report: kind === 'server' ? undefined : byName.get(name),
+    circuit: circuits.find(({ tool }) => tool === name)?.state ?? 'closed',
+  }));
+}
+
+function wantedRows(rows: readonly ToolRow[], { q = '', kind, grade, circuit, status }: Wanted): ToolRow[] {
+  const words = q.toLowerCase().split(/\s+/);
+  return rows
+    .filter(
+      (row) =>
+        words.every((word) => `${row.name} ${row.description}`.toLowerCase().includes(word)) &&
+        (kind === undefined || row.kind === kind) &&
+        (grade === undefined || row.report?.status === grade) &&
+        (circuit === undefined || row.circuit === circuit) &&
+        (status === undefined || row.status === status),
+    )
+    .sort((a, b) => a.name.localeCompare(b.name));
 }

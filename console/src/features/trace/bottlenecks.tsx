@@ -4,7 +4,7 @@ import { Button } from '../../ui/controls.js';
 import { Muted } from '../../ui/layout.js';
 import { type Column, Table } from '../../ui/table.js';
 import type { TraceStore } from './trace-store.js';
-import css from './span-pane.module.css';
+import css from './trace.module.css';
 
 const maxRows = 100;
 

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Clamped } from '../../ui/clamped.js';
 import { Muted } from '../../ui/layout.js';
 import type { MessageView } from '../../lib/api.js';
-import css from './conversation.module.css';
+import css from './trace.module.css';
 
 /** The server hands over up to a mebibyte a span; a browser draws more than this slowly. */
 const maxCharacters = 20_000;

@@ -2,7 +2,7 @@ import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from '
 import { counted, duration } from '../../lib/format.js';
 import { flag, runningSum } from './trace.js';
 import type { TraceProps, TraceStore } from './trace-store.js';
-import css from './minimap.module.css';
+import css from './trace.module.css';
 
 /** The whole trace on one line: how many spans run, which failed, and the stretch that the bars show. */
 export function Minimap({ store, state }: TraceProps): ReactNode {

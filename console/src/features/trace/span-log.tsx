@@ -8,7 +8,7 @@ import { Empty, Loaded, More } from '../../ui/states.js';
 import { Conversation } from './conversation.js';
 import { logQuery } from './queries.js';
 import type { TraceProps } from './trace-store.js';
-import css from './span-log.module.css';
+import css from './trace.module.css';
 
 /** Messages of models and tools, in order. Each is shown once, although later requests repeat it. */
 export function SpanLog({ id, store, state }: TraceProps & { readonly id: string }): ReactNode {

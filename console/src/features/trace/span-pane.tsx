@@ -1,20 +1,27 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import type { SpanView } from '../../lib/api.js';
-import { cost, duration, number } from '../../lib/format.js';
+import { ActButton } from '../../app/act-button.js';
+import {
+  type ExecutionView,
+  markSemanticFailure,
+  type SpanView,
+  unmarkSemanticFailure,
+} from '../../lib/api.js';
 import { jsonOrText } from '../../lib/exact-json.js';
+import { cost, duration, number } from '../../lib/format.js';
 import { executionQuery } from '../../lib/queries.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Badge } from '../../ui/controls.js';
+import { FormDialog } from '../../ui/form-dialog.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Facts, Muted, Note, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
+import { useDone } from '../../ui/toasts.js';
 import { Conversation } from './conversation.js';
-import { MarkAct } from './mark-act.js';
 import { spanQuery } from './queries.js';
-import css from './span-pane.module.css';
+import css from './trace.module.css';
 
 const tabs = {
   messages: 'Messages',
@@ -145,5 +152,31 @@ function Finding({ span }: { readonly span: SpanView }): ReactNode {
         {text.slice(index + found.length)}
       </blockquote>
     </Note>
+  );
+}
+
+/** Marks an execution whose answer looked right and was not, or takes the mark back. */
+function MarkAct({ execution }: { readonly execution: ExecutionView }): ReactNode {
+  const { metricId: id, toolName, semanticFailure } = execution;
+  const isMarked = typeof semanticFailure === 'string';
+  const done = useDone('executions', 'health', 'trace');
+  return (
+    <ActButton small scope="tools:admin" name={isMarked ? 'Remove mark' : 'Mark as semantic failure'}>
+      {(onClose) => (
+        <FormDialog<unknown>
+          title={isMarked ? 'Remove the mark?' : 'Mark as semantic failure?'}
+          about={`The execution of ${toolName} keeps its status; the tool’s health counts semantic failures apart.`}
+          name={isMarked ? 'Remove mark' : 'Mark'}
+          reason={!isMarked && 'Required. The execution’s record shows it.'}
+          send={(options, reason) =>
+            isMarked
+              ? unmarkSemanticFailure({ path: { id }, ...options })
+              : markSemanticFailure({ path: { id }, body: { reason }, ...options })
+          }
+          onDone={() => done(isMarked ? 'Mark removed' : 'Marked as semantic failure', toolName)}
+          onClose={onClose}
+        />
+      )}
+    </ActButton>
   );
 }

@@ -26,7 +26,7 @@ import { SpanTree } from './span-tree.js';
 import { flag, type Trace } from './trace.js';
 import type { Place, TraceProps, TraceStore } from './trace-store.js';
 import { useTraceTools } from './trace-tools.js';
-import css from './trace-page.module.css';
+import css from './trace.module.css';
 
 const route = getRouteApi('/shell/traces/$id');
 
