@@ -9,8 +9,7 @@ import { WorkerCalls } from '../../../base/common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
 import { upToDate } from '../../journal/journalled-table.js';
 import type { ReportedFailure } from './failures.js';
-import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
-import type { Intake, SpanBatch } from './span-intake.js';
+import type { IngestNews, IngestOrders, IngestRequest, Intake, SpanBatch } from './ingest.worker.js';
 
 /** A batch that was taken. */
 export type Taken = Omit<Extract<Intake, { taken: number }>, 'failures'>;
