@@ -1,6 +1,5 @@
 import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { CircuitStateView } from '../../call/circuits/circuit.dto.js';
-import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
 import {
   Example,
   Many,
@@ -12,6 +11,12 @@ import {
   Texts,
 } from '../../web/rest/dto.js';
 
+/** How a tool is doing. */
+const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
+export type HealthStatus = (typeof healthStatuses)[number];
+
+const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
+
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
 export class HealthPeriodQuery {
@@ -22,7 +27,7 @@ export class HealthPeriodQuery {
 /** Why a tool has its grade. */
 export class HealthReasonView {
   @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
-  readonly rule!: HealthRule;
+  readonly rule!: (typeof healthRules)[number];
   @Example(0.85, 'Rates 0 to 1, latencies in milliseconds') readonly figure!: number;
   @Example(0.95, "The tool's limit that the figure was held against") readonly threshold!: number;
   @OptionalExample(3, "All other failures, if there are callers' errors") readonly toolFaults?: number;

@@ -178,7 +178,7 @@ function isGzip({ headers }: FastifyRequest): boolean {
 const jsonType = 'application/json';
 
 /** A request in protobuf is answered in protobuf, one in JSON in JSON. */
-export const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   (headers['content-type'] ?? '').trim().toLowerCase().startsWith(protobufType);
 
 /** Codes of google.rpc.Status by HTTP status. */
@@ -186,7 +186,7 @@ const rpcCodes: Readonly<Record<number, number>> = { 401: 16, 403: 7, 404: 5, 42
 const invalidArgument = 3;
 
 /** google.rpc.Status, the error format of OTLP. */
-export function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
+function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
   const { code: name, detail, details } = asProblem(exception);
   const code = rpcCodes[details.status ?? errorTable[name].http] ?? invalidArgument;
   const message = `${name}: ${detail}`;
@@ -196,7 +196,7 @@ export function otlpError(exception: unknown, request: FastifyRequest): OwnError
 }
 
 /** ExportTraceServiceResponse: empty where every span was taken; a reason without rejected spans is a warning. */
-export function otlpAnswer(
+function otlpAnswer(
   request: Pick<FastifyRequest, 'headers'>,
   { rejected, reason = '' }: { readonly rejected: number; readonly reason?: string },
 ): OwnErrorBody {

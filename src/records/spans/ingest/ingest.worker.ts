@@ -46,7 +46,7 @@ export type Intake =
   | Refused;
 
 interface Refused {
-  readonly refused: 'full' | 'unwritable' | 'too_large' | 'malformed';
+  readonly refused: 'spans_full' | 'payload_too_large' | 'invalid_request';
   readonly detail: string;
 }
 
@@ -78,13 +78,13 @@ class SpanIntake {
     const { depth, bytes } = this.journal.state;
     // A segment that was drained stays until there is a next one: it must not keep that from coming.
     if (depth > 0 && bytes >= this.settings.maxJournalBytes)
-      return { refused: 'full', detail: this.full(bytes) };
+      return { refused: 'spans_full', detail: this.full(bytes) };
     const small = this.decoded(batch, smallBytes);
     if (small) return this.kept(small, batch);
     return this.large.run('large', () => {
       const { maxInflatedBytes: most } = this.settings;
       const detail = `The body is larger than ${most} bytes once it is inflated: send smaller batches`;
-      return this.kept(this.decoded(batch, most) ?? { refused: 'too_large', detail }, batch);
+      return this.kept(this.decoded(batch, most) ?? { refused: 'payload_too_large', detail }, batch);
     });
   }
 
@@ -94,8 +94,8 @@ class SpanIntake {
       const body = inflated(batch, maxBytes);
       return body && decoders[batch.format](body);
     } catch (error) {
-      if (error instanceof TooLarge) return { refused: 'too_large', detail: error.message };
-      return { refused: 'malformed', detail: `The body cannot be read: ${messageOf(error)}` };
+      if (error instanceof TooLarge) return { refused: 'payload_too_large', detail: error.message };
+      return { refused: 'invalid_request', detail: `The body cannot be read: ${messageOf(error)}` };
     }
   }
 
@@ -171,7 +171,7 @@ function normalised(
 }
 
 const unwritable: Refused = {
-  refused: 'unwritable',
+  refused: 'spans_full',
   detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
 };
 
