@@ -112,7 +112,7 @@ export async function waiting(address) {
 async function insertAlone(url, bodies) {
   const { spansInJson } = await import('../../dist/src/records/spans/ingest/json-bodies.js');
   const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
-  const { insertSpans } = await import('../../dist/src/records/spans/insert-spans.js');
+  const { insertSpans } = await import('../../dist/src/records/spans/ingest/span-sink.js');
   const scope = { project: 'alone', keyId: null, now: Date.now(), retentionDays: 30 };
   const rows = bodies.flatMap((body) =>
     spansInJson(JSON.parse(body)).spans.map((read) => normaliseSpan(read(), scope)),

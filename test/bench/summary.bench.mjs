@@ -65,7 +65,7 @@ async function loadedDatabase(server) {
 
 /** As vLLora sends them: six spans a step, one of twenty with an error, answers of 1 KB. */
 async function load(db, thread, count) {
-  const { insertSpans, makeSpanDays } = await import('../../dist/src/records/spans/insert-spans.js');
+  const { insertSpans, makeSpanDays } = await import('../../dist/src/records/spans/ingest/span-sink.js');
   const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
   const { spansOfVllora } = await import('../../dist/src/records/spans/ingest/json-bodies.js');
   const { startDayOf } = await import('../../dist/src/records/spans/span-row.js');

@@ -236,7 +236,7 @@ describe('statistics', () => {
     };
     for (const calls of [1, 524_288, 1_048_575, 1_048_576, 3e9, 2 ** 45 + 1]) {
       for (const bucket of [0, 1, 511, 548]) {
-        expect(new LatencyHistogram().add(await entry(bucket, calls)).total).toBe(2 * calls);
+        expect(new LatencyHistogram().add(await entry(bucket, calls)).countFrom(0)).toBe(2 * calls);
       }
     }
   });
@@ -276,6 +276,6 @@ describe('statistics', () => {
     expect(cell?.size).toBeLessThan(1_024 + 400);
     const stats = await latencyOf('a', recordedAt, recordedAt);
     const whole = await latencyOf('a', new Date(today), new Date(today + day));
-    expect([...(whole?.buckets() ?? [])]).toEqual([...(stats?.buckets() ?? [])]);
+    expect(whole).toEqual(stats);
   });
 });

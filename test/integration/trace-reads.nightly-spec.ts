@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { SqlValues, conditionOf } from '../../src/records/spans/reads/span-filter.sql.js';
+import { SqlValues } from '../../src/base/database/statement.js';
+import { conditionOf } from '../../src/records/spans/reads/span-filter.sql.js';
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { knownTexts, rawSpans } from '../support/raw-spans.js';

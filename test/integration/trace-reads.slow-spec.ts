@@ -6,7 +6,7 @@ import type { GroupView } from '../../src/records/spans/reads/trace-views.dto.js
 import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import type { Attributes } from '../../src/records/spans/ingest/attribute-lookup.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
-import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
+import { insertSpans, makeSpanDays } from '../../src/records/spans/ingest/span-sink.js';
 import { startDayOf } from '../../src/records/spans/span-row.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { knownTexts, rawSpans } from '../support/raw-spans.js';

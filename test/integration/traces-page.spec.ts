@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { attributeNames, dialects } from '../../src/records/spans/ingest/attribute-names.js';
-import { kindNames } from '../../src/records/spans/ingest/span-kinds.js';
+import { attributeNames, dialects, kindNames } from '../../src/records/spans/ingest/attribute-names.js';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'agents', 'span-reference.md'), 'utf8');
 /** Rows of the table below a heading, as cells. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../src/base/database/column-arrays.js';
-import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
+import { insertSpans, makeSpanDays } from '../../src/records/spans/ingest/span-sink.js';
 import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
 import { spansOfVllora } from '../../src/records/spans/ingest/json-bodies.js';
 import { startDayOf } from '../../src/records/spans/span-row.js';

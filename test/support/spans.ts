@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
+import { insertSpans, makeSpanDays } from '../../src/records/spans/ingest/span-sink.js';
 import { type SpanRow, startDayOf } from '../../src/records/spans/span-row.js';
 
 /** A row of the store: a chain's span of one second that ended a minute ago, but for what is given. */

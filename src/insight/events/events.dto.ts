@@ -1,6 +1,14 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type ToolEventType, toolEventTypes } from '../../base/streams/tool-events.js';
-import { Limit, OptionalText, OptionalTextList, SomeOf, TextList } from '../../web/rest/dto.js';
+import {
+  Example,
+  Limit,
+  Many,
+  OptionalText,
+  OptionalTextList,
+  SomeOf,
+  TextList,
+} from '../../web/rest/dto.js';
 
 export class EventsQuery {
   @OptionalTextList({
@@ -16,8 +24,7 @@ export class EventsQuery {
     description: 'Types of events, comma-separated',
   })
   readonly type?: ToolEventType[];
-  @Limit(100, { description: 'Of a page; a stream has no end' })
-  readonly limit!: number;
+  @Limit(100, { description: 'Of a page; a stream has no end' }) readonly limit!: number;
   @OptionalText(128, { description: 'Id of the last event that was seen; the header Last-Event-ID wins' })
   readonly since?: string;
 }
@@ -37,11 +44,11 @@ export class TopicsQuery {
 }
 
 export class EventView {
-  @ApiProperty({ example: 'mhq3k2x19f2c6b01-42' }) readonly id!: string;
+  @Example('mhq3k2x19f2c6b01-42') readonly id!: string;
   @ApiProperty({ enum: toolEventTypes, example: 'circuit.opened' }) readonly type!: ToolEventType;
-  @ApiProperty({ example: 'disk_usage' }) readonly tool!: string;
+  @Example('disk_usage') readonly tool!: string;
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
-  @ApiProperty({ example: '5 of 8 calls failed in 300 s' }) readonly message!: string;
+  @Example('5 of 8 calls failed in 300 s') readonly message!: string;
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
@@ -52,11 +59,9 @@ export class EventView {
 }
 
 export class EventPageView {
-  @ApiProperty({ type: [EventView], description: 'Oldest first' }) readonly data!: EventView[];
+  @Many(EventView, 'Oldest first') readonly data!: EventView[];
   @ApiProperty({ type: String, nullable: true, example: 'mhq3k2x19f2c6b01-42' })
   readonly nextSince!: string | null;
-  @ApiProperty({ example: 0, description: 'Events after `since` that had to make room' })
-  readonly missed!: number;
-  @ApiProperty({ example: false, description: '`since` is not among the newest events' })
-  readonly reset!: boolean;
+  @Example(0, 'Events after `since` that had to make room') readonly missed!: number;
+  @Example(false, '`since` is not among the newest events') readonly reset!: boolean;
 }

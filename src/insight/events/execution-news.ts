@@ -2,19 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { EventRing } from '../../base/streams/event-ring.js';
 import { StreamTopics } from '../../base/streams/stream-topics.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
+import type { CallContext } from '../../web/contract/tool.js';
 
 /** An execution that ended: the fields that lists filter by, and nothing of its payload. */
-interface Announced {
+interface Announced
+  extends
+    Pick<ExecutedCall, 'tool' | 'status' | 'errorType'>,
+    Pick<CallContext, 'userId' | 'investigationId' | 'runId' | 'sessionId' | 'requestId'> {
   readonly id: string;
-  readonly tool: string;
-  readonly status: string;
-  readonly errorType: string | undefined;
   readonly durationMs: number;
-  readonly userId: string;
-  readonly investigationId: string | undefined;
-  readonly runId: string | undefined;
-  readonly sessionId: string | undefined;
-  readonly requestId: string;
 }
 
 /** Executions that ended on this server within half a second. */
@@ -64,15 +60,9 @@ export class ExecutionNews {
   }
 }
 
-const announced = ({
-  executionId: id,
-  tool,
-  status,
-  errorType,
-  executionTimeMs,
-  context,
-}: ExecutedCall): Announced => {
+const announced = ({ context, ...event }: ExecutedCall): Announced => {
+  const { executionId: id, tool, status, errorType, executionTimeMs: durationMs } = event;
   const { userId, investigationId, runId, sessionId, requestId } = context;
   const caller = { userId, investigationId, runId, sessionId, requestId };
-  return { id, tool, status, errorType, durationMs: executionTimeMs, ...caller };
+  return { id, tool, status, errorType, durationMs, ...caller };
 };

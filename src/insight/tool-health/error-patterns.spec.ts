@@ -1,4 +1,4 @@
-import { messagePattern } from './health-report.js';
+import { messagePattern } from './grading.js';
 
 describe('messagePattern', () => {
   it.each([

@@ -1,9 +1,9 @@
+import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
 import { fixed, rounded } from '../../records/executions/queries/rounding.js';
+import type { ToolStatsView } from '../../records/executions/tool-metrics.dto.js';
+import type { FailureGroup, RecentOutcome } from '../../records/executions/tool-metrics.repository.js';
 import { defaultThresholds, type ToolThresholds } from '../../web/contract/tool.js';
-
-/** How a tool is doing. */
-export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
-export type HealthStatus = (typeof healthStatuses)[number];
+import type * as dto from './tool-health.dto.js';
 
 /** The figures that make a grade: one tool's calls of one period. */
 export interface GradedStats {
@@ -15,27 +15,13 @@ export interface GradedStats {
   readonly callerErrors?: number;
 }
 
-export const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
-export type HealthRule = (typeof healthRules)[number];
+/** A rule that decided a grade. Rates have four decimals, latencies two. */
+export type HealthReason = Omit<dto.HealthReasonView, 'since'>;
 
-/** A rule that decided a grade. Rates are 0 to 1 with four decimals, latencies milliseconds with two. */
-export interface HealthReason {
-  readonly rule: HealthRule;
-  readonly figure: number;
-  /** The limit that the figure missed or exceeded; of a healthy tool the one that it kept. */
-  readonly threshold: number;
-  /** Failures of the tool, and those that are their callers' errors; absent without any of these. */
-  readonly toolFaults?: number;
-  readonly callerErrors?: number;
-}
-
-export interface Grade {
-  readonly status: HealthStatus;
+export type Grade = Pick<dto.ToolHealthView, 'status' | 'issues' | 'recommendations'> & {
   /** The deciding rules: those whose own grade is `status`. */
   readonly why: readonly HealthReason[];
-  readonly issues: readonly string[];
-  readonly recommendations: readonly string[];
-}
+};
 
 /**
  * Grades a tool: the worse of its success rate and its latency decides. Callers' errors do not count; they are named if
@@ -86,12 +72,12 @@ export const neverExecuted: Grade = {
 };
 
 /** The worst of what is known; unknown tools do not lower it, and only unknown ones leave it unknown. */
-export function overallStatus(statuses: readonly HealthStatus[]): HealthStatus {
+export function overallStatus(statuses: readonly dto.HealthStatus[]): dto.HealthStatus {
   return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
 }
 
 /** How many tools have each status. */
-export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthStatus, number> {
+export function countByStatus(statuses: readonly dto.HealthStatus[]): Record<dto.HealthStatus, number> {
   const counts = { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 };
   for (const status of statuses) counts[status]++;
   return counts;
@@ -158,4 +144,140 @@ const percent = (rate: number): string => `${fixed(rate * 100, 1)}%`;
 function percentTarget(rate: number): string {
   const exact = Number((rate * 100).toPrecision(12));
   return `${exact === Number(exact.toFixed(1)) ? exact.toFixed(1) : exact}%`;
+}
+
+/** A tool and its grade in one period. */
+export interface GradedTool {
+  readonly name: string;
+  /** Undefined if there were no calls in the period. */
+  readonly figures: FleetFigures | undefined;
+  readonly lastUsed: Date | undefined;
+  readonly grade: Grade;
+  /** Start of the current grade, in milliseconds since the epoch. */
+  readonly since: number | null;
+}
+
+/** The health view of a tool in one period. */
+export function reportOf(
+  { name: toolName, figures, grade, since }: Omit<GradedTool, 'lastUsed'>,
+  { slowCallMs }: ToolThresholds,
+  now: number,
+): dto.ToolHealthView {
+  const { status, why, issues, recommendations } = grade;
+  const { totalCalls = 0, successRate = 0, avgTimeMs = 0, errorCount = 0, timeoutCount = 0 } = figures ?? {};
+  const { latency, p50TimeMs = 0, p95TimeMs = 0, p99TimeMs = 0, semanticFailureCount = 0 } = figures ?? {};
+  const share = (calls = 0): number => rounded(calls / (totalCalls || 1), 4);
+  return {
+    toolName,
+    status,
+    successRate: rounded(successRate, 4),
+    avgLatencyMs: rounded(avgTimeMs, 2),
+    totalCalls,
+    recentErrors: errorCount + timeoutCount,
+    failureRate: share(errorCount + timeoutCount),
+    slowCallRate: share(latency?.countFrom(slowCallMs)),
+    p50LatencyMs: rounded(p50TimeMs, 2),
+    p95LatencyMs: rounded(p95TimeMs, 2),
+    p99LatencyMs: rounded(p99TimeMs, 2),
+    semanticFailures: semanticFailureCount,
+    slowCallMs,
+    issues,
+    recommendations,
+    why: why.map((reason) => ({ ...reason, since: since === null ? null : new Date(since).toISOString() })),
+    checkedAt: new Date(now).toISOString(),
+  };
+}
+
+/** The short form of `reportOf`. `lastUsed` is not limited to the period. */
+export function summaryOf({ figures, grade: { status }, lastUsed }: GradedTool): dto.ToolHealthSummaryView {
+  return {
+    status,
+    successRate: rounded(figures?.successRate ?? 0, 4),
+    lastUsed: lastUsed?.toISOString() ?? null,
+    avgLatencyMs: rounded(figures?.avgTimeMs ?? 0, 2),
+    totalCalls: figures?.totalCalls ?? 0,
+    recentErrors: figures ? figures.errorCount + figures.timeoutCount : 0,
+  };
+}
+
+/** @param outcomes newest first */
+export function infoOf(
+  { totalCalls, successRate, avgLatencyMs }: dto.ToolHealthView,
+  status: dto.HealthStatus,
+  outcomes: readonly RecentOutcome[],
+): dto.ToolHealthInfoView {
+  const successes = outcomes.filter((outcome) => outcome.status === 'success');
+  const failures = outcomes.filter((outcome) => outcome.status !== 'success');
+  return {
+    status,
+    totalCalls,
+    successfulCalls: successes.length,
+    failedCalls: failures.length,
+    successRate,
+    avgLatencyMs,
+    lastSuccess: successes[0]?.recordedAt.toISOString() ?? null,
+    lastFailure: failures[0]?.recordedAt.toISOString() ?? null,
+    lastError: failures[0]?.errorMessage ?? null,
+  };
+}
+
+const maxRecentMessages = 5;
+
+/** A tool's failures by type, and by type and message pattern. Equally frequent patterns are sorted newest first. */
+export function errorPatterns(
+  { toolName, errorTypes = {} }: ToolStatsView,
+  groups: readonly FailureGroup[],
+  limit: number,
+): dto.ErrorPatternsView {
+  const types = Object.entries(errorTypes).sort(([, a], [, b]) => b - a);
+  const newestFirst = groups.toSorted((a, b) => b.lastSeen.getTime() - a.lastSeen.getTime());
+  const byPattern = Map.groupBy(newestFirst, ({ errorType, newest: [one] }) =>
+    JSON.stringify([errorType, messagePattern(one?.message ?? '')]),
+  );
+  const newest = groups.flatMap((group) => group.newest).sort((a, b) => b.at - a.at);
+  return {
+    toolName,
+    totalErrors: types.reduce((sum, [, count]) => sum + count, 0),
+    patterns: types.map(([errorType, count]) => ({ errorType, count })),
+    recentMessages: newest.slice(0, maxRecentMessages).flatMap(({ message }) => message || []),
+    messages: [...byPattern.values()]
+      .map(patternOf)
+      .sort((a, b) => b.count - a.count)
+      .slice(0, limit),
+  };
+}
+
+/** @param groups groups of one pattern, newest first */
+function patternOf(groups: readonly FailureGroup[]): dto.MessagePatternView {
+  const [{ errorType, lastSeen, newest } = {}] = groups;
+  const example = newest?.[0]?.message ?? '';
+  return {
+    errorType: errorType ?? '',
+    message: messagePattern(example),
+    count: groups.reduce((sum, { count }) => sum + count, 0),
+    firstSeen: new Date(Math.min(...groups.map(({ firstSeen }) => firstSeen.getTime()))).toISOString(),
+    lastSeen: lastSeen?.toISOString() ?? '',
+    example,
+    executionId: newest?.[0]?.id ?? '',
+  };
+}
+
+/** Placeholders for the variable parts of messages, most specific first. Each expression runs in linear time. */
+const folded: readonly (readonly [RegExp, string])[] = [
+  // Quoted text, but not the apostrophe in "can't".
+  [/(?<!\w)(?:"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)(?!\w)/g, '<text>'],
+  [/\b[a-z][a-z\d+.-]{1,20}:\/\/[^\s<>"']+/gi, '<url>'],
+  [/(?<![\w/\\<])(?:[a-z]:|\.{1,2}|~)?(?:[/\\][\w.@%+~-]+)+[/\\]?/gi, '<path>'],
+  [/\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/gi, '<id>'],
+  [/\b0x[\da-f]+\b/gi, '<id>'],
+  [/\b(?=[\da-f]*\d)(?=\d*[a-f])[\da-f]{8,}\b/gi, '<id>'],
+  [/\d+(?:[.,:]\d+)*/g, '<n>'],
+];
+
+/** An error message with placeholders for its variable parts: quotes, URLs, paths, ids and numbers. */
+export function messagePattern(message: string): string {
+  return folded
+    .reduce((text, [part, placeholder]) => text.replace(part, placeholder), message)
+    .replace(/\s+/g, ' ')
+    .trim();
 }

@@ -2,21 +2,9 @@ import { Get, Param, Query, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { ApiRoutes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
-import type { Page } from '../../web/rest/page.js';
 import { PageQuery, ToolParams } from '../../web/rest/dto.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
-import {
-  DashboardView,
-  ErrorPatternsQuery,
-  ErrorPatternsView,
-  GradeChangePageView,
-  GradeChangeView,
-  HealthPeriodQuery,
-  HealthSummaryView,
-  SystemHealthView,
-  ToolHealthInfoView,
-  ToolHealthView,
-} from './tool-health.dto.js';
+import * as dto from './tool-health.dto.js';
 import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 
@@ -35,8 +23,8 @@ export class ToolHealthController {
     description:
       "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
   })
-  @ApiOkResponse({ type: SystemHealthView })
-  getHealthOfAllTools(@Query() { periodHours }: HealthPeriodQuery): Promise<SystemHealthView> {
+  @ApiOkResponse({ type: dto.SystemHealthView })
+  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery) {
     return this.health.checkAllToolsHealth(periodHours);
   }
 
@@ -46,8 +34,8 @@ export class ToolHealthController {
     description:
       'Of the last hour, unless another period is asked for; the slow executions are those of all time.',
   })
-  @ApiOkResponse({ type: DashboardView })
-  getDashboard(@Query() { periodHours }: HealthPeriodQuery): Promise<DashboardView> {
+  @ApiOkResponse({ type: dto.DashboardView })
+  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery) {
     return this.health.getDashboardSummary(periodHours);
   }
 
@@ -56,8 +44,8 @@ export class ToolHealthController {
     summary: 'Health of all tools by name',
     description: 'The short form: status, calls and rates of each tool.',
   })
-  @ApiOkResponse({ type: HealthSummaryView })
-  getHealthSummary(@Query() { periodHours }: HealthPeriodQuery): Promise<HealthSummaryView> {
+  @ApiOkResponse({ type: dto.HealthSummaryView })
+  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery) {
     return this.health.getHealthSummary(periodHours);
   }
 
@@ -66,11 +54,8 @@ export class ToolHealthController {
     summary: 'Health of one tool',
     description: 'A tool that nobody knows has the status `unknown`.',
   })
-  @ApiOkResponse({ type: ToolHealthView })
-  getToolHealth(
-    @Param() { tool }: ToolParams,
-    @Query() { periodHours }: HealthPeriodQuery,
-  ): Promise<ToolHealthView> {
+  @ApiOkResponse({ type: dto.ToolHealthView })
+  getToolHealth(@Param() { tool }: ToolParams, @Query() { periodHours }: dto.HealthPeriodQuery) {
     return this.health.checkToolHealth(tool, periodHours);
   }
 
@@ -80,8 +65,8 @@ export class ToolHealthController {
     description:
       'Its grade of the last hour, computed every minute and stored with the retention of metrics.',
   })
-  @ApiOkResponse({ type: GradeChangePageView })
-  listGradeChanges(@Param() { tool }: ToolParams, @Query() query: PageQuery): Promise<Page<GradeChangeView>> {
+  @ApiOkResponse({ type: dto.GradeChangePageView })
+  listGradeChanges(@Param() { tool }: ToolParams, @Query() query: PageQuery) {
     return this.grades.page(tool, query);
   }
 
@@ -90,11 +75,8 @@ export class ToolHealthController {
     summary: 'How a tool fails: its error types by frequency',
     description: 'All failures of the period. Messages are grouped with their numbers, ids and paths folded.',
   })
-  @ApiOkResponse({ type: ErrorPatternsView })
-  getErrorPatterns(
-    @Param() { tool }: ToolParams,
-    @Query() { limit, periodHours }: ErrorPatternsQuery,
-  ): Promise<ErrorPatternsView> {
+  @ApiOkResponse({ type: dto.ErrorPatternsView })
+  getErrorPatterns(@Param() { tool }: ToolParams, @Query() { limit, periodHours }: dto.ErrorPatternsQuery) {
     return this.health.getErrorPatterns(tool, limit, periodHours);
   }
 
@@ -103,9 +85,9 @@ export class ToolHealthController {
     summary: 'Counts and last results of a tool that was called in the last 24 hours',
     description: 'A tool without calls in that time is not found.',
   })
-  @ApiOkResponse({ type: ToolHealthInfoView })
+  @ApiOkResponse({ type: dto.ToolHealthInfoView })
   @ApiProblems('not_found')
-  getToolHealthInfo(@Param() { tool }: ToolParams): Promise<ToolHealthInfoView> {
+  getToolHealthInfo(@Param() { tool }: ToolParams) {
     return this.health.requireToolHealth(tool);
   }
 }

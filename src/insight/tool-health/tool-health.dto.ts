@@ -1,7 +1,21 @@
-import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { CircuitStateView } from '../../call/circuits/circuit.dto.js';
-import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
-import { NullableText, OptionalInt, OrNull, PageOf } from '../../web/rest/dto.js';
+import {
+  Example,
+  Many,
+  NullableText,
+  OptionalExample,
+  OptionalInt,
+  OrNull,
+  PageOf,
+  Texts,
+} from '../../web/rest/dto.js';
+
+/** How a tool is doing. */
+const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
+export type HealthStatus = (typeof healthStatuses)[number];
+
+const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
@@ -13,17 +27,11 @@ export class HealthPeriodQuery {
 /** Why a tool has its grade. */
 export class HealthReasonView {
   @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
-  readonly rule!: HealthRule;
-  @ApiProperty({ example: 0.85, description: 'Rates 0 to 1, latencies in milliseconds' })
-  readonly figure!: number;
-  @ApiProperty({ example: 0.95, description: "The tool's limit that the figure was held against" })
-  readonly threshold!: number;
-  @ApiPropertyOptional({ example: 3, description: "All other failures, if there are callers' errors" })
-  readonly toolFaults?: number;
-  @ApiPropertyOptional({
-    example: 5,
-    description: 'Not graded: inputs that the tool refused, cancelled calls, short deadlines',
-  })
+  readonly rule!: (typeof healthRules)[number];
+  @Example(0.85, 'Rates 0 to 1, latencies in milliseconds') readonly figure!: number;
+  @Example(0.95, "The tool's limit that the figure was held against") readonly threshold!: number;
+  @OptionalExample(3, "All other failures, if there are callers' errors") readonly toolFaults?: number;
+  @OptionalExample(5, 'Not graded: inputs that the tool refused, cancelled calls, short deadlines')
   readonly callerErrors?: number;
   @NullableText(
     checkedAtExample,
@@ -35,40 +43,29 @@ export class HealthReasonView {
 
 /** Health report of one tool. */
 export class ToolHealthView {
-  @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
+  @Example('log_summary') readonly toolName!: string;
   @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly status!: HealthStatus;
-  @ApiProperty({ example: 0.85, description: '0 to 1, four decimals' }) readonly successRate!: number;
-  @ApiProperty({ example: 150.5, description: 'Mean in milliseconds, two decimals' })
-  readonly avgLatencyMs!: number;
-  @ApiProperty({ example: 100 }) readonly totalCalls!: number;
-  @ApiProperty({ example: 15, description: 'Errors and timeouts' }) readonly recentErrors!: number;
-  @ApiProperty({ example: 0.15, description: 'Errors and timeouts among the calls, 0 to 1' })
-  readonly failureRate!: number;
-  @ApiProperty({
-    example: 0.02,
-    description:
-      'Calls that took slowCallMs or longer, whatever their status, 0 to 1; counted in buckets: durations within 2 % ' +
+  @Example(0.85, '0 to 1, four decimals') readonly successRate!: number;
+  @Example(150.5, 'Mean in milliseconds, two decimals') readonly avgLatencyMs!: number;
+  @Example(100) readonly totalCalls!: number;
+  @Example(15, 'Errors and timeouts') readonly recentErrors!: number;
+  @Example(0.15, 'Errors and timeouts among the calls, 0 to 1') readonly failureRate!: number;
+  @Example(
+    0.02,
+    'Calls that took slowCallMs or longer, whatever their status, 0 to 1; counted in buckets: durations within 2 % ' +
       'of the limit may count on either side',
-  })
+  )
   readonly slowCallRate!: number;
-  @ApiProperty({ example: 5000, description: "The tool's limit of a slow call" })
-  readonly slowCallMs!: number;
-  @ApiProperty({ example: 120, description: 'Milliseconds, at most 2 % off, as the other percentiles' })
-  readonly p50LatencyMs!: number;
-  @ApiProperty({ example: 480 }) readonly p95LatencyMs!: number;
-  @ApiProperty({ example: 900 }) readonly p99LatencyMs!: number;
-  @ApiProperty({
-    example: 1,
-    description: 'Executions marked as having answered wrongly; they touch neither success rate nor grade',
-  })
+  @Example(5000, "The tool's limit of a slow call") readonly slowCallMs!: number;
+  @Example(120, 'Milliseconds, at most 2 % off, as the other percentiles') readonly p50LatencyMs!: number;
+  @Example(480) readonly p95LatencyMs!: number;
+  @Example(900) readonly p99LatencyMs!: number;
+  @Example(1, 'Executions marked as having answered wrongly; they touch neither success rate nor grade')
   readonly semanticFailures!: number;
-  @ApiProperty({ type: [String], example: ['Success rate is 85.0% (target: ≥95.0%)'] })
-  readonly issues!: readonly string[];
-  @ApiProperty({ type: [String], example: ['Investigate recent error patterns'] })
-  readonly recommendations!: readonly string[];
-  @ApiProperty({ type: [HealthReasonView], description: 'Which rules decided the status' })
-  readonly why!: readonly HealthReasonView[];
-  @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
+  @Texts(['Success rate is 85.0% (target: ≥95.0%)']) readonly issues!: readonly string[];
+  @Texts(['Investigate recent error patterns']) readonly recommendations!: readonly string[];
+  @Many(HealthReasonView, 'Which rules decided the status') readonly why!: readonly HealthReasonView[];
+  @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
 const everyBucket = (description: string): PropertyDecorator =>
@@ -76,15 +73,14 @@ const everyBucket = (description: string): PropertyDecorator =>
 
 /** The course of a tool's calls over the period, for a small chart. */
 export class ToolTrendView {
-  @ApiProperty({ example: 120_000, description: 'Length of a bucket' }) readonly bucketMs!: number;
+  @Example(120_000, 'Length of a bucket') readonly bucketMs!: number;
   @everyBucket('Of each bucket, oldest first; the last one is not over') readonly calls!: readonly number[];
   @everyBucket('Errors and timeouts among them') readonly failures!: readonly number[];
 }
 
 /** Calls that were refused with one code. */
 export class RefusalCountView {
-  @ApiProperty({ example: 'circuit_open', description: 'As in the answer to the caller' })
-  readonly code!: string;
+  @Example('circuit_open', 'As in the answer to the caller') readonly code!: string;
   @ApiProperty({ type: 'integer', example: 12 }) readonly count!: number;
 }
 
@@ -93,18 +89,14 @@ export class RefusalCountView {
 export class ToolReportView extends ToolHealthView {
   @NullableText(checkedAtExample, 'Of all time; null: never executed') readonly lastUsed!: string | null;
   // `nullable` beside a reference would still ask for an object.
-  @OrNull(ToolTrendView, 'null without calls')
-  readonly trend!: ToolTrendView | null;
-  @ApiProperty({ example: 0.95, description: "The tool's limit of a healthy success rate, 0 to 1" })
-  readonly minSuccessRate!: number;
-  @ApiProperty({ example: 2_000, description: "The tool's limit of a healthy mean, milliseconds" })
-  readonly maxAvgLatencyMs!: number;
-  @ApiProperty({
-    type: [RefusalCountView],
-    description:
-      'Calls that were not run, of the last hour whatever the period, most frequent code first. ' +
+  @OrNull(ToolTrendView, 'null without calls') readonly trend!: ToolTrendView | null;
+  @Example(0.95, "The tool's limit of a healthy success rate, 0 to 1") readonly minSuccessRate!: number;
+  @Example(2_000, "The tool's limit of a healthy mean, milliseconds") readonly maxAvgLatencyMs!: number;
+  @Many(
+    RefusalCountView,
+    'Calls that were not run, of the last hour whatever the period, most frequent code first. ' +
       'They are no executions: this replica counts them in its memory',
-  })
+  )
   readonly refusals!: readonly RefusalCountView[];
 }
 
@@ -112,18 +104,17 @@ export class ToolReportView extends ToolHealthView {
 export class GradeChangeView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly from!: HealthStatus;
   @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly to!: HealthStatus;
-  @ApiProperty({ example: 'Success rate is 85.0% (target: ≥95.0%)' }) readonly why!: string;
-  @ApiProperty({ example: checkedAtExample, description: 'When it was seen, to the minute' })
-  readonly at!: string;
+  @Example('Success rate is 85.0% (target: ≥95.0%)') readonly why!: string;
+  @Example(checkedAtExample, 'When it was seen, to the minute') readonly at!: string;
 }
 
 export class GradeChangePageView extends PageOf(GradeChangeView, { description: 'Newest first' }) {}
 
 export class StatusCountsView {
-  @ApiProperty({ example: 10 }) readonly healthy!: number;
-  @ApiProperty({ example: 2 }) readonly degraded!: number;
-  @ApiProperty({ example: 0 }) readonly unhealthy!: number;
-  @ApiProperty({ example: 1 }) readonly unknown!: number;
+  @Example(10) readonly healthy!: number;
+  @Example(2) readonly degraded!: number;
+  @Example(0) readonly unhealthy!: number;
+  @Example(1) readonly unknown!: number;
 }
 
 /** Health of all tools. */
@@ -134,43 +125,37 @@ export class SystemHealthView {
     description: 'The worst that is known of any tool',
   })
   readonly status!: HealthStatus;
-  @ApiProperty({ type: [ToolReportView], description: 'Registered and ever executed tools, by name' })
+  @Many(ToolReportView, 'Registered and ever executed tools, by name')
   readonly toolReports!: readonly ToolReportView[];
   @ApiProperty({ type: StatusCountsView }) readonly summary!: StatusCountsView;
-  @ApiProperty({
-    type: [CircuitStateView],
-    description: 'Circuits that are not closed, by name of their tools',
-  })
+  @Many(CircuitStateView, 'Circuits that are not closed, by name of their tools')
   readonly circuits!: readonly CircuitStateView[];
-  @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
+  @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
 export class SlowExecutionView {
-  @ApiProperty({ example: 'heavy_analysis' }) readonly toolName!: string;
-  @ApiProperty({ example: 8_000 }) readonly executionTimeMs!: number;
-  @ApiProperty({ example: checkedAtExample }) readonly recordedAt!: string;
+  @Example('heavy_analysis') readonly toolName!: string;
+  @Example(8_000) readonly executionTimeMs!: number;
+  @Example(checkedAtExample) readonly recordedAt!: string;
 }
 
 export class DashboardView {
   @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly overallStatus!: HealthStatus;
   @ApiProperty({ type: StatusCountsView }) readonly summary!: StatusCountsView;
-  @ApiProperty({
-    type: [ToolHealthView],
-    description: 'Every tool that is not healthy, unknown ones included',
-  })
+  @Many(ToolHealthView, 'Every tool that is not healthy, unknown ones included')
   readonly toolsNeedingAttention!: readonly ToolHealthView[];
-  @ApiProperty({ type: [SlowExecutionView], description: 'The ten slowest executions of 5 s or more' })
+  @Many(SlowExecutionView, 'The ten slowest executions of 5 s or more')
   readonly slowExecutions!: readonly SlowExecutionView[];
-  @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
+  @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
 export class ToolHealthSummaryView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly status!: HealthStatus;
-  @ApiProperty({ example: 0.98 }) readonly successRate!: number;
+  @Example(0.98) readonly successRate!: number;
   @NullableText(checkedAtExample, 'null: never executed') readonly lastUsed!: string | null;
-  @ApiProperty({ example: 150.5 }) readonly avgLatencyMs!: number;
-  @ApiProperty({ example: 100 }) readonly totalCalls!: number;
-  @ApiProperty({ example: 2 }) readonly recentErrors!: number;
+  @Example(150.5) readonly avgLatencyMs!: number;
+  @Example(100) readonly totalCalls!: number;
+  @Example(2) readonly recentErrors!: number;
 }
 
 @ApiExtraModels(ToolHealthSummaryView)
@@ -192,18 +177,17 @@ export class HealthSummaryView {
     },
   })
   readonly tools!: Readonly<Record<string, ToolHealthSummaryView>>;
-  @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
+  @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
 export class ToolHealthInfoView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy', description: 'Of the last hour' })
   readonly status!: HealthStatus;
-  @ApiProperty({ example: 100, description: 'Of the last 24 hours' }) readonly totalCalls!: number;
-  @ApiProperty({ example: 95, description: 'Among the last 100 executions' })
-  readonly successfulCalls!: number;
-  @ApiProperty({ example: 5, description: 'Among the last 100 executions' }) readonly failedCalls!: number;
-  @ApiProperty({ example: 0.95, description: 'Of the last 24 hours' }) readonly successRate!: number;
-  @ApiProperty({ example: 150.5, description: 'Of the last 24 hours' }) readonly avgLatencyMs!: number;
+  @Example(100, 'Of the last 24 hours') readonly totalCalls!: number;
+  @Example(95, 'Among the last 100 executions') readonly successfulCalls!: number;
+  @Example(5, 'Among the last 100 executions') readonly failedCalls!: number;
+  @Example(0.95, 'Of the last 24 hours') readonly successRate!: number;
+  @Example(150.5, 'Of the last 24 hours') readonly avgLatencyMs!: number;
   @NullableText(checkedAtExample) readonly lastSuccess!: string | null;
   @NullableText(checkedAtExample) readonly lastFailure!: string | null;
   @NullableText('Search timed out after 5000ms') readonly lastError!: string | null;
@@ -217,35 +201,28 @@ export class ErrorPatternsQuery extends HealthPeriodQuery {
 }
 
 export class ErrorPatternView {
-  @ApiProperty({ example: 'timeout' }) readonly errorType!: string;
-  @ApiProperty({ example: 5 }) readonly count!: number;
+  @Example('timeout') readonly errorType!: string;
+  @Example(5) readonly count!: number;
 }
 
 /** Failures of one type whose messages differ only in numbers, ids, paths, URLs and quotes. */
 export class MessagePatternView {
-  @ApiProperty({ example: 'timeout' }) readonly errorType!: string;
-  @ApiProperty({ example: 'Search timed out after <n>ms', description: 'Empty: they say nothing' })
-  readonly message!: string;
-  @ApiProperty({ example: 4 }) readonly count!: number;
-  @ApiProperty({ example: seenExample, description: 'In the period' }) readonly firstSeen!: string;
-  @ApiProperty({ example: seenExample }) readonly lastSeen!: string;
-  @ApiProperty({ example: 'Search timed out after 5000ms', description: 'The newest of them' })
-  readonly example!: string;
+  @Example('timeout') readonly errorType!: string;
+  @Example('Search timed out after <n>ms', 'Empty: they say nothing') readonly message!: string;
+  @Example(4) readonly count!: number;
+  @Example(seenExample, 'In the period') readonly firstSeen!: string;
+  @Example(seenExample) readonly lastSeen!: string;
+  @Example('Search timed out after 5000ms', 'The newest of them') readonly example!: string;
   @ApiProperty({ format: 'uuid', description: 'The execution of which `example` is' })
   readonly executionId!: string;
 }
 
 export class ErrorPatternsView {
-  @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
-  @ApiProperty({ example: 10 }) readonly totalErrors!: number;
-  @ApiProperty({ type: [ErrorPatternView], description: 'Most frequent first' })
-  readonly patterns!: readonly ErrorPatternView[];
-  @ApiProperty({
-    type: [String],
-    example: ['Search timed out after 5000ms'],
-    description: 'Of the five newest failures',
-  })
+  @Example('log_summary') readonly toolName!: string;
+  @Example(10) readonly totalErrors!: number;
+  @Many(ErrorPatternView, 'Most frequent first') readonly patterns!: readonly ErrorPatternView[];
+  @Texts(['Search timed out after 5000ms'], 'Of the five newest failures')
   readonly recentMessages!: readonly string[];
-  @ApiProperty({ type: [MessagePatternView], description: 'The same failures by what they say' })
+  @Many(MessagePatternView, 'The same failures by what they say')
   readonly messages!: readonly MessagePatternView[];
 }

@@ -5,23 +5,20 @@ import { Problem } from '../../base/common/errors.js';
 import { newToolMetric, type ToolMetric } from '../../records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
-import type {
-  DashboardView,
-  ErrorPatternsView,
-  HealthSummaryView,
-  SystemHealthView,
-  ToolHealthInfoView,
-  ToolHealthView,
-} from './tool-health.dto.js';
-import { type GradedTool, errorPatterns, reportOf, summaryOf, infoOf } from './health-report.js';
+import type * as dto from './tool-health.dto.js';
+import type { HealthStatus } from './tool-health.dto.js';
 import {
   countByStatus,
+  errorPatterns,
   type Grade,
   grade,
   type GradedStats,
-  type HealthStatus,
+  type GradedTool,
+  infoOf,
   neverExecuted,
   overallStatus,
+  reportOf,
+  summaryOf,
 } from './grading.js';
 import { CircuitsService } from '../../call/circuits/circuits.service.js';
 import { KnownTools } from '../../call/circuits/known-tools.js';
@@ -33,7 +30,7 @@ type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolM
 /** Reading latencies is most of the work. */
 type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
 
-type GradedFleet = Omit<SystemHealthView, 'toolReports' | 'circuits'> & {
+type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
   readonly now: number;
   readonly tools: readonly GradedTool[];
 };
@@ -101,7 +98,7 @@ export class ToolHealthService {
   }
 
   /** Unknown tools are graded `unknown`, like tools without calls. */
-  async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
+  async checkToolHealth(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthView> {
     const now = this.clock.now();
     const { since: from, until } = period(now, periodHours);
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
@@ -111,7 +108,7 @@ export class ToolHealthService {
   }
 
   /** Every tool that is registered or was ever executed, by name. */
-  async checkAllToolsHealth(periodHours = gradedHours): Promise<SystemHealthView> {
+  async checkAllToolsHealth(periodHours = gradedHours): Promise<dto.SystemHealthView> {
     const bucketMs = (periodHours * hourMs) / trendPoints;
     const [{ now, tools, ...overall }, trends] = await Promise.all([
       this.gradeAll(periodHours, 'of all'),
@@ -148,7 +145,11 @@ export class ToolHealthService {
   }
 
   /** All failures of the period. @param limit of the patterns by message that are shown */
-  async getErrorPatterns(tool: string, limit = 20, periodHours = gradedHours): Promise<ErrorPatternsView> {
+  async getErrorPatterns(
+    tool: string,
+    limit = 20,
+    periodHours = gradedHours,
+  ): Promise<dto.ErrorPatternsView> {
     const { since, until } = period(this.clock.now(), periodHours);
     const [stats, groups] = await Promise.all([
       this.metrics.getToolStats(tool, { since, until }),
@@ -158,7 +159,7 @@ export class ToolHealthService {
   }
 
   /** The summary of the period; the slow executions are those of all time. */
-  async getDashboardSummary(periodHours = gradedHours): Promise<DashboardView> {
+  async getDashboardSummary(periodHours = gradedHours): Promise<dto.DashboardView> {
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
       this.gradeAll(periodHours, 'of what needs attention'),
       this.metrics.getSlowExecutions(slowMs, slowShown, false),
@@ -178,7 +179,7 @@ export class ToolHealthService {
   }
 
   /** The summary of the period; `lastUsed` is of all time. */
-  async getHealthSummary(periodHours = gradedHours): Promise<HealthSummaryView> {
+  async getHealthSummary(periodHours = gradedHours): Promise<dto.HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
     const summaries = tools.map((tool) => [tool.name, summaryOf(tool)] as const);
     return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
@@ -188,7 +189,7 @@ export class ToolHealthService {
    * The grade of the last hour, totals and rates of the last 24 hours, and results of the last 100 executions of all time.
    * @returns null for a tool without calls in the last 24 hours
    */
-  async getToolHealth(tool: string): Promise<ToolHealthInfoView | null> {
+  async getToolHealth(tool: string): Promise<dto.ToolHealthInfoView | null> {
     const report = await this.checkToolHealth(tool, dayHours);
     if (report.totalCalls === 0) return null;
     const { status } = await this.checkToolHealth(tool);
@@ -196,7 +197,7 @@ export class ToolHealthService {
   }
 
   /** @throws Problem `not_found` for a tool without calls in the last 24 hours */
-  async requireToolHealth(tool: string): Promise<ToolHealthInfoView> {
+  async requireToolHealth(tool: string): Promise<dto.ToolHealthInfoView> {
     const info = await this.getToolHealth(tool);
     if (info) return info;
     throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
@@ -247,7 +248,7 @@ export class ToolHealthService {
     return grade(figures, this.knownTools.thresholdsOf(tool));
   }
 
-  private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): ToolHealthView {
+  private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
     return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
   }
 

@@ -4,26 +4,7 @@ import { AuditedRead } from '../../web/auth/audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
-import type { Page } from '../../web/rest/page.js';
-import {
-  CleanupQuery,
-  CleanupView,
-  DuplicatesPageView,
-  DuplicatesQuery,
-  type DuplicatesView,
-  ErrorsQuery,
-  ExecutionPageView,
-  ExecutionsQuery,
-  ExecutionView,
-  PayloadView,
-  PeriodQuery,
-  SemanticFailureBody,
-  SeriesQuery,
-  SeriesView,
-  SlowQuery,
-  ToolNamesView,
-  ToolStatsView,
-} from './tool-metrics.dto.js';
+import * as dto from './tool-metrics.dto.js';
 import { ToolParams } from '../../web/rest/dto.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './execution-recorder.js';
@@ -38,8 +19,8 @@ export class ToolMetricsController {
     summary: "A tool's statistics over a period; test calls do not count",
     description: 'Counts are exact for any period; percentiles are within 2 %.',
   })
-  @ApiOkResponse({ type: ToolStatsView })
-  getToolStats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsView> {
+  @ApiOkResponse({ type: dto.ToolStatsView })
+  getToolStats(@Param() { tool }: ToolParams, @Query() query: dto.PeriodQuery) {
     return this.service.stats(tool, query);
   }
 
@@ -48,8 +29,8 @@ export class ToolMetricsController {
     summary: 'Calls, failures and durations over time; test calls do not count',
     description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
   })
-  @ApiOkResponse({ type: SeriesView })
-  getSeries(@Query() query: SeriesQuery): Promise<SeriesView> {
+  @ApiOkResponse({ type: dto.SeriesView })
+  getSeries(@Query() query: dto.SeriesQuery) {
     return this.service.series(query);
   }
 
@@ -58,11 +39,8 @@ export class ToolMetricsController {
     summary: 'The newest errors and timeouts',
     description: "Of one tool or of all of them, with the error's type and message.",
   })
-  @ApiOkResponse({ type: ExecutionPageView })
-  listErrors(
-    @Query() query: ErrorsQuery,
-    @CurrentPrincipal() caller: Principal,
-  ): Promise<Page<ExecutionView>> {
+  @ApiOkResponse({ type: dto.ExecutionPageView })
+  listErrors(@Query() query: dto.ErrorsQuery, @CurrentPrincipal() caller: Principal) {
     return this.service.errors(query, caller);
   }
 
@@ -71,11 +49,8 @@ export class ToolMetricsController {
     summary: 'Executions that took at least the threshold, slowest first',
     description: 'The threshold is inclusive, in milliseconds.',
   })
-  @ApiOkResponse({ type: ExecutionPageView })
-  listSlowExecutions(
-    @Query() query: SlowQuery,
-    @CurrentPrincipal() caller: Principal,
-  ): Promise<Page<ExecutionView>> {
+  @ApiOkResponse({ type: dto.ExecutionPageView })
+  listSlowExecutions(@Query() query: dto.SlowQuery, @CurrentPrincipal() caller: Principal) {
     return this.service.slow(query, caller);
   }
 
@@ -84,11 +59,8 @@ export class ToolMetricsController {
     summary: 'Executions that every filter lets through, newest first',
     description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
   })
-  @ApiOkResponse({ type: ExecutionPageView })
-  listExecutions(
-    @Query() query: ExecutionsQuery,
-    @CurrentPrincipal() caller: Principal,
-  ): Promise<Page<ExecutionView>> {
+  @ApiOkResponse({ type: dto.ExecutionPageView })
+  listExecutions(@Query() query: dto.ExecutionsQuery, @CurrentPrincipal() caller: Principal) {
     return this.service.executions(query, caller);
   }
 
@@ -98,9 +70,9 @@ export class ToolMetricsController {
     description:
       'With its forensics in `metadata`: attempts, time in the queue, exit code or signal, end of stderr, revision.',
   })
-  @ApiOkResponse({ type: ExecutionView })
+  @ApiOkResponse({ type: dto.ExecutionView })
   @ApiProblems('not_found')
-  getExecution(@Param('id') id: string, @CurrentPrincipal() caller: Principal): Promise<ExecutionView> {
+  getExecution(@Param('id') id: string, @CurrentPrincipal() caller: Principal) {
     return this.service.executionFor(id, caller);
   }
 
@@ -114,7 +86,7 @@ export class ToolMetricsController {
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
-  markSemanticFailure(@Param('id') id: string, @Body() { reason }: SemanticFailureBody): Promise<void> {
+  markSemanticFailure(@Param('id') id: string, @Body() { reason }: dto.SemanticFailureBody) {
     return this.service.markSemanticFailure(id, reason);
   }
 
@@ -127,7 +99,7 @@ export class ToolMetricsController {
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
-  unmarkSemanticFailure(@Param('id') id: string): Promise<void> {
+  unmarkSemanticFailure(@Param('id') id: string) {
     return this.service.markSemanticFailure(id, null);
   }
 
@@ -136,8 +108,8 @@ export class ToolMetricsController {
     summary: 'How often tools were called again with the same input; most repetitions first',
     description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
   })
-  @ApiOkResponse({ type: DuplicatesPageView })
-  listDuplicates(@Query() query: DuplicatesQuery): Promise<Page<DuplicatesView>> {
+  @ApiOkResponse({ type: dto.DuplicatesPageView })
+  listDuplicates(@Query() query: dto.DuplicatesQuery) {
     return this.service.duplicates(query);
   }
 
@@ -146,8 +118,8 @@ export class ToolMetricsController {
     summary: 'The names of all tools with executions',
     description: 'Includes tools that are no longer registered, as long as their records are stored.',
   })
-  @ApiOkResponse({ type: ToolNamesView })
-  listRecordedTools(): Promise<Page<string>> {
+  @ApiOkResponse({ type: dto.ToolNamesView })
+  listRecordedTools() {
     return this.service.tools();
   }
 
@@ -157,8 +129,8 @@ export class ToolMetricsController {
     summary: 'Delete old metrics',
     description: 'Drops whole days (UTC); answers how many executions were deleted.',
   })
-  @ApiOkResponse({ type: CleanupView })
-  deleteOldMetrics(@Query() query: CleanupQuery): Promise<{ deleted: number }> {
+  @ApiOkResponse({ type: dto.CleanupView })
+  deleteOldMetrics(@Query() query: dto.CleanupQuery): Promise<{ deleted: number }> {
     return this.service.cleanup(query);
   }
 
@@ -170,9 +142,9 @@ export class ToolMetricsController {
     description:
       "Kept for tools whose `capture` is `failures` or `all`, for CAPTURE_TTL_HOURS; values of the tool's `env` are taken out.",
   })
-  @ApiOkResponse({ type: PayloadView })
+  @ApiOkResponse({ type: dto.PayloadView })
   @ApiProblems('not_found')
-  getExecutionPayload(@Param('id') id: string): Promise<PayloadView> {
+  getExecutionPayload(@Param('id') id: string) {
     return this.service.payload(id);
   }
 }

@@ -1,16 +1,20 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import {
   Cursor,
+  Example,
   Limit,
+  Many,
   Moment,
   NullableNumber,
   NullableText,
+  OptionalExample,
   OptionalInt,
   OptionalMoment,
   OptionalOneOf,
   OptionalText,
   PageOf,
   Text,
+  Texts,
 } from '../../web/rest/dto.js';
 
 const dayBefore = '2026-01-22T10:30:00Z';
@@ -77,11 +81,10 @@ export class CleanupQuery {
 
 /** A recorded execution. Durations in milliseconds, sizes in bytes. */
 export class ExecutionView {
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', description: "The execution's id" })
-  metricId!: string;
+  @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', "The execution's id") metricId!: string;
 
-  @ApiProperty({ example: 'log_summary' }) toolName!: string;
-  @ApiProperty({ example: 'user-123' }) userId!: string;
+  @Example('log_summary') toolName!: string;
+  @Example('user-123') userId!: string;
   @NullableText('sess-456') sessionId!: string | null;
   @NullableText('req-789') requestId!: string | null;
   @NullableText('inv-1') investigationId!: string | null;
@@ -96,9 +99,9 @@ export class ExecutionView {
   @NullableText('086e83747d0e381e', "The caller's span") parentSpanId!: string | null;
 
   /** Any other word counts in totals only. */
-  @ApiProperty({ example: 'error', description: 'success, error or timeout' }) status!: string;
+  @Example('error', 'success, error or timeout') status!: string;
 
-  @ApiProperty({ example: 150, description: 'Milliseconds' }) executionTimeMs!: number;
+  @Example(150, 'Milliseconds') executionTimeMs!: number;
   @NullableText('tool_error') errorType!: string | null;
   @NullableText('The log file does not exist') errorMessage!: string | null;
 
@@ -108,8 +111,8 @@ export class ExecutionView {
   )
   parametersHash!: string | null;
 
-  @ApiProperty({ example: 42, description: 'Bytes' }) inputSize!: number;
-  @ApiProperty({ example: 1024, description: 'Bytes' }) outputSize!: number;
+  @Example(42, 'Bytes') inputSize!: number;
+  @Example(1024, 'Bytes') outputSize!: number;
 
   @ApiProperty({
     type: 'object',
@@ -122,54 +125,46 @@ export class ExecutionView {
   })
   metadata!: Readonly<Record<string, unknown>>;
 
-  @ApiProperty({ example: false, description: 'A test call: it counts in no statistic' })
-  isTest!: boolean;
+  @Example(false, 'A test call: it counts in no statistic') isTest!: boolean;
 
-  @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
-  toolFault!: boolean;
+  @Example(true, "The failure is the tool's own and feeds its circuit") toolFault!: boolean;
 
   @NullableText(null, 'Why its answer was wrong although it came to its end; null where nobody said so')
   semanticFailure!: string | null;
 
   /** To the millisecond. */
-  @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Start of the execution' })
-  recordedAt!: Date;
+  @Example('2026-01-23T10:30:00.000Z', 'Start of the execution') recordedAt!: Date;
 
-  @ApiPropertyOptional({
-    example: '{"path":"/var/log/syslog"}',
-    description:
-      'Its input in one line, where the tool captures it and the caller has the scope `tools:admin`; at most 200 characters',
-  })
+  @OptionalExample(
+    '{"path":"/var/log/syslog"}',
+    'Its input in one line, where the tool captures it and the caller has the scope `tools:admin`; at most 200 characters',
+  )
   inputPreview?: string;
 }
 
 export class StatsPeriodView {
-  @ApiProperty({ example: '2026-01-22T10:30:00.000Z' }) readonly since!: string;
-  @ApiProperty({ example: '2026-01-23T10:30:00.000Z' }) readonly until!: string;
+  @Example('2026-01-22T10:30:00.000Z') readonly since!: string;
+  @Example('2026-01-23T10:30:00.000Z') readonly until!: string;
 }
 
 /** Statistics of a tool; without calls in the period only toolName, totalCalls, successRate, avgTimeMs and period. */
 export class ToolStatsView {
-  @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
-  @ApiProperty({ example: 100 }) readonly totalCalls!: number;
-  @ApiPropertyOptional({ example: 95 }) readonly successCount?: number;
-  @ApiPropertyOptional({ example: 3 }) readonly errorCount?: number;
-  @ApiPropertyOptional({ example: 2 }) readonly timeoutCount?: number;
-  @ApiProperty({ example: 0.95, description: '0 to 1' }) readonly successRate!: number;
-  @ApiProperty({ example: 150.5, description: 'Milliseconds, two decimals' }) readonly avgTimeMs!: number;
-  @ApiPropertyOptional({ example: 50 }) readonly minTimeMs?: number;
-  @ApiPropertyOptional({ example: 500 }) readonly maxTimeMs?: number;
-  @ApiPropertyOptional({ example: 10_000 }) readonly totalInputBytes?: number;
-  @ApiPropertyOptional({ example: 50_000 }) readonly totalOutputBytes?: number;
+  @Example('log_summary') readonly toolName!: string;
+  @Example(100) readonly totalCalls!: number;
+  @OptionalExample(95) readonly successCount?: number;
+  @OptionalExample(3) readonly errorCount?: number;
+  @OptionalExample(2) readonly timeoutCount?: number;
+  @Example(0.95, '0 to 1') readonly successRate!: number;
+  @Example(150.5, 'Milliseconds, two decimals') readonly avgTimeMs!: number;
+  @OptionalExample(50) readonly minTimeMs?: number;
+  @OptionalExample(500) readonly maxTimeMs?: number;
+  @OptionalExample(10_000) readonly totalInputBytes?: number;
+  @OptionalExample(50_000) readonly totalOutputBytes?: number;
   @ApiProperty({ type: StatsPeriodView }) readonly period!: StatsPeriodView;
-  @ApiPropertyOptional({ example: 120, description: 'Milliseconds; percentiles are at most 2 % off' })
-  readonly p50TimeMs?: number;
-  @ApiPropertyOptional({ example: 410 }) readonly p95TimeMs?: number;
-  @ApiPropertyOptional({ example: 480 }) readonly p99TimeMs?: number;
-  @ApiPropertyOptional({
-    example: 1,
-    description: 'Executions that were marked as wrong in what they answered',
-  })
+  @OptionalExample(120, 'Milliseconds; percentiles are at most 2 % off') readonly p50TimeMs?: number;
+  @OptionalExample(410) readonly p95TimeMs?: number;
+  @OptionalExample(480) readonly p99TimeMs?: number;
+  @OptionalExample(1, 'Executions that were marked as wrong in what they answered')
   readonly semanticFailureCount?: number;
   @ApiPropertyOptional({
     type: 'object',
@@ -181,25 +176,24 @@ export class ToolStatsView {
 }
 
 export class DuplicatesView {
-  @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
+  @Example('log_summary') readonly toolName!: string;
   @NullableText('inv-1', 'null: outside of any investigation') readonly investigationId!: string | null;
-  @ApiProperty({ example: 10 }) readonly calls!: number;
-  @ApiProperty({ example: 7, description: 'Different inputs' }) readonly distinctCalls!: number;
-  @ApiProperty({ example: 3, description: 'Calls whose input had been there' })
-  readonly duplicateCalls!: number;
-  @ApiProperty({ example: 0.3, description: '0 to 1' }) readonly duplicateShare!: number;
+  @Example(10) readonly calls!: number;
+  @Example(7, 'Different inputs') readonly distinctCalls!: number;
+  @Example(3, 'Calls whose input had been there') readonly duplicateCalls!: number;
+  @Example(0.3, '0 to 1') readonly duplicateShare!: number;
 }
 
 export class DuplicatesPageView extends PageOf(DuplicatesView) {}
 export class ExecutionPageView extends PageOf(ExecutionView) {}
 
 export class ToolNamesView {
-  @ApiProperty({ example: ['log_summary', 'text_stats'] }) readonly data!: string[];
+  @Example(['log_summary', 'text_stats']) readonly data!: string[];
   @NullableText(null) readonly nextCursor!: string | null;
 }
 
 export class CleanupView {
-  @ApiProperty({ example: 1_234, description: 'Metrics deleted' }) readonly deleted!: number;
+  @Example(1_234, 'Metrics deleted') readonly deleted!: number;
 }
 
 export class SeriesQuery extends PeriodQuery {
@@ -216,44 +210,33 @@ const Duration = (example: number, description = 'null without calls'): Property
   NullableNumber(example, description);
 
 export class SeriesFiguresView {
-  @ApiProperty({ example: 100 }) readonly calls!: number;
-  @ApiProperty({ example: 3 }) readonly errors!: number;
-  @ApiProperty({ example: 2 }) readonly timeouts!: number;
+  @Example(100) readonly calls!: number;
+  @Example(3) readonly errors!: number;
+  @Example(2) readonly timeouts!: number;
   @Duration(150.5) readonly avgTimeMs!: number | null;
   @Duration(120, 'At most 2 % off') readonly p50TimeMs!: number | null;
   @Duration(410, 'At most 2 % off') readonly p95TimeMs!: number | null;
 }
 
 export class SeriesPointView extends SeriesFiguresView {
-  @ApiProperty({ example: '2026-01-23T10:00:00.000Z', description: 'Its start' }) readonly at!: string;
+  @Example('2026-01-23T10:00:00.000Z', 'Its start') readonly at!: string;
 }
 
 export class SeriesView {
-  @ApiProperty({ example: 3_600_000 }) readonly bucketMs!: number;
+  @Example(3_600_000) readonly bucketMs!: number;
   @ApiProperty({ type: SeriesFiguresView, description: 'Of all points together' })
   readonly total!: SeriesFiguresView;
-  @ApiProperty({
-    type: [SeriesPointView],
-    description: 'Oldest first, without gaps; the first and the last one are whole buckets',
-  })
+  @Many(SeriesPointView, 'Oldest first, without gaps; the first and the last one are whole buckets')
   readonly data!: SeriesPointView[];
 }
 
 export class PayloadView {
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly executionId!: string;
-  @ApiPropertyOptional({ example: { text: 'to be or not to be' }, description: 'Any JSON value' })
-  readonly input?: unknown;
-  @ApiPropertyOptional({ example: { words: 6 }, description: 'Of a success; any JSON value' })
-  readonly result?: unknown;
+  @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly executionId!: string;
+  @OptionalExample({ text: 'to be or not to be' }, 'Any JSON value') readonly input?: unknown;
+  @OptionalExample({ words: 6 }, 'Of a success; any JSON value') readonly result?: unknown;
   @ApiPropertyOptional({ description: 'Of a failure: code, type, message and data, as in the outcome' })
   readonly error?: unknown;
-  @ApiProperty({
-    type: [String],
-    example: [],
-    description: 'Parts of more than 64 KiB, which are not stored',
-  })
-  readonly omitted!: readonly string[];
-  @ApiProperty({ example: false, description: "A value of the tool's `env` was taken out of the input" })
-  readonly redacted!: boolean;
+  @Texts([], 'Parts of more than 64 KiB, which are not stored') readonly omitted!: readonly string[];
+  @Example(false, "A value of the tool's `env` was taken out of the input") readonly redacted!: boolean;
   @Moment('2099-01-01T00:00:00.000Z') readonly keptUntil!: string;
 }

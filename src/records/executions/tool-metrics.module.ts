@@ -4,14 +4,14 @@ import type { DataSource } from 'typeorm';
 import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, InjectDataSource, TypeOrmModule } from '@nestjs/typeorm';
 import { hourMs } from '../../base/common/clock.js';
-import { journalReport, type JournalReport, TableRetention } from '../journal/journalled-table.js';
+import { journalReport, TableRetention } from '../journal/journalled-table.js';
 import { LockHeld } from '../../base/common/lock.js';
 import { StartError } from '../../base/common/start-error.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { drainThread } from '../journal/drain-thread.js';
-import { Journal } from '../journal/journal.js';
+import { Journal, type JournalListener } from '../journal/journal.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder, gradeRecorder } from './execution-recorder.js';
@@ -66,7 +66,7 @@ const recorderMetrics = [
 async function openRecorder(
   db: DataSource,
   config: AppConfig,
-  report: JournalReport,
+  report: JournalListener,
   { executions }: Lifecycle,
 ): Promise<ExecutionRecorder> {
   const { recorder } = config;

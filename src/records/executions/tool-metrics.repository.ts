@@ -8,7 +8,15 @@ import { sanitisedText } from '../../base/common/pg-text.js';
 import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
-import { periodParts, selectCounts } from './rollups/rollup.sql.js';
+import type { Statement } from '../../base/database/statement.js';
+import {
+  type CountsWanted,
+  periodParts,
+  selectCounts,
+  selectSeries,
+  selectTrends,
+  type SeriesRange,
+} from './rollups/rollup.sql.js';
 import {
   type CountedRow,
   emptyStats,
@@ -16,11 +24,8 @@ import {
   filledStats,
   type FleetFigures,
   latencyOf,
-  selectSeries,
-  selectTrends,
   type Trend,
   type TrendRow,
-  type SeriesRange,
   type SeriesRow,
 } from './queries/tool-figures.js';
 
@@ -71,9 +76,7 @@ export class ToolMetricsRepository {
     const since = range.since ?? new Date(until.getTime() - dayMs);
     const period = { since: since.toISOString(), until: until.toISOString() };
     if (since > until) return emptyStats(tool, period);
-    const of = { latency: true, tools: [sanitisedText(tool)] };
-    const { text, values } = selectCounts(periodParts(since, until), of);
-    const rows = await this.select<CountedRow>(text, [...values]);
+    const rows = await this.counts(since, until, { latency: true, tools: [tool] });
     return rows.length > 0 ? filledStats(tool, rows, period) : emptyStats(tool, period);
   }
 
@@ -81,15 +84,9 @@ export class ToolMetricsRepository {
    * Figures by tool name, of one snapshot; a tool without calls in the period is absent.
    * @param of all tools unless some are named; with their latency, which is most of the work, if asked for
    */
-  async getFigures(
-    since: Date,
-    until: Date,
-    of: { readonly latency: boolean; readonly tools?: readonly string[] },
-  ): Promise<Map<string, FleetFigures>> {
+  async getFigures(since: Date, until: Date, of: CountsWanted): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
-    const tools = of.tools?.map(sanitisedText);
-    const { text, values } = selectCounts(periodParts(since, until), { ...of, tools });
-    const byTool = Map.groupBy(await this.select<CountedRow>(text, [...values]), ({ toolName }) => toolName);
+    const byTool = Map.groupBy(await this.counts(since, until, of), ({ toolName }) => toolName);
     const figures = [...byTool].map(
       ([tool, rows]) => [tool, { ...figuresOf(rows), ...(of.latency && latencyOf(rows)) }] as const,
     );
@@ -98,21 +95,16 @@ export class ToolMetricsRepository {
 
   /** The series of one tool, or of all together. */
   async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
-    const { text, values } = selectSeries(range, tool);
-    return this.select<SeriesRow>(text, [...values]);
+    return this.run<SeriesRow>(selectSeries(range, tool));
   }
 
   /** The course of all tools' calls, by tool name; a tool without calls is absent. @param points the last one is not over */
   async getTrends(until: Date, bucketMs: number, points: number): Promise<Map<string, Trend>> {
     const to = (Math.floor(until.getTime() / bucketMs) + 1) * bucketMs;
-    const { text, values } = selectTrends({
-      from: new Date(to - points * bucketMs),
-      to: new Date(to),
-      bucketMs,
-    });
+    const range = { from: new Date(to - points * bucketMs), to: new Date(to), bucketMs };
     const none = (): number[] => Array.from({ length: points }, () => 0);
     const trends = new Map<string, Trend>();
-    for (const { toolName, at, calls, failures } of await this.select<TrendRow>(text, [...values])) {
+    for (const { toolName, at, calls, failures } of await this.run<TrendRow>(selectTrends(range))) {
       const trend = trends.get(toolName) ?? { calls: none(), failures: none() };
       trends.set(toolName, trend);
       trend.calls[at] = calls;
@@ -157,20 +149,12 @@ export class ToolMetricsRepository {
     query: sql.ExecutionFilter & { readonly limit: number; readonly after?: sql.PagePosition },
   ): Promise<ExecutionView[]> {
     const { limit, after, ...filter } = query;
-    const { text, values } = sql.selectExecutions(filter, limit, after);
-    return this.select<ExecutionView>(text, [...values]);
+    return this.run<ExecutionView>(sql.selectExecutions(filter, limit, after));
   }
 
   /** How often tools were called again with the same input, by tool and investigation; most repetitions first. */
-  async getDuplicates(query: {
-    readonly since: Date;
-    readonly until: Date;
-    readonly limit: number;
-    readonly tool?: string;
-    readonly investigationId?: string;
-  }): Promise<DuplicatesView[]> {
-    const { text, values } = sql.selectDuplicates(query, query.limit, query);
-    return this.select<DuplicatesView>(text, [...values]);
+  async getDuplicates(query: sql.DuplicatesFilter): Promise<DuplicatesView[]> {
+    return this.run<DuplicatesView>(sql.selectDuplicates(query));
   }
 
   async getExecution(id: string): Promise<ExecutionView | undefined> {
@@ -218,10 +202,9 @@ export class ToolMetricsRepository {
   async getFaultCounts(tool: string, since: Date): Promise<{ calls: number; faults: number }> {
     // Up to the end of this minute, whose cells are read instead of its executions.
     const until = new Date((Math.floor(Date.now() / minuteMs) + 1) * minuteMs - 1);
-    const of = { latency: false, tools: [sanitisedText(tool)] };
-    const { text, values } = selectCounts(periodParts(since, until), of);
+    const rows = await this.counts(since, until, { latency: false, tools: [tool] });
     const counts = { calls: 0, faults: 0 };
-    for (const { errorType, calls, callerErrors } of await this.select<CountedRow>(text, [...values])) {
+    for (const { errorType, calls, callerErrors } of rows) {
       if (uncounted.has(errorType)) continue;
       const faults = errorType === '' ? 0 : calls - callerErrors;
       counts.calls += errorType === 'timeout' ? faults : calls;
@@ -244,6 +227,15 @@ export class ToolMetricsRepository {
   /** The newest executions of all time, test calls excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
+  }
+
+  /** @param of all tools unless some are named */
+  private counts(since: Date, until: Date, of: CountsWanted): Promise<CountedRow[]> {
+    return this.run<CountedRow>(selectCounts(periodParts(since, until), of));
+  }
+
+  private run<Row>({ text, values }: Statement): Promise<Row[]> {
+    return this.select<Row>(text, values);
   }
 
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

@@ -6,20 +6,7 @@ import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../web/rest/page.js';
 import type { Principal } from '../../web/contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import type {
-  CleanupQuery,
-  DuplicatesQuery,
-  DuplicatesView,
-  ErrorsQuery,
-  ExecutionsQuery,
-  ExecutionView,
-  PayloadView,
-  PeriodQuery,
-  SeriesQuery,
-  SeriesView,
-  SlowQuery,
-  ToolStatsView,
-} from './tool-metrics.dto.js';
+import type * as dto from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
@@ -52,31 +39,31 @@ export class ToolMetricsService {
     this.captureTtlMs = captureTtlMs;
   }
 
-  async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
+  async stats(tool: string, { since, until }: dto.PeriodQuery): Promise<dto.ToolStatsView> {
     assertInOrder(since, until);
     return this.repository.getToolStats(tool, { since, until });
   }
 
-  async series({ tool, ...query }: SeriesQuery): Promise<SeriesView> {
+  async series({ tool, ...query }: dto.SeriesQuery): Promise<dto.SeriesView> {
     const range = seriesRange(query);
     const rows = await this.repository.getSeries(range, tool);
     return { bucketMs: range.bucketMs, total: seriesFigures(rows), data: seriesPoints(range, rows) };
   }
 
-  async errors({ tool, limit }: ErrorsQuery, caller: Principal): Promise<Page<ExecutionView>> {
+  async errors({ tool, limit }: dto.ErrorsQuery, caller: Principal): Promise<Page<dto.ExecutionView>> {
     const rows = await this.repository.getRecentErrors(tool, limit);
     return { data: await this.withPreviews(rows, caller), nextCursor: null };
   }
 
-  async slow({ thresholdMs, limit }: SlowQuery, caller: Principal): Promise<Page<ExecutionView>> {
+  async slow({ thresholdMs, limit }: dto.SlowQuery, caller: Principal): Promise<Page<dto.ExecutionView>> {
     const rows = await this.repository.getSlowExecutions(thresholdMs, limit);
     return { data: await this.withPreviews(rows, caller), nextCursor: null };
   }
 
   async executions(
-    { limit, cursor, ...filter }: ExecutionsQuery,
+    { limit, cursor, ...filter }: dto.ExecutionsQuery,
     caller: Principal,
-  ): Promise<Page<ExecutionView>> {
+  ): Promise<Page<dto.ExecutionView>> {
     assertInOrder(filter.since, filter.until);
     const after = keyIn(cursor, positionOf);
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
@@ -85,7 +72,7 @@ export class ToolMetricsService {
   }
 
   /** @throws Problem `not_found` */
-  async payload(id: string): Promise<PayloadView> {
+  async payload(id: string): Promise<dto.PayloadView> {
     const { metricId, toolName } = await this.execution(id);
     const payload = await this.findPayload(metricId);
     if (payload) return payload;
@@ -96,7 +83,7 @@ export class ToolMetricsService {
   }
 
   /** @param id UUID of an execution that exists */
-  async findPayload(id: string): Promise<PayloadView | undefined> {
+  async findPayload(id: string): Promise<dto.PayloadView | undefined> {
     const values = [id, this.oldestPayload()];
     const [row] = await this.db.query<{ payload: string; recordedAt: Date }[]>(selectPayload, values);
     if (!row) return undefined;
@@ -106,15 +93,15 @@ export class ToolMetricsService {
   }
 
   /** An execution, with its input in one line if that was captured and the caller may see it. @throws Problem `not_found` */
-  async executionFor(id: string, caller: Principal): Promise<ExecutionView> {
+  async executionFor(id: string, caller: Principal): Promise<dto.ExecutionView> {
     const execution = await this.execution(id);
     const [withPreview = execution] = await this.withPreviews([execution], caller);
     return withPreview;
   }
 
   /** @throws Problem `not_found` */
-  async execution(id: string): Promise<ExecutionView> {
-    const find = (): Promise<ExecutionView | undefined> => this.repository.getExecution(id);
+  async execution(id: string): Promise<dto.ExecutionView> {
+    const find = (): Promise<dto.ExecutionView | undefined> => this.repository.getExecution(id);
     const metric = (await find()) ?? (await this.flush().then(find));
     if (!metric) throw noSuchExecution(id);
     return metric;
@@ -127,7 +114,11 @@ export class ToolMetricsService {
   }
 
   /** Duplicate calls, by default of the last 24 hours. */
-  async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<DuplicatesView>> {
+  async duplicates({
+    since,
+    until = new Date(),
+    ...of
+  }: dto.DuplicatesQuery): Promise<Page<dto.DuplicatesView>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
     return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };
@@ -137,7 +128,7 @@ export class ToolMetricsService {
     return { data: await this.repository.getAllToolNames(), nextCursor: null };
   }
 
-  async cleanup({ olderThanDays }: CleanupQuery): Promise<{ deleted: number }> {
+  async cleanup({ olderThanDays }: dto.CleanupQuery): Promise<{ deleted: number }> {
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
   }
 
@@ -150,7 +141,10 @@ export class ToolMetricsService {
   }
 
   /** Adds inputs in one line to a list, only for callers who may register tools. */
-  private async withPreviews(rows: readonly ExecutionView[], caller: Principal): Promise<ExecutionView[]> {
+  private async withPreviews(
+    rows: readonly dto.ExecutionView[],
+    caller: Principal,
+  ): Promise<dto.ExecutionView[]> {
     if (!caller.scopes.has('tools:admin') || rows.length === 0) return [...rows];
     const values = [rows.map(({ metricId }) => metricId), this.oldestPayload()];
     const found = await this.db.query<{ id: string; preview: string }[]>(selectPreviews, values);

@@ -11,7 +11,7 @@ import {
 import { getToken, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import type { Observable } from 'rxjs';
-import type { JournalNews, JournalState } from './journal.js';
+import type { JournalListener, JournalNews, JournalState } from './journal.js';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { endsWithin } from '../../base/common/abortable.js';
 import { DatabaseHealth, suspiciousMs } from '../../base/database/database-health.js';
@@ -33,9 +33,6 @@ export interface JournalNames {
   readonly idField: string;
 }
 
-/** Logs and counts the news of a journal. */
-export type JournalReport = (news: JournalNews) => void;
-
 const gaugeValues = {
   depth: ({ depth }: JournalState) => depth,
   oldest: ({ oldestMs }: JournalState) => oldestMs / 1_000,
@@ -51,7 +48,7 @@ const levels = {
   replayed: 'log',
 } as const;
 
-/** Providers of a journal's metrics, and of its JournalReport under a token. */
+/** Providers of a journal's metrics, and of the listener that logs and counts its news under a token. */
 export function journalReport(token: string, { owner, ...names }: JournalNames): Provider[] {
   const counters = Object.entries(names.counters);
   const gauge = (kind: keyof typeof gaugeValues): Provider => {
@@ -61,7 +58,7 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
     };
     return makeGaugeProvider({ name, help, inject: [owner], collect });
   };
-  const useFactory = (...made: Counter[]): JournalReport => {
+  const useFactory = (...made: Counter[]): JournalListener => {
     const logger = new Logger(owner.name);
     const countersByEvent = new Map(counters.map(([event], at) => [event, made[at]]));
     return (news) => {

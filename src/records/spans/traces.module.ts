@@ -7,11 +7,11 @@ import { StartupWork } from '../../base/common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
-import { journalReport, type JournalReport } from '../journal/journalled-table.js';
+import type { JournalListener } from '../journal/journal.js';
+import { journalReport } from '../journal/journalled-table.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import { BatchRates, IngestController } from './ingest/ingest.controller.js';
-import { SpanIngest } from './ingest/span-ingest.js';
-import { SpanNews } from './ingest/span-news.js';
+import { SpanIngest, SpanNews } from './ingest/span-ingest.js';
 import { TraceReads } from './reads/trace-reads.js';
 import { TracesController } from './reads/traces.controller.js';
 import { SpanRetention } from './span-retention.js';
@@ -57,7 +57,7 @@ const ingestMetrics = [
 function openIngest(
   db: DataSource,
   config: Pick<AppConfig, 'spans' | 'database' | 'recorder'>,
-  report: JournalReport,
+  report: JournalListener,
 ): SpanIngest {
   const { durability, maxBytes } = config.recorder;
   const { maxInflatedBytes, retentionDays, ...spans } = config.spans;

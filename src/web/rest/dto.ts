@@ -241,11 +241,19 @@ const Shown =
     ApiProperty({ ...schema, example, description });
 const moment = { type: String, format: 'date-time' };
 
+export const Example = Shown<unknown>({});
+export const OptionalExample = Shown<unknown>({ required: false });
+export const Texts = Shown<readonly string[]>({ type: [String] });
+export const Numbers = Shown<readonly number[]>({ type: [Number] });
 export const NullableText = Shown<string | null>({ type: String, nullable: true });
 export const NullableNumber = Shown<number | null>({ type: Number, nullable: true });
 export const NullableMoment = Shown<string | null>({ ...moment, nullable: true });
 export const Moment = (example = '2026-01-23T10:30:00.000Z'): PropertyDecorator => Shown(moment)(example);
 export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
+
+/** A list of another view. */
+export const Many = (view: Type, description?: string): PropertyDecorator =>
+  ApiProperty({ type: [view], description });
 
 /** Another view, or null: `nullable` beside a `$ref` would still require an object. */
 export const OrNull = (view: Type, description?: string): PropertyDecorator =>

@@ -6,21 +6,20 @@ import type {
   StatsPeriodView,
   ToolStatsView,
 } from '../tool-metrics.dto.js';
-import { sanitisedText } from '../../../base/common/pg-text.js';
-import { spans, type Statement } from '../rollups/rollup.sql.js';
+import type { SeriesRange } from '../rollups/rollup.sql.js';
 import { dayMs, minuteMs } from '../../../base/common/clock.js';
 import { invalidRequest } from '../../../base/common/errors.js';
 
-/** The figures that make a tool's grade: its calls in a period, at least one. */
-export interface ToolFigures {
-  readonly totalCalls: number;
-  readonly successCount: number;
-  readonly errorCount: number;
-  readonly timeoutCount: number;
-  /** 0 to 1. */
-  readonly successRate: number;
-  /** Two decimals. */
-  readonly avgTimeMs: number;
+/** Counts of a tool's calls in a period, at least one, in the order in which statistics show them. */
+type CallCounts = Required<
+  Pick<
+    ToolStatsView,
+    'totalCalls' | 'successCount' | 'errorCount' | 'timeoutCount' | 'successRate' | 'avgTimeMs'
+  >
+>;
+
+/** The figures that make a tool's grade. */
+export interface ToolFigures extends CallCounts {
   /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
   readonly semanticFailureCount: number;
   /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
@@ -31,12 +30,10 @@ export interface ToolFigures {
   readonly firstFailureMs: number;
 }
 
-/** How long those calls took, in milliseconds. */
-export interface LatencyFigures {
-  /** At most 2 % off, as the other percentiles. */
-  readonly p50TimeMs: number;
-  readonly p95TimeMs: number;
-  readonly p99TimeMs: number;
+/** How long those calls took, in milliseconds; at most 2 % off. */
+export interface LatencyFigures extends Required<
+  Pick<ToolStatsView, 'p50TimeMs' | 'p95TimeMs' | 'p99TimeMs'>
+> {
   readonly latency: LatencyHistogram;
 }
 
@@ -62,18 +59,12 @@ export interface CountedRow {
   readonly latency: string | null;
 }
 
-type Sum = (of: (row: CountedRow) => number) => number;
+const sumOf = (rows: readonly CountedRow[], of: (row: CountedRow) => number): number =>
+  rows.reduce((total, row) => total + of(row), 0);
 
-export const summing =
-  (rows: readonly CountedRow[]): Sum =>
-  (of) =>
-    rows.reduce((total, row) => total + of(row), 0);
-
-/** @param rows those of one tool, at least one */
-export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
-  const sum = summing(rows);
-  const calls = (status: string): number => sum((row) => (row.status === status ? row.calls : 0));
-  const totalCalls = sum((row) => row.calls);
+function countsOf(rows: readonly CountedRow[]): CallCounts {
+  const calls = (status: string): number => sumOf(rows, (row) => (row.status === status ? row.calls : 0));
+  const totalCalls = sumOf(rows, (row) => row.calls);
   const successCount = calls('success');
   return {
     totalCalls,
@@ -81,13 +72,21 @@ export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
     errorCount: calls('error'),
     timeoutCount: calls('timeout'),
     successRate: successCount / totalCalls,
-    avgTimeMs: rounded(sum((row) => row.totalMs) / totalCalls, 2),
-    semanticFailureCount: sum((row) => row.semanticFailures),
-    callerErrors: sum((row) => row.callerErrors),
-    firstMs: Math.min(...rows.map((row) => row.firstMs)),
-    firstFailureMs: Math.min(...rows.filter(({ status }) => status !== 'success').map((row) => row.firstMs)),
+    avgTimeMs: rounded(sumOf(rows, (row) => row.totalMs) / totalCalls, 2),
   };
 }
+
+const semanticFailuresOf = (rows: readonly CountedRow[]): number =>
+  sumOf(rows, (row) => row.semanticFailures);
+
+/** @param rows those of one tool, at least one */
+export const figuresOf = (rows: readonly CountedRow[]): ToolFigures => ({
+  ...countsOf(rows),
+  semanticFailureCount: semanticFailuresOf(rows),
+  callerErrors: sumOf(rows, (row) => row.callerErrors),
+  firstMs: Math.min(...rows.map((row) => row.firstMs)),
+  firstFailureMs: Math.min(...rows.filter(({ status }) => status !== 'success').map((row) => row.firstMs)),
+});
 
 /** @param rows those of one tool, with their latency */
 export function latencyOf(rows: readonly CountedRow[]): LatencyFigures {
@@ -100,7 +99,7 @@ export function latencyOf(rows: readonly CountedRow[]): LatencyFigures {
 }
 
 /** Milliseconds of the shortest and of the longest execution. */
-export const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest: number] => [
+const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest: number] => [
   Math.min(...rows.map((row) => row.minMs)),
   Math.max(...rows.map((row) => row.maxMs)),
 ];
@@ -111,26 +110,18 @@ export function filledStats(
   rows: readonly CountedRow[],
   period: StatsPeriodView,
 ): Required<ToolStatsView> {
-  const sum = summing(rows);
-  const {
-    semanticFailureCount,
-    callerErrors: _,
-    firstMs: __,
-    firstFailureMs: ___,
-    ...figures
-  } = figuresOf(rows);
   const { latency: _latency, ...percentiles } = latencyOf(rows);
   const [minTimeMs, maxTimeMs] = rangeOf(rows);
   return {
     toolName,
-    ...figures,
+    ...countsOf(rows),
     minTimeMs,
     maxTimeMs,
-    totalInputBytes: sum((row) => row.inputBytes),
-    totalOutputBytes: sum((row) => row.outputBytes),
+    totalInputBytes: sumOf(rows, (row) => row.inputBytes),
+    totalOutputBytes: sumOf(rows, (row) => row.outputBytes),
     period,
     ...percentiles,
-    semanticFailureCount,
+    semanticFailureCount: semanticFailuresOf(rows),
     errorTypes: errorTypes(rows),
   };
 }
@@ -158,32 +149,6 @@ export interface SeriesRow extends CountedRow {
   readonly at: Date;
 }
 
-/** Whole minutes, so that cells alone are read. */
-export interface SeriesRange {
-  /** Both are starts of buckets; the second one is left out. */
-  readonly from: Date;
-  readonly to: Date;
-  readonly bucketMs: number;
-}
-
-/** Executions counted by bucket and status, out of the longest cells that make one up; no test calls. */
-export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string | undefined): Statement {
-  const seconds = bucketMs / 1_000;
-  const cell = spans.findLast((span) => seconds % span === 0);
-  const values: unknown[] = [seconds, from, to, ...(tool === undefined ? [] : [sanitisedText(tool)])];
-  const text = `
-    SELECT date_bin($1 * interval '1 second', starts_at, '1970-01-01 00:00:00+00') AS at, status,
-           sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
-           max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures",
-           encode(string_agg(latency, ''::bytea), 'base64') AS latency
-    FROM tool_metric_rollups
-    WHERE seconds = ${cell} AND starts_at >= $2 AND starts_at < $3 AND NOT is_test
-      ${tool === undefined ? '' : 'AND tool_name = $4'}
-    GROUP BY 1, 2
-    HAVING sum(calls) > 0`;
-  return { text, values };
-}
-
 /** Calls and failures of a tool over a period, in buckets of the same length. */
 export interface Trend {
   readonly calls: number[];
@@ -196,18 +161,6 @@ export interface TrendRow {
   readonly at: number;
   readonly calls: number;
   readonly failures: number;
-}
-
-/** Trends of all tools; tools without calls are absent. */
-export function selectTrends({ from, to, bucketMs }: SeriesRange): Statement {
-  const seconds = bucketMs / 1_000;
-  const text = `
-    SELECT tool_name AS "toolName", (extract(epoch FROM starts_at - $2::timestamptz)::int / $1::int) AS at,
-           sum(calls)::float8 AS calls, coalesce(sum(calls) FILTER (WHERE status <> 'success'), 0)::float8 AS failures
-    FROM tool_metric_rollups
-    WHERE seconds = ${spans.findLast((span) => seconds % span === 0)} AND starts_at >= $2 AND starts_at < $3 AND NOT is_test
-    GROUP BY 1, 2`;
-  return { text, values: [seconds, from, to] };
 }
 
 /** Each divides a day, or is some. */
@@ -252,7 +205,7 @@ export function seriesPoints(
 export function seriesFigures(rows: readonly SeriesRow[] = []): SeriesFiguresView {
   if (rows.length === 0)
     return { calls: 0, errors: 0, timeouts: 0, avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
-  const { totalCalls, errorCount, timeoutCount, avgTimeMs } = figuresOf(rows);
+  const { totalCalls, errorCount, timeoutCount, avgTimeMs } = countsOf(rows);
   const { p50TimeMs, p95TimeMs } = latencyOf(rows);
   return { calls: totalCalls, errors: errorCount, timeouts: timeoutCount, avgTimeMs, p50TimeMs, p95TimeMs };
 }
@@ -278,11 +231,6 @@ const middles = Float64Array.from({ length: bucketCount }, (_, bucket) => {
 export class LatencyHistogram {
   private readonly counts = new Float64Array(bucketCount);
   private sum = 0;
-
-  /** Executions counted. */
-  get total(): number {
-    return this.sum;
-  }
 
   /** @param entries as the database writes them; a bucket may have several */
   add(entries: Buffer): this {
@@ -313,11 +261,6 @@ export class LatencyHistogram {
       count += this.counts[bucket] ?? 0;
     }
     return count;
-  }
-
-  /** Milliseconds (the bucket's middle) and executions, shortest first; empty buckets are left out. */
-  *buckets(): Generator<readonly [milliseconds: number, executions: number]> {
-    for (const [bucket, count] of this.counts.entries()) if (count > 0) yield [middles[bucket] ?? 0, count];
   }
 
   private count(bucket: number, executions: number): void {

@@ -1,6 +1,7 @@
 import { executionColumns, type ToolMetric } from '../execution-record.js';
-import { sanitisedText } from '../../../base/common/pg-text.js';
-import { spansList, type Statement } from '../rollups/rollup.sql.js';
+import { type Statement, statement } from '../../../base/database/statement.js';
+import { spansList, startOf } from '../rollups/rollup.sql.js';
+import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metrics.dto.js';
 
 /** Every statement on tool_metrics. Statistics leave test calls (is_test) out; lists show them with their mark. */
 
@@ -93,89 +94,73 @@ export const countFailures = `
 /** The start of a page of executions: after this one, towards older ones. */
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
-/** Everything given must hold; bounds are included. */
-export interface ExecutionFilter {
-  readonly tool?: string;
-  readonly status?: string;
-  /** Failures of this type. */
-  readonly errorType?: string;
-  readonly investigationId?: string;
-  readonly runId?: string;
-  readonly userId?: string;
-  readonly sessionId?: string;
-  readonly requestId?: string;
-  readonly since?: Date;
-  readonly until?: Date;
-  readonly slowMs?: number;
-  /** Errors and timeouts alone. */
-  readonly failed?: boolean;
-}
+/** Everything given must hold; bounds are included. `failed`: errors and timeouts alone. */
+export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> & { readonly failed?: boolean };
 
 /** Newest first. A partial index is only used where the statement repeats the index's own condition. */
-export function selectExecutions(filter: ExecutionFilter, limit: number, after?: PagePosition): Statement {
-  const values: unknown[] = [limit];
-  const conditions: string[] = [];
-  const where = (comparison: string, ...given: unknown[]): void => {
-    if (given.includes(undefined)) return;
-    let next = values.length;
-    values.push(...given.map((value) => (typeof value === 'string' ? sanitisedText(value) : value)));
-    conditions.push(comparison.replaceAll('?', () => `$${(next += 1)}`));
-  };
-  const { status, errorType, userId, slowMs = 0, failed = false } = filter;
-  where('(recorded_at, metric_id) < (?::timestamptz, ?::uuid)', after?.recordedAt, after?.metricId);
-  where('recorded_at <= ?', after?.recordedAt);
-  where('recorded_at >= ?', filter.since);
-  where('recorded_at <= ?', filter.until);
-  where('tool_name = ?', filter.tool);
-  where('status = ?', status);
-  where('error_type = ?', errorType);
-  where('investigation_id = ?', filter.investigationId);
-  where('run_id = ?', filter.runId);
-  where('user_id = ?', userId);
-  where('session_id = ?', filter.sessionId);
-  where('request_id = ?', filter.requestId);
-  where('execution_time_ms >= ?', filter.slowMs);
-  if (failed) where(`status IN ('error', 'timeout')`);
-  if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
-    where(`status <> 'success'`);
-  if (userId !== undefined && userId !== 'anonymous') where(`user_id <> 'anonymous'`);
-  if (slowMs >= 1_000) where('execution_time_ms >= 1000');
-  const text = `
+export const selectExecutions = (filter: ExecutionFilter, limit: number, after?: PagePosition): Statement =>
+  statement((values) => {
+    const conditions = ['true'];
+    const where = (comparison: string, value: unknown): void => {
+      if (value !== undefined) conditions.push(`${comparison} ${values.add(value)}`);
+    };
+    const { status, errorType, userId, slowMs = 0, failed = false } = filter;
+    if (after) {
+      const [at, id] = [values.add(after.recordedAt), values.add(after.metricId)];
+      conditions.push(`(recorded_at, metric_id) < (${at}::timestamptz, ${id}::uuid)`, `recorded_at <= ${at}`);
+    }
+    where('recorded_at >=', filter.since);
+    where('recorded_at <=', filter.until);
+    where('tool_name =', filter.tool);
+    where('status =', status);
+    where('error_type =', errorType);
+    where('investigation_id =', filter.investigationId);
+    where('run_id =', filter.runId);
+    where('user_id =', userId);
+    where('session_id =', filter.sessionId);
+    where('request_id =', filter.requestId);
+    where('execution_time_ms >=', filter.slowMs);
+    if (failed) conditions.push(`status IN ('error', 'timeout')`);
+    if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
+      conditions.push(`status <> 'success'`);
+    if (userId !== undefined && userId !== 'anonymous') conditions.push(`user_id <> 'anonymous'`);
+    if (slowMs >= 1_000) conditions.push('execution_time_ms >= 1000');
+    return `
     SELECT ${executionColumns}
     FROM tool_metrics
-    ${conditions.length > 0 ? 'WHERE' : ''} ${conditions.join(' AND ')}
+    WHERE ${conditions.join(' AND ')}
     ORDER BY recorded_at DESC, metric_id DESC
-    LIMIT $1`;
-  return { text, values };
-}
+    LIMIT ${values.add(limit)}`;
+  });
 
-/**
- * since, until, limit, then what is given of tool and investigation: how often the same input came again; no test calls.
- */
-export function selectDuplicates(
-  range: { readonly since: Date; readonly until: Date },
-  limit: number,
-  of: { readonly tool?: string; readonly investigationId?: string },
-): Statement {
-  const values: unknown[] = [range.since, range.until, limit];
-  const equal = (column: string, value: string | undefined): string =>
-    value === undefined ? '' : `AND ${column} = $${values.push(sanitisedText(value))}`;
-  const text = `
+/** How often the same input came again between two moments; no test calls. */
+export type DuplicatesFilter = DuplicatesQuery & Required<PeriodQuery>;
+
+export const selectDuplicates = ({
+  since,
+  until,
+  limit,
+  tool,
+  investigationId,
+}: DuplicatesFilter): Statement =>
+  statement((values) => {
+    const equal = (column: string, value: string | undefined): string =>
+      value === undefined ? '' : `AND ${column} = ${values.add(value)}`;
+    return `
     SELECT tool_name AS "toolName", investigation_id AS "investigationId", sum(n)::float8 AS calls,
            count(*)::float8 AS "distinctCalls", (sum(n) - count(*))::float8 AS "duplicateCalls",
            ((sum(n) - count(*)) / sum(n))::float8 AS "duplicateShare"
     FROM (
       SELECT tool_name, investigation_id, parameters_hash, count(*) AS n
       FROM tool_metrics
-      WHERE recorded_at BETWEEN $1 AND $2 AND NOT is_test AND parameters_hash IS NOT NULL
-        ${equal('tool_name', of.tool)} ${equal('investigation_id', of.investigationId)}
+      WHERE recorded_at BETWEEN ${values.add(since)} AND ${values.add(until)} AND NOT is_test
+        AND parameters_hash IS NOT NULL ${equal('tool_name', tool)} ${equal('investigation_id', investigationId)}
       GROUP BY 1, 2, 3
     ) AS inputs
     GROUP BY 1, 2
     ORDER BY "duplicateCalls" DESC, calls DESC, tool_name COLLATE "C", investigation_id COLLATE "C"
-    LIMIT $3`;
-  return { text, values };
-}
+    LIMIT ${values.add(limit)}`;
+  });
 
 /**
  * metric_id, between when it was recorded, the reason or null, the writer's slot. Row and cells change in one statement,
@@ -198,7 +183,7 @@ export const markSemanticFailure = `
       seconds, starts_at, tool_name, status, error_type, is_test, writer, calls, total_ms, input_bytes, output_bytes,
       semantic_failures, latency
     )
-    SELECT seconds, date_bin(seconds * interval '1 second', recorded_at, '1970-01-01 00:00:00+00'), tool_name, status,
+    SELECT seconds, ${startOf('seconds', 'recorded_at')}, tool_name, status,
            error_type, is_test, $5::int, 0, 0, 0, 0, change, ''
     FROM marked CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
     WHERE change <> 0

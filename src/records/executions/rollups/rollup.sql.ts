@@ -1,3 +1,6 @@
+import { sanitisedText } from '../../../base/common/pg-text.js';
+import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
+
 /** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
 export const spans = [60, 3_600, 86_400] as const;
 
@@ -8,7 +11,7 @@ export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 const compactedEvery = 1_024;
 
 /** The start of the span that a time lies in. */
-const startOf = (seconds: string, time: string): string =>
+export const startOf = (seconds: string, time: string): string =>
   `date_bin(${seconds} * interval '1 second', ${time}, '1970-01-01 00:00:00+00')`;
 
 const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
@@ -35,7 +38,7 @@ const addToCell = `
     END`;
 
 /** Executions by bucket of duration, and by minute if asked: the inner half of every statistic. */
-export const countedByBucket = (from: string, byMinute = false): string => `
+const countedByBucket = (from: string, byMinute = false): string => `
   SELECT ${byMinute ? `${startOf('60', 'recorded_at')} AS minute,` : ''}
          tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
          metric_latency_bucket(execution_time_ms) AS bucket, count(*) AS calls, sum(execution_time_ms) AS total_ms,
@@ -47,7 +50,7 @@ export const countedByBucket = (from: string, byMinute = false): string => `
   GROUP BY ${byMinute ? 'minute, ' : ''}tool_name, status, left(coalesce(error_type, ''), 100), is_test, bucket`;
 
 /** Entries of what `countedByBucket` gives. */
-export const bucketEntry = 'metric_latency_entry(bucket, calls)';
+const bucketEntry = 'metric_latency_entry(bucket, calls)';
 
 /** The columns that put cells, or buckets, together; `latency` is the entries' expression. */
 const summed = (latency: string): string => `
@@ -135,9 +138,10 @@ export function periodParts(since: Date, until: Date): PeriodParts {
   return { cells, rows };
 }
 
-export interface Statement {
-  readonly text: string;
-  readonly values: readonly unknown[];
+/** All tools unless some are named; `latency` is most of what there is to read. */
+export interface CountsWanted {
+  readonly latency: boolean;
+  readonly tools?: readonly string[];
 }
 
 const counted = `
@@ -149,52 +153,75 @@ const counted = `
  * snapshot; no test calls. Sums are of float8: whole numbers are exact up to 2^53, and `numeric` takes twice as long.
  * @param of all tools unless some are named; `latency` is null unless asked for: it is most of what there is to read
  */
-export function selectCounts(
-  parts: PeriodParts,
-  of: { readonly latency: boolean; readonly tools?: readonly string[] },
-): Statement {
-  const { text: from, values } = unionOf(parts, of.tools);
-  const text = `
-    SELECT tool_name AS "toolName", status, error_type AS "errorType", sum(calls::float8) AS calls,
-           sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs", max(max_ms) AS "maxMs",
-           sum(input_bytes::float8) AS "inputBytes", sum(output_bytes::float8) AS "outputBytes",
-           sum(semantic_failures::float8) AS "semanticFailures", sum(caller_errors::float8) AS "callerErrors",
-           min(first_ms) AS "firstMs",
-           ${of.latency ? inBase64(`string_agg(latency, ''::bytea)`) : 'NULL'} AS latency
-    FROM (${from}) AS parts
-    GROUP BY tool_name, status, error_type
-    HAVING sum(calls) > 0`;
-  return { text, values };
-}
-
-/** A third shorter than the driver's own hexadecimal, and read several times as fast. */
-const inBase64 = (bytes: string): string => `encode(${bytes}, 'base64')`;
-
-/**
- * The cells and rows of a period, no test calls. The bounds stand in it as parameters of their own, so that the planner
- * sees which days it needs not look at.
- */
-function unionOf({ cells, rows }: PeriodParts, tools?: readonly string[]): Statement {
-  const values: unknown[] = tools ? [tools] : [];
-  const ofTools = tools ? 'AND tool_name = ANY ($1::text[])' : '';
-  const within = (column: string, { from, to }: { from: number; to: number }): string => {
-    values.push(new Date(from), new Date(to));
-    const [first, last] = [values.length - 1, values.length];
-    return `${column} >= $${first} AND ${column} < $${last} AND NOT is_test ${ofTools}`;
-  };
-  // Executions first, as inserts and drops do: no two wait for each other's locks.
-  const parts = [
-    ...rows.map(
-      (part) => `
+export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): Statement =>
+  statement((values) => {
+    const ofTools = of.tools
+      ? `AND tool_name = ANY (${values.add(of.tools.map(sanitisedText))}::text[])`
+      : '';
+    // The bounds stand in it as parameters of their own, so that the planner sees which days it needs not look at.
+    const within = (column: string, { from, to }: Span): string =>
+      `${column} >= ${values.add(new Date(from))} AND ${column} < ${values.add(new Date(to))} AND NOT is_test ${ofTools}`;
+    // Executions first, as inserts and drops do: no two wait for each other's locks.
+    const parts = [
+      ...rows.map(
+        (part) => `
         SELECT ${counted}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
         FROM (${countedByBucket(`tool_metrics WHERE ${within('recorded_at', part)}`)}) AS buckets`,
-    ),
-    ...cells.map(
-      (part) => `
+      ),
+      ...cells.map(
+        (part) => `
         SELECT ${counted}, latency, (extract(epoch FROM starts_at) * 1000)::float8 AS first_ms
         FROM tool_metric_rollups
         WHERE seconds = ${part.seconds} AND ${within('starts_at', part)}`,
-    ),
-  ];
-  return { text: parts.join(' UNION ALL '), values };
+      ),
+    ];
+    return `
+    SELECT tool_name AS "toolName", error_type AS "errorType", ${sums}, sum(input_bytes::float8) AS "inputBytes",
+           sum(output_bytes::float8) AS "outputBytes", sum(caller_errors::float8) AS "callerErrors",
+           min(first_ms) AS "firstMs", ${of.latency ? latencies : 'NULL'} AS latency
+    FROM (${parts.join(' UNION ALL ')}) AS parts
+    GROUP BY tool_name, status, error_type
+    HAVING sum(calls) > 0`;
+  });
+
+/** What every statistic sums up of cells, by status. */
+const sums = `status, sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
+           max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures"`;
+
+/** In base64: a third shorter than the driver's own hexadecimal, and read several times as fast. */
+const latencies = `encode(string_agg(latency, ''::bytea), 'base64')`;
+
+/** Whole minutes, so that cells alone are read. */
+export interface SeriesRange {
+  /** Both are starts of buckets; the second one is left out. */
+  readonly from: Date;
+  readonly to: Date;
+  readonly bucketMs: number;
 }
+
+/** The longest cells that make up a bucket; no test calls. */
+const cellsOf = ({ from, to, bucketMs }: SeriesRange, values: SqlValues): string => `
+    FROM tool_metric_rollups
+    WHERE seconds = ${spans.findLast((span) => (bucketMs / 1_000) % span === 0)}
+      AND starts_at >= ${values.add(from)} AND starts_at < ${values.add(to)} AND NOT is_test`;
+
+/** Executions counted by bucket and status, of one tool or of all together. */
+export const selectSeries = (range: SeriesRange, tool: string | undefined): Statement =>
+  statement(
+    (values) => `
+    SELECT ${startOf(values.add(range.bucketMs / 1_000), 'starts_at')} AS at, ${sums}, ${latencies} AS latency
+    ${cellsOf(range, values)} ${tool === undefined ? '' : `AND tool_name = ${values.add(tool)}`}
+    GROUP BY 1, status
+    HAVING sum(calls) > 0`,
+  );
+
+/** Calls and failures of all tools by bucket, whose index is `at`; tools without calls are absent. */
+export const selectTrends = (range: SeriesRange): Statement =>
+  statement(
+    (values) => `
+    SELECT tool_name AS "toolName", sum(calls)::float8 AS calls,
+           coalesce(sum(calls) FILTER (WHERE status <> 'success'), 0)::float8 AS failures,
+           (extract(epoch FROM starts_at - ${values.add(range.from)}::timestamptz)::int / ${values.add(range.bucketMs / 1_000)}::int) AS at
+    ${cellsOf(range, values)}
+    GROUP BY tool_name, at`,
+  );

@@ -1,3 +1,5 @@
+import type { SpanKind } from '../span-row.js';
+
 /** The dialects that spans are sent in, in the order in which their names are looked for. */
 // prettier-ignore
 export const dialects = ['vLLora', 'OpenTelemetry', 'openLLMetry', 'OpenInference', 'AI SDK', 'Langfuse', 'Pydantic AI, Logfire'] as const;
@@ -174,3 +176,82 @@ export const attributeNames = {
 } as const satisfies Readonly<Record<string, Names>>;
 
 export type Field = keyof typeof attributeNames;
+
+/** A kind, or the part of a model call that has two spans. */
+export type KindOrPart = SpanKind | 'outer' | 'inner';
+
+/**
+ * The kinds by attribute and value; docs/agents/span-reference.md shows them. Spans around a model call repeat its
+ * usage and are no call themselves, so that it counts once: of vLLora's two spans `outer` has cost and latency,
+ * `inner` the tokens.
+ */
+export const kindNames = {
+  'ai.operationId': {
+    'ai.generateText.doGenerate': 'llm',
+    'ai.streamText.doStream': 'llm',
+    'ai.generateObject.doGenerate': 'llm',
+    'ai.streamObject.doStream': 'llm',
+    'ai.toolCall': 'tool',
+    'ai.generateText': 'chain',
+    'ai.streamText': 'chain',
+    'ai.generateObject': 'chain',
+    'ai.streamObject': 'chain',
+    'ai.embed': 'other',
+    'ai.embed.doEmbed': 'other',
+    'ai.embedMany': 'other',
+    'ai.embedMany.doEmbed': 'other',
+    'ai.rerank': 'other',
+    'ai.rerank.doRerank': 'other',
+  },
+  'openinference.span.kind': {
+    llm: 'llm',
+    tool: 'tool',
+    agent: 'agent',
+    chain: 'chain',
+    retriever: 'other',
+    reranker: 'other',
+    embedding: 'other',
+    guardrail: 'other',
+    evaluator: 'other',
+    prompt: 'other',
+  },
+  'gen_ai.operation.name': {
+    chat: 'llm',
+    text_completion: 'llm',
+    generate_content: 'llm',
+    execute_tool: 'tool',
+    create_agent: 'agent',
+    invoke_agent: 'agent',
+    invoke_workflow: 'chain',
+    agent_step: 'chain',
+    embeddings: 'other',
+    retrieval: 'other',
+    rerank: 'other',
+  },
+  'traceloop.span.kind': { tool: 'tool', agent: 'agent', workflow: 'chain', task: 'chain' },
+  'llm.request.type': { chat: 'llm', completion: 'llm', embedding: 'other', rerank: 'other' },
+  'langfuse.observation.type': {
+    generation: 'llm',
+    tool: 'tool',
+    agent: 'agent',
+    chain: 'chain',
+    retriever: 'other',
+    embedding: 'other',
+    evaluator: 'other',
+    guardrail: 'other',
+  },
+  "the span's name": {
+    api_invoke: 'outer',
+    model_call: 'inner',
+    tool_call: 'tool',
+    agent: 'agent',
+    run: 'chain',
+    task: 'chain',
+    tools: 'chain',
+    cloud_api_invoke: 'chain',
+    openai: 'chain',
+    anthropic: 'chain',
+    bedrock: 'chain',
+    gemini: 'chain',
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, KindOrPart>>>>;

@@ -5,24 +5,15 @@ import type { SpanRow, ToolMessageError } from '../span-row.js';
 import type { Attributes } from './attribute-lookup.js';
 import { cleanName, cleanText } from './storable-json.js';
 
-type Failures = Pick<
-  SpanRow,
-  | 'toolErrors'
-  | 'semanticPattern'
-  | 'semanticSeverity'
-  | 'semanticSource'
-  | 'semanticSnippet'
-  | 'semanticCallId'
->;
-
-const none: Failures = {
+const none = {
   toolErrors: null,
   semanticPattern: null,
   semanticSeverity: null,
   semanticSource: null,
   semanticSnippet: null,
   semanticCallId: null,
-};
+} satisfies Partial<SpanRow>;
+type Failures = Pick<SpanRow, keyof typeof none>;
 /** Spans of our own analysis talk about the errors of others. */
 const ownLabel = 'analyze_with_llm';
 const most = { toolErrors: 5, name: 256, message: 500 };

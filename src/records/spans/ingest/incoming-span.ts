@@ -32,6 +32,9 @@ export class TooLarge extends Error {}
 export const maxAttributes = 1_024;
 /** Events of a span that are read at most. */
 export const maxEvents = 1_024;
+/** Levels of nested values that are read. */
+export const deepest = 32;
+export const tooDeep = `[nested deeper than ${deepest} levels]`;
 const maxSpans = 100_000;
 
 /** Reads one span of a batch. @throws RejectedSpan if it is no span */

@@ -6,7 +6,6 @@ import {
   ApiHeader,
   ApiOkResponse,
   ApiOperation,
-  ApiProperty,
   ApiPropertyOptional,
   ApiTags,
   getSchemaPath,
@@ -20,13 +19,14 @@ import { CallRates } from '../../../web/auth/call-rates.js';
 import { holderIn, principalOf, projectOf } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { errorTable, Problem } from '../../../base/common/errors.js';
+import { Example, OptionalExample } from '../../../web/rest/dto.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { asProblem, type OwnErrorBody } from '../../../web/rest/problem.filter.js';
 import { rawBodyOf } from '../../../web/rest/raw-body.js';
 import { settings } from '../../../base/config/settings.js';
 import { SpanRetention } from '../span-retention.js';
 import { SpanIngest, type Taken } from './span-ingest.js';
-import type { SpanBatch } from './span-intake.js';
+import type { SpanBatch } from './ingest.worker.js';
 
 const microseconds = 'Microseconds since 1970';
 
@@ -44,29 +44,24 @@ const exampleSpan = {
 
 /** A span as vLLora has it. Other members are passed over. */
 class VlloraSpanBody {
-  @ApiProperty({ example: exampleSpan.trace_id }) readonly trace_id!: string;
-  @ApiProperty({ example: exampleSpan.span_id }) readonly span_id!: string;
+  @Example(exampleSpan.trace_id) readonly trace_id!: string;
+  @Example(exampleSpan.span_id) readonly span_id!: string;
   @ApiPropertyOptional({ type: String, nullable: true }) readonly parent_span_id?: string | null;
   @ApiPropertyOptional({ type: String, nullable: true, example: 'thread-1' }) readonly thread_id?:
     string | null;
   @ApiPropertyOptional({ type: String, nullable: true, example: 'run-1' }) readonly run_id?: string | null;
-  @ApiProperty({ example: exampleSpan.operation_name }) readonly operation_name!: string;
-  @ApiProperty({ example: exampleSpan.start_time_us, description: microseconds })
-  readonly start_time_us!: number;
-  @ApiProperty({ example: exampleSpan.finish_time_us, description: microseconds })
-  readonly finish_time_us!: number;
+  @Example(exampleSpan.operation_name) readonly operation_name!: string;
+  @Example(exampleSpan.start_time_us, microseconds) readonly start_time_us!: number;
+  @Example(exampleSpan.finish_time_us, microseconds) readonly finish_time_us!: number;
   @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: exampleSpan.attribute })
   readonly attribute?: object;
 }
 
 /** The fate of a batch of spans. */
 class TakenSpansView {
-  @ApiProperty({ example: 2, description: 'Spans that are kept from now on, whatever dies' })
-  readonly taken!: number;
-  @ApiProperty({ example: 0, description: 'Spans that are not: to send them again would be of no use' })
-  readonly rejected!: number;
-  @ApiPropertyOptional({ example: 'Span 3 of the batch: it ends before it starts' })
-  readonly reason?: string;
+  @Example(2, 'Spans that are kept from now on, whatever dies') readonly taken!: number;
+  @Example(0, 'Spans that are not: to send them again would be of no use') readonly rejected!: number;
+  @OptionalExample('Span 3 of the batch: it ends before it starts') readonly reason?: string;
 }
 
 const protobufType = 'application/x-protobuf';
@@ -183,7 +178,7 @@ function isGzip({ headers }: FastifyRequest): boolean {
 const jsonType = 'application/json';
 
 /** A request in protobuf is answered in protobuf, one in JSON in JSON. */
-export const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+const isProtobuf = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   (headers['content-type'] ?? '').trim().toLowerCase().startsWith(protobufType);
 
 /** Codes of google.rpc.Status by HTTP status. */
@@ -191,7 +186,7 @@ const rpcCodes: Readonly<Record<number, number>> = { 401: 16, 403: 7, 404: 5, 42
 const invalidArgument = 3;
 
 /** google.rpc.Status, the error format of OTLP. */
-export function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
+function otlpError(exception: unknown, request: FastifyRequest): OwnErrorBody {
   const { code: name, detail, details } = asProblem(exception);
   const code = rpcCodes[details.status ?? errorTable[name].http] ?? invalidArgument;
   const message = `${name}: ${detail}`;
@@ -201,7 +196,7 @@ export function otlpError(exception: unknown, request: FastifyRequest): OwnError
 }
 
 /** ExportTraceServiceResponse: empty where every span was taken; a reason without rejected spans is a warning. */
-export function otlpAnswer(
+function otlpAnswer(
   request: Pick<FastifyRequest, 'headers'>,
   { rejected, reason = '' }: { readonly rejected: number; readonly reason?: string },
 ): OwnErrorBody {

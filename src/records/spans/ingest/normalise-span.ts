@@ -2,13 +2,12 @@ import { canonicalJson, sha256 } from '../../../base/common/canonical-json.js';
 import { dayMs } from '../../../base/common/clock.js';
 import { isUuid } from '../../../base/common/ids.js';
 import { isDeeperThan } from '../../../base/common/json-depth.js';
-import type { SpanRow, ToolCalled } from '../span-row.js';
+import type { SpanKind, SpanRow, ToolCalled } from '../span-row.js';
 import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
-import type { Field } from './attribute-names.js';
+import { type Field, kindNames, type KindOrPart } from './attribute-names.js';
 import { failuresIn } from './failures.js';
 import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
 import { costOf } from './model-prices.js';
-import { classify, type Classified } from './span-kinds.js';
 import { type AskedTool, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
@@ -184,4 +183,31 @@ function argumentsHash(given: unknown): string | null {
     return null;
   const json = canonicalJson(value);
   return json === '{}' || json === '[]' ? null : sha256(json);
+}
+
+/** The kind of a span, and of a model call which part it is. */
+type Classified = Pick<SpanRow, 'kind' | 'callPart'>;
+
+const byName = "the span's name";
+
+function classify(operation: string, attributes: AttributeLookup): Classified {
+  for (const [attribute, names] of Object.entries<Readonly<Record<string, KindOrPart>>>(kindNames)) {
+    const value = attribute === byName ? operation : attributes.get(attribute);
+    if (typeof value !== 'string') continue;
+    const name = attribute === 'openinference.span.kind' ? value.toLowerCase() : value;
+    const found = Object.hasOwn(names, name) ? names[name] : undefined;
+    if (found) return classified(found);
+  }
+  return classified(guess(attributes));
+}
+
+/** A span that names a model and the tokens that it took is a call of it. */
+function guess(attributes: AttributeLookup): SpanKind {
+  if (attributes.find('output tokens') === undefined) return 'other';
+  return attributes.find('model') === undefined ? 'other' : 'llm';
+}
+
+function classified(found: KindOrPart): Classified {
+  if (found === 'outer' || found === 'inner') return { kind: 'llm', callPart: found };
+  return { kind: found, callPart: found === 'llm' ? 'whole' : null };
 }

@@ -1,6 +1,14 @@
 import protobuf from 'protobufjs/minimal.js';
-import { IncomingBatch, maxAttributes, maxEvents, RejectedSpan, TooLarge } from './incoming-span.js';
-import { deepest, incomingSpan, type Resource, resourceOf, tooDeep } from './otlp-span.js';
+import {
+  deepest,
+  IncomingBatch,
+  maxAttributes,
+  maxEvents,
+  RejectedSpan,
+  TooLarge,
+  tooDeep,
+} from './incoming-span.js';
+import { incomingSpan, type Resource, resourceOf } from './json-bodies.js';
 
 type Reader = protobuf.Reader;
 type Read = (reader: Reader, left: Left, depth: number) => unknown;

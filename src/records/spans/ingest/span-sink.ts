@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import { type Column, ColumnArrays, type Queryable } from '../../../base/database/column-arrays.js';
 import { isValueFault, sqlStateOf } from '../../../base/database/transient-error.js';
 import type { JournalRecord } from '../../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../../journal/table-sink.js';
-import { insertSpans, makeSpanDays } from '../insert-spans.js';
 import { type SpanRow, startDayOf } from '../span-row.js';
 
 /** A day's partition is gone: the row is good. */
@@ -41,4 +41,71 @@ export class SpanSink extends TableSink<SpanRow> {
     }
     for (const day of days) this.madeDays.add(day);
   }
+}
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
+
+/** Columns that hold a member of the row as it is; null for what a journal of an older server has not. */
+const plain = (type: string, names: string): Record<string, Column<SpanRow>> =>
+  Object.fromEntries(names.split(' ').map((name) => [name, [type, (row) => row[name as 'model'] ?? null]]));
+
+const columns: Readonly<Record<string, Column<SpanRow>>> = {
+  startDay: ['date', startDayOf],
+  ...plain(
+    'text',
+    'project traceId spanId parentSpanId threadId runId operation kind callPart status errorMessage',
+  ),
+  ...plain('text', 'model requestModel toolName label costSource argumentsHash keyId semanticPattern'),
+  ...plain('text', 'semanticSeverity semanticSource semanticSnippet semanticCallId'),
+  ...plain('int8', 'startUs finishUs inputTokens outputTokens cachedTokens reasoningTokens ttftUs'),
+  ...plain('numeric', 'cost'),
+  ...plain('uuid', 'executionId'),
+  ...plain('jsonb', 'attributes'),
+  toolCalls: ['jsonb', (row) => json(row.toolCalls)],
+  toolErrors: ['jsonb', (row) => json(row.toolErrors)],
+};
+
+const batch = new ColumnArrays(columns);
+const key = ['project', 'trace_id', 'span_id', 'start_day'];
+const narrow = batch.names.filter((name) => name !== 'attributes');
+const changes = narrow.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
+
+/** Inserts spans. Of two with one key the later finish wins, else the first; its attributes go with it. */
+const insertStatement = `
+  WITH batch AS MATERIALIZED (${batch.select}),
+  written AS (
+    INSERT INTO spans AS known (${narrow.join(', ')})
+    SELECT ${narrow.join(', ')} FROM batch
+    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}
+    WHERE excluded.finish_us > known.finish_us
+    RETURNING ${key.join(', ')}
+  )
+  INSERT INTO span_contents (${key.join(', ')}, attributes)
+  SELECT ${key.join(', ')}, attributes FROM batch JOIN written USING (${key.join(', ')})
+  ON CONFLICT (${key.join(', ')}) DO UPDATE SET attributes = excluded.attributes`;
+
+/**
+ * Writes spans in one statement; one that is there already changes nothing, so that a batch may be repeated. The days
+ * that they start on must have been made.
+ */
+export async function insertSpans(db: Queryable, rows: readonly SpanRow[]): Promise<void> {
+  const once = inOrder(rows);
+  if (once.length === 0) return;
+  await db.query(insertStatement, batch.parametersOf(once));
+}
+
+/** Makes the partitions of days (UTC, as in `2026-01-23`) that are not there yet. */
+export async function makeSpanDays(db: Queryable, days: Iterable<string>): Promise<void> {
+  for (const day of [...days].sort()) await db.query('SELECT make_spans_day($1::date)', [day]);
+}
+
+/** One row a key, for a statement may touch each once; sorted, so that writers side by side never wait in a circle. */
+function inOrder(rows: readonly SpanRow[]): SpanRow[] {
+  const latest = new Map<string, SpanRow>();
+  for (const row of rows) {
+    const id = JSON.stringify([row.project, row.traceId, row.spanId, startDayOf(row)]);
+    const known = latest.get(id);
+    if (!known || row.finishUs > known.finishUs) latest.set(id, row);
+  }
+  return [...latest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }

@@ -1,4 +1,6 @@
+import { isObject } from '../../../base/common/json.js';
 import { jsonExcerpt } from '../../../base/common/json-depth.js';
+import type { MessageView } from '../reads/trace-views.dto.js';
 import type { SpanKind } from '../span-row.js';
 import { AttributeLookup, type Attributes, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';
@@ -80,7 +82,7 @@ const firstOf = (value: unknown, ...names: readonly string[]): unknown =>
   names.map((name) => memberOf(value, name)).find((member) => member !== undefined);
 
 /** The first of the members that is a text, and not empty. */
-export const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
+const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
   for (const name of names) {
     const member = memberOf(value, name);
     if (typeof member === 'string' && member !== '') return member;
@@ -112,13 +114,13 @@ export function callsIn(message: unknown): Called[] {
   });
 }
 
-export const argumentsIn = (call: unknown): unknown => firstOf(call, 'arguments', 'args', 'input');
+const argumentsIn = (call: unknown): unknown => firstOf(call, 'arguments', 'args', 'input');
 
 /** The result that the part of a message holds. */
-export const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response', 'output', 'content');
+const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response', 'output', 'content');
 
 /** The id of a call, in its own part or in the part with its result. */
-export const callIdOf = (part: unknown): string | undefined =>
+const callIdOf = (part: unknown): string | undefined =>
   textMember(part, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
 
 function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
@@ -210,6 +212,87 @@ export function spanTextsOf({
   if (kind === 'tool') return { input: text(given), output: text(result) };
   return { input: text(messages, given), output: text(answer, result) };
 }
+
+/** The messages of a model call in one form for all dialects, results at the calls that asked for them; the call of a tool. */
+export function messagesOf(kind: string, { input = '', output = '' }: Partial<SpanContents>): MessageView[] {
+  if (kind === 'tool')
+    return [
+      {
+        role: 'tool',
+        text: '',
+        calls: [{ id: null, name: '', input, result: output || null }],
+        answers: null,
+      },
+    ];
+  if (kind !== 'llm') return [];
+  const asked = listIn(fromJson(input), ['messages', 'input', 'contents']).map((each) =>
+    messageOf(each, 'user'),
+  );
+  const lines = output.split('\n').map(fromJson);
+  const answers = lines.every((line) => isObject(line) || Array.isArray(line)) ? lines : [fromJson(output)];
+  const said = answers
+    .flatMap((answer) => listIn(answer, ['choices', 'output', 'content', 'candidates']))
+    .map((each) => messageOf(each, 'assistant'));
+  const all = [...asked, ...said];
+  return paired(
+    all.filter(({ text, calls, answers: call }) => text !== '' || calls.length > 0 || call !== null),
+  );
+}
+
+/** Puts each result at the call that asked for it, and takes it out of the list. */
+function paired(messages: readonly MessageView[]): MessageView[] {
+  const results = new Map(messages.map(({ answers, text }) => [answers, text]));
+  const asked = new Set(messages.flatMap(({ calls }) => calls.map(({ id }) => id)));
+  return messages
+    .filter(({ answers }) => answers === null || !asked.has(answers))
+    .map((message) => ({
+      ...message,
+      calls: message.calls.map((call) => ({
+        ...call,
+        result: (call.id !== null && results.get(call.id)) || null,
+      })),
+    }));
+}
+
+function listIn(value: unknown, members: readonly string[]): readonly unknown[] {
+  if (value === '') return [];
+  if (Array.isArray(value)) return value;
+  const list = members.map((name) => memberOf(value, name)).find(Array.isArray);
+  return list ?? [value];
+}
+
+function messageOf(raw: unknown, role: string): MessageView {
+  const value = memberOf(raw, 'message') ?? raw;
+  const parts = partsOf(value).slice(1);
+  const own = textMember(value, 'role') ?? role;
+  const isResult = own === 'tool' || own === 'function';
+  const answer = parts.find((part) => /result|response|output/.test(textMember(part, 'type') ?? ''));
+  const result = answer ?? (isResult ? value : undefined);
+  return {
+    role: result === undefined ? own : 'tool',
+    text: result === undefined ? wordsOf(value) : asText(resultOf(result)),
+    calls: callsIn(value).map(({ id = null, name, arguments: given }) => ({
+      ...{ id, name, input: asText(given) },
+      result: null,
+    })),
+    answers: result === undefined ? null : (callIdOf(result) ?? callIdOf(value) ?? ''),
+  };
+}
+
+function wordsOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const content = memberOf(value, 'content') ?? memberOf(value, 'parts') ?? memberOf(value, 'text');
+  if (typeof content === 'string') return content;
+  if (Array.isArray(content))
+    return content
+      .map((part) => (typeof part === 'string' ? part : (textMember(part, 'text', 'content') ?? '')))
+      .join('\n')
+      .trim();
+  return textMember(value, 'role') !== undefined || callsIn(value).length > 0 ? '' : asText(value);
+}
+
+const asText = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, 2);
 
 /** Spans around a model call, or of something else, whatever their kind says. */
 const notTheCall = new Set(['cloud_api_invoke', 'model_call', 'tool_call', 'tools', 'run', 'agent']);

@@ -1,5 +1,4 @@
-import { maxAttributes } from './incoming-span.js';
-import { deepest, tooDeep } from './otlp-span.js';
+import { deepest, maxAttributes, tooDeep } from './incoming-span.js';
 
 /** Longest JSON of one attribute, and of all attributes of a span, in characters. */
 const maxAttributeLength = 262_144;

@@ -1,22 +1,21 @@
+import { type Statement, statement } from '../../../base/database/statement.js';
 import { billableSpans } from './billable-spans.sql.js';
 import { findingKey } from './summary.sql.js';
-import { conditionOf, type Page, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
+import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
 
 /** Spans are taken together by the run or the thread that they belong to, or by when they start. */
 export type Grouping =
   { readonly by: 'run' | 'thread' } | { readonly by: 'time'; readonly bucketSeconds: number };
 
 /** Conditions on a group as a whole. Durations in milliseconds, costs in US dollars. */
-export interface GroupFilter {
+export interface GroupFilter extends Pick<
+  SpanFilter,
+  'hasErrors' | 'minDurationMs' | 'maxDurationMs' | 'minCost' | 'maxCost'
+> {
   /** Status of its root spans. */
   readonly status?: 'success' | 'error';
   /** Some span of it failed. */
   readonly failed?: boolean;
-  readonly hasErrors?: boolean;
-  readonly minDurationMs?: number;
-  readonly maxDurationMs?: number;
-  readonly minCost?: number;
-  readonly maxCost?: number;
 }
 
 /** A filter of groups. */

@@ -1,4 +1,5 @@
 import { sanitisedText } from '../../../base/common/pg-text.js';
+import type { SqlValues } from '../../../base/database/statement.js';
 
 /** `anyId`: the span has one, whichever. */
 export const anyId = { not: null } as const;
@@ -6,17 +7,24 @@ export const anyId = { not: null } as const;
 /** An id as it is, null for spans that have none, or `anyId`. */
 export type WantedId = string | null | typeof anyId;
 
+/** The members of a filter that list ids or names, and their columns. */
+const idColumns = {
+  traceIds: 'trace_id',
+  spanIds: 'span_id',
+  parentSpanIds: 'parent_span_id',
+  threadIds: 'thread_id',
+  runIds: 'run_id',
+  operationNames: 'operation',
+  labels: 'label',
+  models: 'model',
+  kinds: 'kind',
+} as const;
+
+type IdFilter = { readonly [Name in keyof typeof idColumns]?: readonly WantedId[] };
+
 /** A filter of spans; all given members must match. */
-export interface SpanFilter {
+export interface SpanFilter extends IdFilter {
   readonly project: string;
-  readonly traceIds?: readonly WantedId[];
-  readonly spanIds?: readonly WantedId[];
-  readonly parentSpanIds?: readonly WantedId[];
-  readonly threadIds?: readonly WantedId[];
-  readonly runIds?: readonly WantedId[];
-  readonly operationNames?: readonly WantedId[];
-  readonly labels?: readonly WantedId[];
-  readonly models?: readonly WantedId[];
   /** Microseconds since the epoch of the span's start; both included. */
   readonly startUs?: number;
   readonly endUs?: number;
@@ -29,29 +37,8 @@ export interface SpanFilter {
   readonly status?: 'success' | 'error';
   /** Whether the status is `error`. */
   readonly hasErrors?: boolean;
-  readonly kinds?: readonly string[];
   /** Case-insensitive text in the operation, error, model, tool or label. */
   readonly text?: string;
-}
-
-/** The values of a statement, each added where its text names it. */
-export class SqlValues {
-  readonly all: unknown[] = [];
-
-  add(value: unknown): string {
-    return `$${this.all.push(typeof value === 'string' ? sanitisedText(value) : value)}`;
-  }
-}
-
-export interface Statement {
-  readonly text: string;
-  readonly values: readonly unknown[];
-}
-
-/** @param textOf adds each value where the text names it */
-export function statement(textOf: (values: SqlValues) => string): Statement {
-  const values = new SqlValues();
-  return { text: textOf(values), values: values.all };
 }
 
 /** The page of a list. */
@@ -59,18 +46,6 @@ export interface Page {
   readonly limit: number;
   readonly offset: number;
 }
-
-const idColumns = {
-  traceIds: 'trace_id',
-  spanIds: 'span_id',
-  parentSpanIds: 'parent_span_id',
-  threadIds: 'thread_id',
-  runIds: 'run_id',
-  operationNames: 'operation',
-  labels: 'label',
-  models: 'model',
-  kinds: 'kind',
-} as const satisfies Partial<Record<keyof SpanFilter, string>>;
 
 /** The condition of a filter on the columns of `all_spans`. */
 export function conditionOf(filter: SpanFilter, values: SqlValues): string {

@@ -1,4 +1,5 @@
-import { conditionOf, type Page, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
+import { type Statement, statement } from '../../../base/database/statement.js';
+import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
 import { findingKey } from './summary.sql.js';
 import type { FoundIdView } from './trace-views.dto.js';
 

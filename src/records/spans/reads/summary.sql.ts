@@ -1,5 +1,6 @@
+import { type Statement, statement } from '../../../base/database/statement.js';
 import { billableSpans } from './billable-spans.sql.js';
-import { conditionOf, type SpanFilter, type Statement, statement } from './span-filter.sql.js';
+import { conditionOf, type SpanFilter } from './span-filter.sql.js';
 
 /** The most entries of a list in a summary, and of a map. */
 const maxListed = 20;

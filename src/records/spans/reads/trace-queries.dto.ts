@@ -109,13 +109,13 @@ export class ListRunsQuery extends PeriodQuery {
   @Offset() readonly offset!: number;
 }
 
-const BucketSize = (schema: { readonly default: number; readonly example?: number }): PropertyDecorator =>
-  OptionalInt(1, 31_536_000, { example: schema.default, ...schema, description: 'Seconds' });
+const BucketSize = (): PropertyDecorator =>
+  OptionalInt(1, 31_536_000, { example: 3_600, default: 3_600, description: 'Seconds' });
 
 export class ListGroupsQuery extends ListRunsQuery {
   @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })
   readonly group_by!: 'time' | 'thread' | 'run';
-  @BucketSize({ default: 3_600 }) readonly bucket_size!: number;
+  @BucketSize() readonly bucket_size!: number;
 }
 
 export class GroupSpansQuery {
@@ -126,7 +126,7 @@ export class GroupSpansQuery {
     description: 'Of a span of time: its start in microseconds',
   })
   readonly time_bucket?: number;
-  @BucketSize({ default: 3_600 }) readonly bucket_size!: number;
+  @BucketSize() readonly bucket_size!: number;
   @OptionalText(longest, { example: 'thread-7' }) readonly thread_id?: string;
   @OptionalText(longest, { example: 'run-42' }) readonly run_id?: string;
   @Labels() readonly labels?: string[];
@@ -167,7 +167,7 @@ export class StatsQuery extends PeriodQuery {
 }
 
 export class TimeseriesQuery extends StatsQuery {
-  @BucketSize({ default: 3_600 }) readonly bucket_size!: number;
+  @BucketSize() readonly bucket_size!: number;
 }
 
 export class CompareQuery {

@@ -10,9 +10,9 @@ import {
   selectGroupKeys,
   selectGroups,
 } from './groups.sql.js';
-import type { Page, SpanFilter, Statement } from './span-filter.sql.js';
+import type { Statement } from '../../../base/database/statement.js';
+import type { Page, SpanFilter } from './span-filter.sql.js';
 import * as sql from './spans.sql.js';
-import { selectSkeleton } from './spans.sql.js';
 import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
 import type * as views from './trace-views.dto.js';
@@ -120,7 +120,7 @@ export class TraceReads {
 
   /** @returns JSON; undefined if there is no span */
   async skeleton(filter: SpanFilter): Promise<string | undefined> {
-    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, maxDrawn), inMemory);
+    const [row] = await this.select<{ skeleton: string }>(sql.selectSkeleton(filter, maxDrawn), inMemory);
     return row?.skeleton;
   }
 
@@ -159,7 +159,7 @@ export class TraceReads {
       this.db.transaction(async (db) => {
         await db.query(`SET LOCAL statement_timeout = ${maxMs}`);
         if (memory !== undefined) await db.query(`SET LOCAL work_mem = '${memory}'`);
-        return db.query<Row[]>(text, [...values]);
+        return db.query<Row[]>(text, values);
       }),
     );
   }
@@ -213,7 +213,6 @@ interface TimedSpan {
  * run, the one that ends last, and of its children again the one that ends last. Spans below themselves are left out.
  */
 function bottlenecks(spans: readonly TimedSpan[]): { total_ms: number; data: views.BottleneckView[] } {
-  if (spans.length === 0) return { total_ms: 0, data: [] };
   const idOf = ({ trace_id, span_id }: Pick<TimedSpan, 'trace_id' | 'span_id'>): string =>
     `${trace_id} ${span_id}`;
   const known = new Set(spans.map(idOf));

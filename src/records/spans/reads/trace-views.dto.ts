@@ -1,6 +1,16 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
-import { AnyObject, NullableNumber, NullableText, OrNull } from '../../../web/rest/dto.js';
+import {
+  AnyObject,
+  Example,
+  Many,
+  NullableNumber,
+  NullableText,
+  Numbers,
+  OptionalExample,
+  OrNull,
+  Texts,
+} from '../../../web/rest/dto.js';
 import { spanKinds } from '../span-row.js';
 import type { SpansSummary } from './summary.js';
 
@@ -8,9 +18,9 @@ const us = 1_769_164_200_000_000;
 const Ids = (example: string): PropertyDecorator => ApiProperty({ type: [String], example: [example] });
 
 export class PaginationView {
-  @ApiProperty({ example: 0 }) readonly offset!: number;
-  @ApiProperty({ example: 100 }) readonly limit!: number;
-  @ApiProperty({ example: 1 }) readonly total!: number;
+  @Example(0) readonly offset!: number;
+  @Example(100) readonly limit!: number;
+  @Example(1) readonly total!: number;
 }
 
 /** One page of a list, in the envelope that vLLora's clients know. */
@@ -30,36 +40,33 @@ export function ListOf<T>(item: Type<T>): Type<Listed<T>> {
 
 export class AskedToolView {
   @NullableText('call-1') readonly id!: string | null;
-  @ApiProperty({ example: 'search', description: 'Empty in the span of the tool itself' })
-  readonly name!: string;
-  @ApiProperty({ example: '{"q":"weather"}' }) readonly input!: string;
+  @Example('search', 'Empty in the span of the tool itself') readonly name!: string;
+  @Example('{"q":"weather"}') readonly input!: string;
   @NullableText('It is sunny.', 'If it is among the messages') readonly result!: string | null;
 }
 
 export class MessageView {
-  @ApiProperty({ example: 'assistant' }) readonly role!: string;
-  @ApiProperty({ example: 'I look.' }) readonly text!: string;
-  @ApiProperty({ type: [AskedToolView], description: 'Tools that it asks for' })
-  readonly calls!: AskedToolView[];
+  @Example('assistant') readonly role!: string;
+  @Example('I look.') readonly text!: string;
+  @Many(AskedToolView, 'Tools that it asks for') readonly calls!: AskedToolView[];
   @NullableText('call-1', 'Id of the call whose result it is, if that call is in another span')
   readonly answers!: string | null;
 }
 
 /** Times in microseconds since the epoch, costs in US dollars. */
 export class SpanView {
-  @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
-  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
+  @Example('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_id!: string;
+  @Example('00f067aa0ba902b7') readonly span_id!: string;
   @NullableText('a3ce929d0e0e4736') readonly parent_span_id!: string | null;
   @NullableText('thread-7') readonly thread_id!: string | null;
-  @ApiProperty({ example: 'run-42', description: 'The trace where the span names no run' })
-  readonly run_id!: string;
-  @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
+  @Example('run-42', 'The trace where the span names no run') readonly run_id!: string;
+  @Example('api_invoke') readonly operation_name!: string;
   @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
   @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
   @NullableText('The model is overloaded') readonly error_message!: string | null;
-  @ApiProperty({ example: us }) readonly start_time_us!: number;
-  @ApiProperty({ example: us + 1_500_000 }) readonly finish_time_us!: number;
-  @ApiProperty({ example: 1_500 }) readonly duration_ms!: number;
+  @Example(us) readonly start_time_us!: number;
+  @Example(us + 1_500_000) readonly finish_time_us!: number;
+  @Example(1_500) readonly duration_ms!: number;
   @NullableText('gpt-4.1') readonly model!: string | null;
   @NullableText('search') readonly tool_name!: string | null;
   @NullableText('support') readonly label!: string | null;
@@ -89,13 +96,9 @@ export class SpanView {
       'What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB',
   })
   readonly attribute?: Record<string, unknown>;
-  @ApiPropertyOptional({
-    example: 'What is the weather?',
-    description: 'A text, or JSON such as messages; with `texts`',
-  })
+  @OptionalExample('What is the weather?', 'A text, or JSON such as messages; with `texts`')
   readonly input?: string;
-  @ApiPropertyOptional({ example: 'It is sunny.', description: 'A text or JSON; with `texts`' })
-  readonly output?: string;
+  @OptionalExample('It is sunny.', 'A text or JSON; with `texts`') readonly output?: string;
   @ApiPropertyOptional({
     type: [MessageView],
     description: 'Of a model or a tool, in one form for all dialects; with `messages`',
@@ -109,57 +112,48 @@ export class SpanListView extends ListOf(SpanView) {}
 export class FiguresOfGroupView {
   @Ids('thread-7') readonly thread_ids!: string[];
   @Ids('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_ids!: string[];
-  @ApiProperty({
-    type: [String],
-    example: ['00f067aa0ba902b7'],
-    description: 'Without a parent, or with one outside',
-  })
-  readonly root_span_ids!: string[];
+  @Texts(['00f067aa0ba902b7'], 'Without a parent, or with one outside') readonly root_span_ids!: string[];
   @Ids('gpt-4.1') readonly request_models!: string[];
   @Ids('gpt-4.1-2025-04-14') readonly used_models!: string[];
   @Ids('search') readonly used_tools!: string[];
   @Ids('support') readonly labels!: string[];
   @NullableText('run', 'Of the first root') readonly root_operation!: string | null;
-  @ApiProperty({ example: 3, description: 'Calls of models' }) readonly llm_calls!: number;
-  @ApiProperty({ example: 0.0063 }) readonly cost!: number;
+  @Example(3, 'Calls of models') readonly llm_calls!: number;
+  @Example(0.0063) readonly cost!: number;
   @NullableNumber(2_436) readonly input_tokens!: number | null;
   @NullableNumber(192) readonly output_tokens!: number | null;
-  @ApiProperty({ example: us }) readonly start_time_us!: number;
-  @ApiProperty({ example: us + 9_000_000 }) readonly finish_time_us!: number;
-  @ApiProperty({ example: 9_000 }) readonly duration_ms!: number;
-  @ApiProperty({
-    example: '-mmmmmmmmmm-ttttt-mmmmmmmm------e-------',
-    description:
-      'A letter for each fortieth of the time: `e`: a span failed, `t`: a tool ran, `m`: a model was called, `-`: neither',
-  })
+  @Example(us) readonly start_time_us!: number;
+  @Example(us + 9_000_000) readonly finish_time_us!: number;
+  @Example(9_000) readonly duration_ms!: number;
+  @Example(
+    '-mmmmmmmmmm-ttttt-mmmmmmmm------e-------',
+    'A letter for each fortieth of the time: `e`: a span failed, `t`: a tool ran, `m`: a model was called, `-`: neither',
+  )
   readonly activity!: string;
-  @ApiProperty({ example: 14 }) readonly total_spans!: number;
-  @ApiProperty({ example: false, description: 'Whether any span failed' }) readonly has_errors!: boolean;
-  @ApiProperty({ example: 0, description: 'Spans that failed' }) readonly error_count!: number;
-  @ApiProperty({ example: 1, description: 'Errors that texts of its spans tell of' })
-  readonly semantic_error_count!: number;
+  @Example(14) readonly total_spans!: number;
+  @Example(false, 'Whether any span failed') readonly has_errors!: boolean;
+  @Example(0, 'Spans that failed') readonly error_count!: number;
+  @Example(1, 'Errors that texts of its spans tell of') readonly semantic_error_count!: number;
   @ApiProperty({ enum: ['success', 'error'], example: 'success', description: '`error`: a root span failed' })
   readonly status!: string;
   @Ids('The model is overloaded') readonly errors!: string[];
 }
 
 export class RunView extends FiguresOfGroupView {
-  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
+  @Example('run-42') readonly run_id!: string;
 }
 
 export class RunListView extends ListOf(RunView) {}
 
 export class RunDetailsView {
   // `nullable` beside a reference would still ask for an object.
-  @OrNull(RunView)
-  readonly data!: RunView | null;
+  @OrNull(RunView) readonly data!: RunView | null;
 }
 
 export class GroupKeyView {
-  @ApiPropertyOptional({ example: us, description: 'Start of the span of time, microseconds' })
-  readonly time_bucket?: number;
-  @ApiPropertyOptional({ example: 'thread-7' }) readonly thread_id?: string;
-  @ApiPropertyOptional({ example: 'run-42' }) readonly run_id?: string;
+  @OptionalExample(us, 'Start of the span of time, microseconds') readonly time_bucket?: number;
+  @OptionalExample('thread-7') readonly thread_id?: string;
+  @OptionalExample('run-42') readonly run_id?: string;
 }
 
 export class GroupView extends FiguresOfGroupView {
@@ -171,7 +165,7 @@ export class GroupView extends FiguresOfGroupView {
 export class GroupListView extends ListOf(GroupView) {}
 
 export class SpansOfGroupView {
-  @ApiProperty({ type: [SpanView] }) readonly spans!: SpanView[];
+  @Many(SpanView) readonly spans!: SpanView[];
   @ApiProperty() readonly pagination!: PaginationView;
 }
 
@@ -186,37 +180,37 @@ export class BatchSpansView {
 }
 
 export class LabelView {
-  @ApiProperty({ example: 'support' }) readonly name!: string;
-  @ApiProperty({ example: 12, description: 'Spans with it' }) readonly count!: number;
+  @Example('support') readonly name!: string;
+  @Example(12, 'Spans with it') readonly count!: number;
 }
 
 export class LabelsView {
-  @ApiProperty({ type: [LabelView] }) readonly labels!: LabelView[];
-  @ApiProperty({ example: 1, description: 'Labels in all' }) readonly total!: number;
+  @Many(LabelView) readonly labels!: LabelView[];
+  @Example(1, 'Labels in all') readonly total!: number;
 }
 
 /** Percentiles are those of calls of models. */
 export class FiguresView {
-  @ApiProperty({ example: 120 }) readonly spans!: number;
-  @ApiProperty({ example: 30, description: 'Calls of models' }) readonly calls!: number;
-  @ApiProperty({ example: 2, description: 'Spans that failed' }) readonly errors!: number;
-  @ApiProperty({ example: 0.063 }) readonly cost!: number;
-  @ApiProperty({ example: 24_360 }) readonly input_tokens!: number;
-  @ApiProperty({ example: 1_920 }) readonly output_tokens!: number;
+  @Example(120) readonly spans!: number;
+  @Example(30, 'Calls of models') readonly calls!: number;
+  @Example(2, 'Spans that failed') readonly errors!: number;
+  @Example(0.063) readonly cost!: number;
+  @Example(24_360) readonly input_tokens!: number;
+  @Example(1_920) readonly output_tokens!: number;
   @NullableNumber(1_500) readonly p50_ms!: number | null;
   @NullableNumber(4_000) readonly p95_ms!: number | null;
 }
 
 export class StatsView extends FiguresView {
-  @ApiProperty({ example: us }) readonly start_time_us!: number;
-  @ApiProperty({ example: us + 86_400_000_000 }) readonly end_time_us!: number;
+  @Example(us) readonly start_time_us!: number;
+  @Example(us + 86_400_000_000) readonly end_time_us!: number;
 }
 
 /** A figure of two runs. */
 export class DifferenceView {
-  @ApiProperty({ example: 0.0063 }) readonly a!: number;
-  @ApiProperty({ example: 0.0084 }) readonly b!: number;
-  @ApiProperty({ example: 0.0021, description: 'From a to b' }) readonly change!: number;
+  @Example(0.0063) readonly a!: number;
+  @Example(0.0084) readonly b!: number;
+  @Example(0.0021, 'From a to b') readonly change!: number;
   @NullableNumber(33.3, 'The same in percent of a; null where that is 0')
   readonly change_percent!: number | null;
 }
@@ -235,52 +229,90 @@ export class RunComparisonView {
 }
 
 export class BucketView extends FiguresView {
-  @ApiProperty({ example: us, description: 'Its start, microseconds' }) readonly bucket!: number;
+  @Example(us, 'Its start, microseconds') readonly bucket!: number;
 }
 
 export class TimeseriesView {
-  @ApiProperty({ example: 3_600, description: 'Seconds' }) readonly bucket_size!: number;
-  @ApiProperty({ type: [BucketView], description: 'Spans of time without a span are left out' })
-  readonly data!: BucketView[];
+  @Example(3_600, 'Seconds') readonly bucket_size!: number;
+  @Many(BucketView, 'Spans of time without a span are left out') readonly data!: BucketView[];
 }
 
 export class BottleneckView {
-  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
-  @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
-  @ApiProperty({ example: 'api_invoke' }) readonly operation!: string;
-  @ApiProperty({ example: 1_500, description: 'Milliseconds for which the run waited for this span itself' })
-  readonly self_ms!: number;
-  @ApiProperty({ example: 16.7, description: 'Of the wall time, 0 to 100' })
-  readonly percent_of_total!: number;
+  @Example('00f067aa0ba902b7') readonly span_id!: string;
+  @Example('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_id!: string;
+  @Example('api_invoke') readonly operation!: string;
+  @Example(1_500, 'Milliseconds for which the run waited for this span itself') readonly self_ms!: number;
+  @Example(16.7, 'Of the wall time, 0 to 100') readonly percent_of_total!: number;
 }
 
 export class BottlenecksView {
-  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
-  @ApiProperty({ example: 9_000, description: 'Wall time, milliseconds' }) readonly total_ms!: number;
-  @ApiProperty({ type: [BottleneckView], description: 'At most 20, the longest first' })
-  readonly data!: BottleneckView[];
+  @Example('run-42') readonly run_id!: string;
+  @Example(9_000, 'Wall time, milliseconds') readonly total_ms!: number;
+  @Many(BottleneckView, 'At most 20, the longest first') readonly data!: BottleneckView[];
 }
 
 export class FoundIdView {
   @ApiProperty({ enum: ['trace', 'run', 'thread', 'span', 'execution'], example: 'run' }) readonly kind!:
     'trace' | 'run' | 'thread' | 'span' | 'execution';
-  @ApiProperty({
-    example: '4bf92f3577b34da6a3ce929d0e0e4736',
-    description: 'Of the first span that has the id',
-  })
+  @Example('4bf92f3577b34da6a3ce929d0e0e4736', 'Of the first span that has the id')
   readonly trace_id!: string;
-  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
+  @Example('run-42') readonly run_id!: string;
   @NullableText('thread-7') readonly thread_id!: string | null;
-  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
-  @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
-  @ApiProperty({ example: us }) readonly start_time_us!: number;
+  @Example('00f067aa0ba902b7') readonly span_id!: string;
+  @Example('api_invoke') readonly operation_name!: string;
+  @Example(us) readonly start_time_us!: number;
 }
 
 export class FoundIdsView {
-  @ApiProperty({ type: [FoundIdView], description: 'Empty where nothing has the id' })
-  readonly data!: FoundIdView[];
+  @Many(FoundIdView, 'Empty where nothing has the id') readonly data!: FoundIdView[];
 }
 
 export class DeletedSpansView {
-  @ApiProperty({ example: 14, description: 'Spans that were deleted' }) readonly deleted!: number;
+  @Example(14, 'Spans that were deleted') readonly deleted!: number;
+}
+
+export class SpanTypeView {
+  @Example('api_invoke') readonly operation!: string;
+  @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
+  @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
+}
+
+/** Columns: the first entry of each is of the first span by start, and so on. */
+export class SkeletonView {
+  @Example(2, 'Spans in the columns') readonly spans!: number;
+  @Example(2, 'Spans of the trace') readonly total_spans!: number;
+  @Example(1_769_164_200_000_000, 'Of the first span') readonly start_time_us!: number;
+  @Example(16, 'Characters (code points) of the longest id') readonly id_length!: number;
+  @Example(
+    '00f067aa0ba902b7a3ce929d0e0e4736',
+    'One after the other, each with spaces behind it up to `id_length`',
+  )
+  readonly span_ids!: string;
+  @Numbers([-1, 0], 'Places of parents, from 0; -1: has none here') readonly parents!: number[];
+  @Numbers([0, 12], 'Milliseconds from the start of the span before') readonly starts_after_ms!: number[];
+  @Numbers([1_500, 240]) readonly durations_ms!: number[];
+  @Many(SpanTypeView, 'Each that occurs, by name') readonly types!: SpanTypeView[];
+  @Numbers([0, 0], 'Places in `types`, from 0') readonly type!: number[];
+  @Texts(['gpt-4.1', 'search'], 'Tools of tool calls, models of model calls, operations of other spans')
+  readonly names!: string[];
+  @Numbers([0, 1], 'Places in `names`, from 0') readonly name!: number[];
+  @Texts(['support']) readonly labels!: string[];
+  @Numbers([0, -1], 'Places in `labels`, from 0; -1: has none') readonly label!: number[];
+  @Numbers([0.0021, 0], 'US dollars, as each span reports them') readonly costs!: number[];
+  @Numbers([876, 0], 'Input and output, as each span reports them') readonly tokens!: number[];
+  @Numbers(
+    [0, 6],
+    'Sums of 1: failed, 2: its text tells of an error (once, at the first span) or its execution is marked as semantic failure, 4: it has an execution',
+  )
+  readonly flags!: number[];
+  @Texts(
+    ['failed to'],
+    'What was found in the spans with the flag 2, or the reason of the mark, in their order',
+  )
+  readonly patterns!: string[];
+  @Example(
+    '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+    'Of the spans that have an execution, 36 characters each, in their order',
+  )
+  readonly execution_ids!: string;
 }

@@ -7,10 +7,8 @@ import { AuditedRead } from '../../../web/auth/audit/audit.interceptor.js';
 import { CurrentProject } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { Problem } from '../../../base/common/errors.js';
-import { spanTextsOf } from '../ingest/span-texts.js';
-import { messagesOf } from './messages.js';
+import { messagesOf, spanTextsOf } from '../ingest/span-texts.js';
 import { Answers, ReadsTraces } from './answers.decorator.js';
-import { SkeletonView } from './skeleton.dto.js';
 import { comparisonOf } from './summary.js';
 import { given, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
 import * as queries from './trace-queries.dto.js';
@@ -200,7 +198,7 @@ export class TracesController {
 
   @Get('traces/:id/skeleton')
   @Answers(
-    SkeletonView,
+    views.SkeletonView,
     'All spans of a trace in columns, without what they carried',
     'By start, the first 50,000: what a tree or a time line of them needs. Small in gzip.',
     'not_found',
