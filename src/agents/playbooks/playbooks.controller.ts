@@ -26,35 +26,9 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Principal } from '../../web/contract/principal.js';
 import { PlaybookImportService, yamlTypes } from './import/playbook-import.service.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import {
-  PlaybookCreatedView,
-  PlaybookImportView,
-  PlaybookPageView,
-  ShownPlaybooksView,
-  PlaybookArchivedView,
-  PlaybookDeprecatedView,
-  PlaybookDiffView,
-  PlaybookOutcomeView,
-  PlaybookStatusView,
-  PlaybookVersionsView,
-  PlaybookView,
-} from './playbook-views.dto.js';
+import * as views from './playbook-views.dto.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
-import {
-  CreatePlaybookBody,
-  ListPlaybooksQuery,
-  ShownQuery,
-  ArchivePlaybookBody,
-  DeprecatePlaybookBody,
-  DisablePlaybookBody,
-  EnablePlaybookBody,
-  PlaybookDiffParams,
-  PlaybookIdParams,
-  PlaybookVersionParams,
-  RecordOutcomeBody,
-  VersionQuery,
-  VersionsQuery,
-} from './playbook-bodies.dto.js';
+import * as bodies from './playbook-bodies.dto.js';
 import { PlaybooksRepository, type StatusRow } from './playbooks.repository.js';
 import type { transitions } from './playbook-versions.js';
 
@@ -116,10 +90,10 @@ export class PlaybooksController {
       'A stored version never changes: a correction is a new version, which must be greater than every stored one ' +
       '(semantic order; `v1.2` and `1.2.0` are the same). Search shows the latest version only.',
   })
-  @ApiCreatedResponse({ type: PlaybookCreatedView })
+  @ApiCreatedResponse({ type: views.PlaybookCreatedView })
   @ApiProblems('conflict', 'payload_too_large')
   createPlaybook(
-    @Body() body: CreatePlaybookBody,
+    @Body() body: bodies.CreatePlaybookBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<object> {
     return this.catalogue.create(body, userId);
@@ -137,7 +111,7 @@ export class PlaybooksController {
       'each playbook by its JSON pointer, such as `/3/version`.',
   })
   @ApiBody({ schema: importBodySchema, examples: importExamples })
-  @ApiOkResponse({ type: PlaybookImportView })
+  @ApiOkResponse({ type: views.PlaybookImportView })
   @ApiProblems('conflict', 'payload_too_large', 'rate_limited')
   importPlaybooks(
     @Body() body: unknown,
@@ -155,8 +129,10 @@ export class PlaybooksController {
       'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
       '24 hours after its first call. A selection that is not among them was not made from what was shown.',
   })
-  @ApiOkResponse({ type: ShownPlaybooksView })
-  async listShownPlaybooks(@Query() { investigationId }: ShownQuery): Promise<ShownPlaybooksView> {
+  @ApiOkResponse({ type: views.ShownPlaybooksView })
+  async listShownPlaybooks(
+    @Query() { investigationId }: bodies.ShownQuery,
+  ): Promise<views.ShownPlaybooksView> {
     const playbooks = await this.shown.of(investigationId);
     return { investigation_id: investigationId, playbooks, total: playbooks.length };
   }
@@ -167,8 +143,8 @@ export class PlaybooksController {
     summary: 'List the latest version of each playbook',
     description: 'Whatever its status, by `playbook_id`, without its procedure.',
   })
-  @ApiOkResponse({ type: PlaybookPageView })
-  listPlaybooks(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
+  @ApiOkResponse({ type: views.PlaybookPageView })
+  listPlaybooks(@Query() { limit, cursor }: bodies.ListPlaybooksQuery): Promise<object> {
     return this.catalogue.list(limit, cursor);
   }
 }
@@ -202,8 +178,11 @@ export class PlaybookVersionsController {
     summary: 'List the versions of a playbook, newest first',
     description: 'Without disabled ones unless `include_disabled=true`.',
   })
-  @ApiOkResponse({ type: PlaybookVersionsView })
-  listPlaybookVersions(@Param() { id }: PlaybookIdParams, @Query() query: VersionsQuery): Promise<object> {
+  @ApiOkResponse({ type: views.PlaybookVersionsView })
+  listPlaybookVersions(
+    @Param() { id }: bodies.PlaybookIdParams,
+    @Query() query: bodies.VersionsQuery,
+  ): Promise<object> {
     return this.catalogue.versions(id, query.include_disabled);
   }
 
@@ -215,10 +194,10 @@ export class PlaybookVersionsController {
       'With `investigationId` it also says whether that investigation was shown this version, and when: a platform ' +
       'can refuse a selection that was not.',
   })
-  @ApiOkResponse({ type: PlaybookView })
+  @ApiOkResponse({ type: views.PlaybookView })
   async getPlaybookVersion(
-    @Param() key: PlaybookVersionParams,
-    @Query() { investigationId }: VersionQuery,
+    @Param() key: bodies.PlaybookVersionParams,
+    @Query() { investigationId }: bodies.VersionQuery,
   ): Promise<object> {
     const [row, status_history, shown_to_investigation] = await Promise.all([
       this.catalogue.get(key),
@@ -234,8 +213,8 @@ export class PlaybookVersionsController {
     summary: 'Compare two versions of a playbook',
     description: 'Every place where what their authors wrote differs. Lists are compared by position.',
   })
-  @ApiOkResponse({ type: PlaybookDiffView })
-  diffPlaybookVersions(@Param() { id, from, to }: PlaybookDiffParams): Promise<object> {
+  @ApiOkResponse({ type: views.PlaybookDiffView })
+  diffPlaybookVersions(@Param() { id, from, to }: bodies.PlaybookDiffParams): Promise<object> {
     return this.catalogue.diff(id, from, to);
   }
 
@@ -248,64 +227,67 @@ export class PlaybookVersionsController {
       'Counts it in the success statistics, at once and for good. With an `execution_id` it counts once, however ' +
       'often it is reported; 409 when it was reported with the other outcome before.',
   })
-  @ApiOkResponse({ type: PlaybookOutcomeView })
+  @ApiOkResponse({ type: views.PlaybookOutcomeView })
   @ApiProblems('conflict')
   recordPlaybookOutcome(
-    @Param() key: PlaybookVersionParams,
-    @Body() { success, execution_id: executionId }: RecordOutcomeBody,
+    @Param() key: bodies.PlaybookVersionParams,
+    @Body() { success, execution_id: executionId }: bodies.RecordOutcomeBody,
   ): Promise<object> {
     return this.catalogue.recordOutcome(key, { success, executionId });
   }
 
-  @Transition('disable', PlaybookStatusView, {
+  @Transition('disable', views.PlaybookStatusView, {
     summary: 'Take an active version out of search, saying who and why',
     description: 'No older version takes its place. It can be enabled again.',
   })
   async disablePlaybook(
-    @Param() key: PlaybookVersionParams,
-    @Body() { disabled_by: by, disabled_reason: reason }: DisablePlaybookBody,
+    @Param() key: bodies.PlaybookVersionParams,
+    @Body() { disabled_by: by, disabled_reason: reason }: bodies.DisablePlaybookBody,
   ): Promise<object> {
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'disable', by, reason }));
   }
 
-  @Transition('enable', PlaybookStatusView, {
+  @Transition('enable', views.PlaybookStatusView, {
     summary: 'Bring a disabled version back into search',
     description: 'Clears `disabled_*`; the status history keeps them.',
   })
   async enablePlaybook(
-    @Param() key: PlaybookVersionParams,
-    @Body() { enabled_by: by, enabled_reason: reason }: EnablePlaybookBody,
+    @Param() key: bodies.PlaybookVersionParams,
+    @Body() { enabled_by: by, enabled_reason: reason }: bodies.EnablePlaybookBody,
   ): Promise<object> {
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'enable', by, reason }));
   }
 
-  @Transition('deprecate', PlaybookDeprecatedView, {
+  @Transition('deprecate', views.PlaybookDeprecatedView, {
     summary: 'Take an active version out of search for good, with a notice for those who use it',
     description: 'It stays readable and can only be archived afterwards.',
   })
   async deprecatePlaybook(
-    @Param() key: PlaybookVersionParams,
-    @Body() body: DeprecatePlaybookBody,
+    @Param() key: bodies.PlaybookVersionParams,
+    @Body() body: bodies.DeprecatePlaybookBody,
   ): Promise<object> {
     const { deprecated_by: by, deprecation_notice: reason } = body;
     const row = await this.catalogue.setStatus(key, { transition: 'deprecate', by, reason });
     return { ...identity(row), deprecated_at: row.updated_at, ...body };
   }
 
-  @Transition('archive', PlaybookArchivedView, {
+  @Transition('archive', views.PlaybookArchivedView, {
     summary: 'Archive an active or deprecated version',
     description: 'The end of a version: it stays readable, and no status follows.',
   })
   async archivePlaybook(
-    @Param() key: PlaybookVersionParams,
-    @Body() body: ArchivePlaybookBody,
+    @Param() key: bodies.PlaybookVersionParams,
+    @Body() body: bodies.ArchivePlaybookBody,
   ): Promise<object> {
     const { archived_by: by, archived_reason: reason } = body;
     const row = await this.catalogue.setStatus(key, { transition: 'archive', by, reason });
     return { ...identity(row), archived_at: row.updated_at, ...body };
   }
 
-  private async shownTo(investigation_id: string, { id, version }: PlaybookVersionParams): Promise<object> {
+  private async shownTo(
+    investigation_id: string,
+    { id, version }: bodies.PlaybookVersionParams,
+  ): Promise<object> {
     const shown = (await this.shown.of(investigation_id)).find(
       (each) => each.playbook_id === id && each.version === version,
     );

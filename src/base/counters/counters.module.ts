@@ -1,6 +1,7 @@
+import { counter } from '../observability/metrics.js';
 import { Logger, Module } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { getToken, makeCounterProvider } from '@willsoto/nestjs-prometheus';
+import { getToken } from '@willsoto/nestjs-prometheus';
 import type { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -240,11 +241,11 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([])],
   providers: [
-    makeCounterProvider({
-      name: countedHere,
-      help: 'Calls whose budget or rate was counted by this replica alone, because the database was away',
-      labelNames: ['kind'],
-    }),
+    counter(
+      countedHere,
+      'Calls whose budget or rate was counted by this replica alone, because the database was away',
+      'kind',
+    ),
     {
       provide: Counters,
       inject: [

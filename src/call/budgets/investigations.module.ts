@@ -19,13 +19,7 @@ import { ReasonQuery } from '../../web/auth/audit/audit.dto.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Page } from '../../web/rest/page.js';
-import {
-  InvestigationBudgetView,
-  InvestigationPageView,
-  InvestigationParams,
-  ListInvestigationsQuery,
-  RaiseBudgetBody,
-} from './investigations.dto.js';
+import * as dto from './investigations.dto.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { principalOf, projectOf } from '../../web/auth/principal.decorator.js';
@@ -94,14 +88,14 @@ export class InvestigationsService {
 
   /** Everything that is remembered of the caller's projects, in one page. */
   async list(
-    { limit }: ListInvestigationsQuery,
+    { limit }: dto.ListInvestigationsQuery,
     request: FastifyRequest,
-  ): Promise<Page<InvestigationBudgetView>> {
+  ): Promise<Page<dto.InvestigationBudgetView>> {
     return { data: await this.latest(limit, projectsOf(request)), nextCursor: null };
   }
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
-  async view(id: string, request: FastifyRequest): Promise<InvestigationBudgetView> {
+  async view(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView> {
     const view = await this.find(id, request);
     if (view) return view;
     throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
@@ -110,9 +104,9 @@ export class InvestigationsService {
   /** Sets limits; calls that were counted stay counted. @throws Problem `invalid_request` when nothing is to be changed */
   async raise(
     id: string,
-    { callsPerTool, tools }: RaiseBudgetBody,
+    { callsPerTool, tools }: dto.RaiseBudgetBody,
     request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): Promise<dto.InvestigationBudgetView> {
     if (callsPerTool === undefined && tools === undefined) {
       throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
         errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
@@ -137,7 +131,7 @@ export class InvestigationsService {
   }
 
   /** An investigation of the request's project. If no project is named, one of the caller's other projects will do. */
-  private async find(id: string, request: FastifyRequest): Promise<InvestigationBudgetView | undefined> {
+  private async find(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView | undefined> {
     const [own] = await this.latest(1, [ownProject(request)], id);
     return own ?? (await this.latest(1, projectsOf(request), id))[0];
   }
@@ -155,7 +149,7 @@ export class InvestigationsService {
     limit: number,
     projects: readonly string[] | undefined,
     id?: string,
-  ): Promise<InvestigationBudgetView[]> {
+  ): Promise<dto.InvestigationBudgetView[]> {
     await this.counters.stored?.();
     const subject = id === undefined ? null : subjectOf('', id).subject;
     const rows = await this.db.query<InvestigationRow[]>(selectLatest, [projects ?? null, subject, limit]);
@@ -168,7 +162,7 @@ export class InvestigationsService {
     resetsAt,
     lastCallAt,
     counters,
-  }: InvestigationRow): InvestigationBudgetView {
+  }: InvestigationRow): dto.InvestigationBudgetView {
     const callsPerTool =
       counters.find(({ name }) => name === '')?.set ?? this.config.investigations.callsPerTool;
     const tools = counters
@@ -208,11 +202,11 @@ export class InvestigationsController {
     summary: 'The investigations that called a tool last, and what they may still spend',
     description: "Those of the key's projects, the latest first, until their budget is whole again.",
   })
-  @ApiOkResponse({ type: InvestigationPageView })
+  @ApiOkResponse({ type: dto.InvestigationPageView })
   listInvestigations(
-    @Query() query: ListInvestigationsQuery,
+    @Query() query: dto.ListInvestigationsQuery,
     @Req() request: FastifyRequest,
-  ): Promise<Page<InvestigationBudgetView>> {
+  ): Promise<Page<dto.InvestigationBudgetView>> {
     return this.service.list(query, request);
   }
 
@@ -222,12 +216,12 @@ export class InvestigationsController {
     summary: 'What an investigation may still spend',
     description: 'Per tool: the limit, what is left, and when it is forgotten.',
   })
-  @ApiOkResponse({ type: InvestigationBudgetView })
+  @ApiOkResponse({ type: dto.InvestigationBudgetView })
   @ApiProblems('not_found')
   getInvestigation(
-    @Param() { id }: InvestigationParams,
+    @Param() { id }: dto.InvestigationParams,
     @Req() request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): Promise<dto.InvestigationBudgetView> {
     return this.service.view(id, request);
   }
 
@@ -236,12 +230,12 @@ export class InvestigationsController {
     summary: "Set an investigation's limits",
     description: 'Per tool; what was spent stays spent.',
   })
-  @ApiOkResponse({ type: InvestigationBudgetView })
+  @ApiOkResponse({ type: dto.InvestigationBudgetView })
   raiseInvestigation(
-    @Param() { id }: InvestigationParams,
-    @Body() body: RaiseBudgetBody,
+    @Param() { id }: dto.InvestigationParams,
+    @Body() body: dto.RaiseBudgetBody,
     @Req() request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): Promise<dto.InvestigationBudgetView> {
     return this.service.raise(id, body, request);
   }
 
@@ -253,7 +247,7 @@ export class InvestigationsController {
   })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
   resetInvestigation(
-    @Param() { id }: InvestigationParams,
+    @Param() { id }: dto.InvestigationParams,
     @Query() _why: ReasonQuery,
     @Req() request: FastifyRequest,
   ): Promise<void> {

@@ -32,15 +32,7 @@ import { ReasonQuery } from './audit/audit.dto.js';
 import { Audited } from './audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from './principal.decorator.js';
 import { ApiRoutes } from './scopes.decorator.js';
-import {
-  CreateKeyBody,
-  KeyPageView,
-  KeyParams,
-  KeyView,
-  NewKeyView,
-  UpdateKeyBody,
-  type StoredKey,
-} from './keys/keys.dto.js';
+import * as dto from './keys/keys.dto.js';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { KeyedMutex } from '../../base/common/keyed-mutex.js';
 import { TableFollower } from '../../base/database/table-follower.js';
@@ -80,7 +72,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 
   /** @throws Problem `invalid_request` if a limit would not hold, `conflict` where nobody is asked for a key */
-  async create(body: CreateKeyBody, by: string): Promise<NewKeyView> {
+  async create(body: dto.CreateKeyBody, by: string): Promise<dto.NewKeyView> {
     if (this.config.auth.mode === 'off')
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
     refuseIdleLimits(body.scopes, body);
@@ -93,7 +85,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return { ...(await this.get(id)), key };
   }
 
-  async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
+  async list({ limit, cursor }: PageQuery): Promise<Page<dto.KeyView>> {
     await this.writeUses();
     const rows = await this.repository.page(limit + 1, keyIn(cursor));
     const now = this.known.clock.now();
@@ -105,12 +97,12 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 
   /** @throws Problem `not_found` */
-  async get(id: string): Promise<KeyView> {
+  async get(id: string): Promise<dto.KeyView> {
     return viewOf(await this.stored(id), this.known.clock.now());
   }
 
   /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
-  async update(id: string, body: UpdateKeyBody): Promise<KeyView> {
+  async update(id: string, body: dto.UpdateKeyBody): Promise<dto.KeyView> {
     const key = await this.stored(id);
     if (key.revokedAt) throw new Problem('conflict', `The key ${id} is revoked: it stays as it was`);
     refuseIdleLimits(key.scopes, body);
@@ -161,7 +153,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     if (used.size > 0) await this.repository.used(used);
   }
 
-  private async stored(id: string): Promise<StoredKey> {
+  private async stored(id: string): Promise<dto.StoredKey> {
     const key = await this.repository.find(id);
     if (!key) throw new Problem('not_found', `There is no key ${id}`);
     return key;
@@ -169,7 +161,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 }
 
 /** Refuses limits that would not hold: who registers a tool may run anything, and who reads metrics reads those of all. */
-function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateKeyBody): void {
+function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: dto.UpdateKeyBody): void {
   const all = allScopesOf(scopes);
   const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');
   const detail = (what: string): string =>
@@ -179,7 +171,7 @@ function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateK
   if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
 }
 
-function viewOf({ hash: _, ...key }: StoredKey, now: number): KeyView {
+function viewOf({ hash: _, ...key }: dto.StoredKey, now: number): dto.KeyView {
   const { expiresAt, revokedAt } = key;
   const isOver = expiresAt !== null && expiresAt.getTime() <= now;
   return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
@@ -196,9 +188,12 @@ export class KeysController {
     description:
       'The answer holds the key, this once. A list of tools takes no scope that registers tools, and a list of projects none that reads or changes what belongs to all of them.',
   })
-  @ApiCreatedResponse({ type: NewKeyView })
+  @ApiCreatedResponse({ type: dto.NewKeyView })
   @ApiProblems('conflict')
-  createKey(@Body() body: CreateKeyBody, @CurrentPrincipal() { userId }: Principal): Promise<NewKeyView> {
+  createKey(
+    @Body() body: dto.CreateKeyBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<dto.NewKeyView> {
     return this.service.create(body, userId);
   }
 
@@ -207,16 +202,16 @@ export class KeysController {
     summary: 'List the API keys, newest first',
     description: 'Also those that expired or were revoked. `ADMIN_API_KEY` is not among them.',
   })
-  @ApiOkResponse({ type: KeyPageView })
-  listKeys(@Query() query: PageQuery): Promise<Page<KeyView>> {
+  @ApiOkResponse({ type: dto.KeyPageView })
+  listKeys(@Query() query: PageQuery): Promise<Page<dto.KeyView>> {
     return this.service.list(query);
   }
 
   @Get(':id')
   @ApiOperation({ summary: 'Show an API key', description: 'Without its secret, which is not stored.' })
-  @ApiOkResponse({ type: KeyView })
+  @ApiOkResponse({ type: dto.KeyView })
   @ApiProblems('not_found')
-  getKey(@Param() { id }: KeyParams): Promise<KeyView> {
+  getKey(@Param() { id }: dto.KeyParams): Promise<dto.KeyView> {
     return this.service.get(id);
   }
 
@@ -225,9 +220,9 @@ export class KeysController {
     summary: "Change an API key's name, limits or expiry",
     description: 'Its scopes stay: other scopes are another key. Every replica obeys within a second.',
   })
-  @ApiOkResponse({ type: KeyView })
+  @ApiOkResponse({ type: dto.KeyView })
   @ApiProblems('not_found', 'conflict')
-  updateKey(@Param() { id }: KeyParams, @Body() body: UpdateKeyBody): Promise<KeyView> {
+  updateKey(@Param() { id }: dto.KeyParams, @Body() body: dto.UpdateKeyBody): Promise<dto.KeyView> {
     return this.service.update(id, body);
   }
 
@@ -240,7 +235,7 @@ export class KeysController {
   @ApiNoContentResponse({ description: 'It opens nothing any more' })
   @ApiProblems('not_found')
   revokeKey(
-    @Param() { id }: KeyParams,
+    @Param() { id }: dto.KeyParams,
     @Query() _why: ReasonQuery,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<void> {
