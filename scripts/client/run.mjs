@@ -36,9 +36,8 @@ function install() {
 /** Of a server with no setting but where it keeps its data. */
 async function documentOfServer() {
   const { loadConfig } = await import('../../dist/src/base/config/app-config.js');
-  const { createApp } = await import('../../dist/src/edge/http/create-app.js');
-  const { createDocument } = await import('../../dist/src/edge/http/docs.js');
-  const { closeApp } = await import('../../dist/src/edge/http/drain.js');
+  const { createApp, createDocument } = await import('../../dist/src/edge/http/create-app.js');
+  const { closeApp } = await import('../../dist/src/edge/http/lifecycle.module.js');
   const places = { CUSTOM_TOOLS_DIR: join(folder, 'tools'), PLAYBOOKS_DIR: join(folder, 'playbooks') };
   const data = { TOOLKEEPER_DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'silent', PORT: '0' };
   const app = await createApp(loadConfig({ ...places, ...data }));

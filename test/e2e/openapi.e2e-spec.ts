@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient, createConfig } from '../../client/client/index.js';
 import * as api from '../../client/sdk.gen.js';
-import { createDocument } from '../../src/edge/http/docs.js';
+import { createDocument } from '../../src/edge/http/create-app.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { OpenApi, type Operation } from '../support/openapi.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type TestAgent from 'supertest/lib/agent.js';
 import { Lifecycle } from '../../src/base/common/lifecycle.js';
 import { StartupWork } from '../../src/base/common/startup-work.js';
-import { closeApp } from '../../src/edge/http/drain.js';
+import { closeApp } from '../../src/edge/http/lifecycle.module.js';
 import { createApp } from '../../src/edge/http/create-app.js';
 import { adminKeyOf, bearer } from './admin-key.js';
 import { type ConfigChanges, configWith } from './config.js';

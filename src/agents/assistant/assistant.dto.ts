@@ -1,16 +1,26 @@
+import {
+  Moment,
+  uuid,
+  OptionalObject,
+  Example,
+  OneOfThese,
+  Flag,
+  Limit,
+  NullableText,
+  OptionalText,
+  PageOf,
+  Text,
+} from '../../web/rest/dto.js';
 import { ApiProperty } from '@nestjs/swagger';
-import { AnyObject, Flag, Limit, NullableText, OptionalText, PageOf, Text } from '../../web/rest/dto.js';
 import type { ChatMessage } from './chat-message.js';
 
 const chatStates = ['idle', 'running', 'waiting', 'failed', 'stopped', 'interrupted'] as const;
 export type ChatState = (typeof chatStates)[number];
 
 const id = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
-const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 const Count = (example: number, description?: string): PropertyDecorator =>
   ApiProperty({ type: 'integer', example, ...(description !== undefined && { description }) });
-const Moment = (): PropertyDecorator =>
-  ApiProperty({ type: String, format: 'date-time', example: '2026-01-15T09:30:00.000Z' });
+const time = '2026-01-15T09:30:00.000Z';
 
 export class ChatParams {
   @Text(36, { pattern: uuid, example: id }) readonly id!: string;
@@ -30,8 +40,7 @@ export class TurnBody {
   @Text(20_000, { example: 'Why did this trace fail?' }) readonly message!: string;
   @OptionalText(128, { description: 'The tab of the console that tools act on; absent: no tab' })
   readonly uiSession?: string;
-  @AnyObject({ required: false, example: page, description: 'What the person sees, for the model as data' })
-  readonly page?: object;
+  @OptionalObject(page, 'What the person sees, for the model as data') readonly page?: object;
   @OptionalText(36, {
     pattern: uuid,
     description: 'Rewinds: that message of yours and all after it go first',
@@ -59,22 +68,22 @@ export class ChatLimitsView {
   @Count(20) readonly stepsPerTurn!: number;
   @Count(60) readonly callsPerTurn!: number;
   @Count(1_000_000, 'Of a chat; 0: no limit') readonly tokens!: number;
-  @ApiProperty({ example: 5, description: 'US dollars of a chat; 0: no limit' }) readonly cost!: number;
+  @Example(5, 'US dollars of a chat; 0: no limit') readonly cost!: number;
 }
 
 export class ListedChatView {
-  @ApiProperty({ example: id }) readonly id!: string;
-  @ApiProperty({ example: 'Why did this trace fail?' }) readonly title!: string;
-  @ApiProperty({
-    enum: chatStates,
-    example: 'idle',
-    description: '`waiting`: for an approval. `failed`, `stopped`, `interrupted`: the turn can be retried',
-  })
+  @Example(id) readonly id!: string;
+  @Example('Why did this trace fail?') readonly title!: string;
+  @OneOfThese(
+    chatStates,
+    'idle',
+    '`waiting`: for an approval. `failed`, `stopped`, `interrupted`: the turn can be retried',
+  )
   readonly state!: ChatState;
   @NullableText(null, 'Why the last turn did not come to its end') readonly error!: string | null;
   @ApiProperty({ type: ChatUsageView }) readonly usage!: ChatUsageView;
-  @Moment() readonly createdAt!: Date;
-  @Moment() readonly updatedAt!: Date;
+  @Moment(time) readonly createdAt!: Date;
+  @Moment(time) readonly updatedAt!: Date;
 }
 
 export class ChatPageView extends PageOf(ListedChatView) {
@@ -83,8 +92,7 @@ export class ChatPageView extends PageOf(ListedChatView) {
 }
 
 export class ChatView extends ListedChatView {
-  @ApiProperty({ example: `assistant-${id}`, description: 'That of its calls' })
-  readonly investigationId!: string;
+  @Example(`assistant-${id}`, 'That of its calls') readonly investigationId!: string;
   @ApiProperty({ type: ChatLimitsView }) readonly limits!: ChatLimitsView;
   @ApiProperty({
     type: 'array',

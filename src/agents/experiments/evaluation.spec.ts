@@ -1,5 +1,5 @@
 import type { CallResult } from './experiments.dto.js';
-import { evaluate } from './evaluation.js';
+import { evaluate } from './experiments.service.js';
 
 /** A span as the store gives it: figures in `input_tokens`, its cost as a number. */
 const span: CallResult = {

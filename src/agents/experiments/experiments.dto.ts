@@ -1,5 +1,8 @@
-import { ApiProperty, PartialType } from '@nestjs/swagger';
 import {
+  uuid,
+  OptionalObject,
+  Example,
+  OneOfThese,
   AnyObject,
   Limit,
   Moment,
@@ -13,6 +16,7 @@ import {
   Text,
   TextMap,
 } from '../../web/rest/dto.js';
+import { ApiProperty, PartialType } from '@nestjs/swagger';
 import { ListOf } from '../../records/spans/reads/trace-views.dto.js';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -21,7 +25,6 @@ const statuses = ['draft', 'running', 'completed', 'failed'] as const;
 
 const id = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
 const request = { model: 'gpt-4.1', messages: [{ role: 'user', content: 'Which {{thing}} is cheapest?' }] };
-const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 export class ExperimentParams {
   @Text(36, { pattern: uuid, example: id }) readonly id!: string;
@@ -45,11 +48,10 @@ export class ListExperimentsQuery {
 class SettingsBody {
   @Text(256, { example: 'A cheaper model' }) readonly name!: string;
   @OptionalText(4_096, { example: 'Does the small one find it, too?' }) readonly description?: string;
-  @AnyObject({
-    required: false,
-    example: { ...request, model: 'gpt-4.1-mini' },
-    description: 'A chat request as OpenAI has it; absent: the original one',
-  })
+  @OptionalObject(
+    { ...request, model: 'gpt-4.1-mini' },
+    'A chat request as OpenAI has it; absent: the original one',
+  )
   readonly modified_request?: Json;
   @OptionalMap({
     additionalProperties: { type: 'string' },
@@ -57,17 +59,9 @@ class SettingsBody {
     description: 'Of the request to the model; none that says who asks or how the message is carried',
   })
   readonly headers?: Record<string, string>;
-  @AnyObject({
-    required: false,
-    example: { thing: 'flight' },
-    description: 'What `{{thing}}` in messages, tools and headers stands for',
-  })
+  @OptionalObject({ thing: 'flight' }, 'What `{{thing}}` in messages, tools and headers stands for')
   readonly prompt_variables?: Json;
-  @AnyObject({
-    required: false,
-    example: { temperature: 0.2 },
-    description: 'They take the place of those of the request',
-  })
+  @OptionalObject({ temperature: 0.2 }, 'They take the place of those of the request')
   readonly model_parameters?: Json;
 }
 
@@ -78,29 +72,20 @@ export class CreateExperimentBody extends SettingsBody {
   readonly original_span_id?: string;
   @OptionalText(512, { description: 'Where the span occurs in several traces' })
   readonly original_trace_id?: string;
-  @AnyObject({
-    required: false,
-    example: request,
-    description: 'Absent: that of the span',
-  })
-  readonly original_request?: Json;
+  @OptionalObject(request, 'Absent: that of the span') readonly original_request?: Json;
 }
 
 /** Changes of an experiment; omitted members stay as they are. */
 export class UpdateExperimentBody extends PartialType(SettingsBody, { skipNullProperties: false }) {}
 
 export class ListedExperimentView {
-  @ApiProperty({ example: id }) readonly id!: string;
-  @ApiProperty({ example: 'A cheaper model' }) readonly name!: string;
+  @Example(id) readonly id!: string;
+  @Example('A cheaper model') readonly name!: string;
   @NullableText('Does the small one find it, too?') readonly description!: string | null;
   @NullableText('00f067aa0ba902b7', 'null: made from a request of its author') readonly original_span_id!:
     string | null;
   @NullableText('4bf92f3577b34da6a3ce929d0e0e4736') readonly original_trace_id!: string | null;
-  @ApiProperty({
-    enum: statuses,
-    example: 'completed',
-    description: '`draft`: not run as it is now',
-  })
+  @OneOfThese(statuses, 'completed', '`draft`: not run as it is now')
   readonly status!: (typeof statuses)[number];
   @NullableText(null, 'Why the last run failed') readonly error!: string | null;
   @Moment('2026-01-15T09:30:00.000Z') readonly created_at!: Date;
@@ -108,10 +93,7 @@ export class ListedExperimentView {
 }
 
 export class ExperimentListView extends ListOf(ListedExperimentView) {
-  @ApiProperty({
-    example: true,
-    description: 'Whether the server has a language model (`LLM_BASE_URL` and `LLM_MODEL`)',
-  })
+  @Example(true, 'Whether the server has a language model (`LLM_BASE_URL` and `LLM_MODEL`)')
   readonly can_run!: boolean;
 }
 
@@ -140,7 +122,7 @@ export class RunResultView {
 
 @SentBackBy(UpdateExperimentBody)
 export class ExperimentView extends ListedExperimentView {
-  @ApiProperty({ example: 'default' }) readonly project_id!: string;
+  @Example('default') readonly project_id!: string;
   @AnyObject({ example: request }) readonly original_request!: Json;
   @AnyObject({ example: { ...request, model: 'gpt-4.1-mini' } }) readonly modified_request!: Json;
   @TextMap({}) readonly headers!: Readonly<Record<string, string>>;
@@ -161,8 +143,8 @@ export class CallFiguresView {
 
 /** A model call as an experiment starts from it. */
 export class OriginalView {
-  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly original_span_id!: string;
-  @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly original_trace_id!: string;
+  @Example('00f067aa0ba902b7') readonly original_span_id!: string;
+  @Example('4bf92f3577b34da6a3ce929d0e0e4736') readonly original_trace_id!: string;
   @AnyObject({ example: request, description: "The span's request in OpenAI's form" })
   readonly original_request!: Json;
   @ApiProperty() readonly original!: CallFiguresView;
@@ -178,8 +160,7 @@ export class ComparisonView {
 }
 
 export class EvaluationView {
-  @ApiProperty({ example: true, description: 'Whether there are two calls to compare' })
-  readonly hasResults!: boolean;
+  @Example(true, 'Whether there are two calls to compare') readonly hasResults!: boolean;
   @OrNull(CallFiguresView) readonly original!: CallFiguresView | null;
   @OrNull(CallFiguresView) readonly new!: CallFiguresView | null;
   @OrNull(ComparisonView) readonly comparison!: ComparisonView | null;

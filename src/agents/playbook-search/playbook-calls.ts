@@ -1,10 +1,6 @@
+import { counter, gauge, histogram } from '../../base/observability/metrics.js';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import {
-  InjectMetric,
-  makeCounterProvider,
-  makeGaugeProvider,
-  makeHistogramProvider,
-} from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import { PinoLogger } from 'nestjs-pino';
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import { SampleRing } from '../../base/outbound/breaker/sample-ring.js';
@@ -208,28 +204,17 @@ export class PlaybookUsage {
 const share = (part: number, whole: number): number => (whole === 0 ? 0 : Math.min(1, part / whole));
 
 export const playbookMetrics = [
-  makeCounterProvider({
-    name: callsTotal,
-    help: 'Calls of playbook tools by how they ended; refused: they were not run',
-    labelNames: ['status'],
-  }),
-  makeCounterProvider({
-    name: errorsTotal,
-    help: 'Calls of playbook tools that failed or were refused, by the reason',
-    labelNames: ['type'],
-  }),
-  makeHistogramProvider({
-    name: durations,
-    help: 'Duration of executions of playbook tools; what is answered from memory is not among them',
+  counter(callsTotal, 'Calls of playbook tools by how they ended; refused: they were not run', 'status'),
+  counter(errorsTotal, 'Calls of playbook tools that failed or were refused, by the reason', 'type'),
+  histogram(
+    durations,
+    'Duration of executions of playbook tools; what is answered from memory is not among them',
     // Seconds, from a fast search to the deadline of a Data Storage service.
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
-  }),
-  makeGaugeProvider({
-    name: callRate,
-    help: 'Share (0 to 1) of the investigations of the last hour that called a playbook tool',
-  }),
-  makeGaugeProvider({
-    name: cacheHitRate,
-    help: 'Share (0 to 1) of the calls of playbook tools in the last hour that were answered from memory',
-  }),
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
+  ),
+  gauge(callRate, 'Share (0 to 1) of the investigations of the last hour that called a playbook tool'),
+  gauge(
+    cacheHitRate,
+    'Share (0 to 1) of the calls of playbook tools in the last hour that were answered from memory',
+  ),
 ];

@@ -11,16 +11,7 @@ import {
   transitions,
   type VersionPlan,
 } from './playbook-versions.js';
-import type {
-  JsonChangeView,
-  ListedPlaybookView,
-  PlaybookCreatedView,
-  PlaybookDiffView,
-  PlaybookImportView,
-  PlaybookOutcomeView,
-  PlaybookRow,
-  PlaybookVersionsView,
-} from './playbook-views.dto.js';
+import type * as views from './playbook-views.dto.js';
 import { compareVersions, isPlaybookId } from './playbook.validators.js';
 import {
   type Outcome,
@@ -34,7 +25,7 @@ import { jsonDifferences } from '../../base/common/json-differences.js';
  * Every place where two JSON values differ, as deep as possible; list members are compared by their position.
  * The order of an object's keys is no difference; absent and undefined are the same.
  */
-export const jsonDiff = (from: unknown, to: unknown): JsonChangeView[] =>
+export const jsonDiff = (from: unknown, to: unknown): views.JsonChangeView[] =>
   jsonDifferences(from, to, (value) => (typeof value === 'object' && value !== null ? value : undefined)).map(
     ({ path: pointer, before, after }) => {
       if (before === undefined) return { pointer, change: 'added', to: after };
@@ -64,7 +55,10 @@ export class PlaybookCatalogueService {
    * @param createdBy who stores it, where that is known
    * @throws Problem `conflict` if the version exists, `invalid_request` when it is not greater than the latest
    */
-  async create(playbook: CreatePlaybookBody, createdBy: string | null = null): Promise<PlaybookCreatedView> {
+  async create(
+    playbook: CreatePlaybookBody,
+    createdBy: string | null = null,
+  ): Promise<views.PlaybookCreatedView> {
     const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
       const again = plan.unchanged.map(({ playbook_id: id, version }) => ({
         pointer: '/version',
@@ -81,7 +75,10 @@ export class PlaybookCatalogueService {
    * Stores several versions, all of them or none. Those that are stored already with the same content are left alone.
    * @throws Problem as `create` does, with an entry for each version that cannot be stored
    */
-  async import(items: readonly ImportItem[], createdBy: string | null = null): Promise<PlaybookImportView> {
+  async import(
+    items: readonly ImportItem[],
+    createdBy: string | null = null,
+  ): Promise<views.PlaybookImportView> {
     const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
       refuse(taken, notGreater),
     );
@@ -90,14 +87,14 @@ export class PlaybookCatalogueService {
   }
 
   /** Latest versions by id. */
-  async list(limit: number, cursor: string | undefined): Promise<Page<ListedPlaybookView>> {
+  async list(limit: number, cursor: string | undefined): Promise<Page<views.ListedPlaybookView>> {
     const after = keyIn(cursor, (id) => (isPlaybookId(id) ? id : undefined));
     const rows = await this.repository.listLatest(after, limit + 1);
     return pageFrom(rows, ({ playbook_id }) => playbook_id, limit);
   }
 
   /** @throws Problem `not_found` if the id has no version at all */
-  async versions(id: string, includeDisabled: boolean): Promise<PlaybookVersionsView> {
+  async versions(id: string, includeDisabled: boolean): Promise<views.PlaybookVersionsView> {
     const rows = await this.repository.versions(id);
     if (rows.length === 0) throw new Problem('not_found', `There is no playbook ${id}`);
     const versions = rows
@@ -110,14 +107,14 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws Problem `not_found` */
-  async get({ id, version }: VersionKey): Promise<PlaybookRow> {
+  async get({ id, version }: VersionKey): Promise<views.PlaybookRow> {
     const row = await this.repository.find(id, version);
     if (!row) throw missing({ id, version });
     return row;
   }
 
   /** @throws Problem `not_found` */
-  async diff(id: string, from: string, to: string): Promise<PlaybookDiffView> {
+  async diff(id: string, from: string, to: string): Promise<views.PlaybookDiffView> {
     const [before, after] = await Promise.all([
       this.get({ id, version: from }),
       this.get({ id, version: to }),
@@ -139,7 +136,7 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws Problem `not_found`, or `conflict` if the execution was reported with the other outcome before */
-  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<PlaybookOutcomeView> {
+  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<views.PlaybookOutcomeView> {
     const counted = await this.repository.addOutcome(key, outcome);
     if (counted) return { ...counted, counted: true };
     const row = await this.get(key);
@@ -159,7 +156,7 @@ export class PlaybookCatalogueService {
     items: readonly ImportItem[],
     createdBy: string | null,
     admit: (plan: VersionPlan) => void,
-  ): Promise<{ readonly created: PlaybookCreatedView[]; readonly plan: VersionPlan }> {
+  ): Promise<{ readonly created: views.PlaybookCreatedView[]; readonly plan: VersionPlan }> {
     const proposed = items.map(({ playbook, pointer }) => ({
       playbook,
       pointer,
@@ -191,7 +188,7 @@ const missing = ({ id, version }: VersionKey): Problem =>
   new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
 
 /** The part of a version that its author wrote and that a reader compares; what is empty is absent. */
-const authored = (row: PlaybookRow): Record<string, unknown> => ({
+const authored = (row: views.PlaybookRow): Record<string, unknown> => ({
   name: row.name,
   description: row.description,
   owner: row.owner ?? undefined,

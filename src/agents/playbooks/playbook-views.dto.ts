@@ -1,6 +1,14 @@
+import {
+  Example,
+  OneOfThese,
+  Texts,
+  NullableNumber,
+  NullableText,
+  PageOf,
+  SentBackBy,
+} from '../../web/rest/dto.js';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
-import { NullableNumber, NullableText, PageOf, SentBackBy } from '../../web/rest/dto.js';
 import {
   ArchivePlaybookBody,
   DeprecatePlaybookBody,
@@ -11,59 +19,55 @@ import {
 const time = '2026-01-23T10:30:00.000Z';
 
 export class PlaybookVersionKeyView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @Example('cluster-dns-repair') readonly playbook_id!: string;
+  @Example('1.4.0') readonly version!: string;
 }
 
 /** Whether and when an investigation was shown a version. */
 export class ShownToInvestigationView {
-  @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
-  @ApiProperty({ example: true, description: 'False also when the investigation has expired' })
-  readonly shown!: boolean;
+  @Example('inv-2026-0117') readonly investigation_id!: string;
+  @Example(true, 'False also when the investigation has expired') readonly shown!: boolean;
   @NullableText(time) readonly first_shown_at!: Date | null;
   @NullableText(time) readonly last_shown_at!: Date | null;
-  @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
+  @Example(2, 'Answers that held it') readonly times!: number;
 }
 
 export class ShownPlaybookView {
-  @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.2.0' }) readonly version!: string;
+  @Example('oomkill-increase-memory') readonly playbook_id!: string;
+  @Example('1.2.0') readonly version!: string;
   @ApiProperty({ type: String, example: time }) readonly first_shown_at!: Date;
   @ApiProperty({ type: String, example: time }) readonly last_shown_at!: Date;
-  @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
+  @Example(2, 'Answers that held it') readonly times!: number;
 }
 
 export class ShownPlaybooksView {
-  @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
+  @Example('inv-2026-0117') readonly investigation_id!: string;
   @ApiProperty({ type: [ShownPlaybookView], description: 'By playbook and version' })
   readonly playbooks!: ShownPlaybookView[];
-  @ApiProperty({ example: 1 }) readonly total!: number;
+  @Example(1) readonly total!: number;
 }
 
 export class PlaybookVersionSummaryView {
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
-  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @Example('1.0.0') readonly version!: string;
+  @OneOfThese(playbookStatuses, 'active') readonly status!: PlaybookStatus;
+  @Example(true) readonly is_latest_version!: boolean;
   @NullableNumber(0.83) readonly actual_success_rate!: number | null;
-  @ApiProperty({ example: 12 }) readonly total_executions!: number;
+  @Example(12) readonly total_executions!: number;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
   @ApiPropertyOptional({ example: 'Use 2.0.0' }) readonly deprecation_notice?: string;
 }
 
 export class PlaybookVersionsView {
-  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
+  @Example('api-latency-shed-load') readonly playbook_id!: string;
   @ApiProperty({ type: [PlaybookVersionSummaryView], description: 'Newest first' })
   readonly versions!: PlaybookVersionSummaryView[];
-  @ApiProperty({ example: 1 }) readonly total_versions!: number;
+  @Example(1) readonly total_versions!: number;
 }
 
 /** A playbook without its procedure, as lists show it. */
-export class PlaybookSummaryView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
-  @ApiProperty({ example: 'Repair name resolution inside the cluster' }) readonly name!: string;
-  @ApiProperty({ example: 'Pods cannot resolve service names or outside hosts.' })
-  readonly description!: string;
+export class PlaybookSummaryView extends PlaybookVersionKeyView {
+  @Example('Repair name resolution inside the cluster') readonly name!: string;
+  @Example('Pods cannot resolve service names or outside hosts.') readonly description!: string;
   @NullableText('platform-network') readonly owner!: string | null;
   @ApiProperty({
     type: 'object',
@@ -71,16 +75,16 @@ export class PlaybookSummaryView {
     example: { environment: '*', priority: ['P0', 'P1'] },
   })
   readonly labels!: PlaybookLabels;
-  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @OneOfThese(playbookStatuses, 'active') readonly status!: PlaybookStatus;
   @NullableNumber(0.83, 'Of its outcomes; null: none was recorded')
   readonly actual_success_rate!: number | null;
-  @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
+  @Example(12, 'Outcomes of this version') readonly total_executions!: number;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
   @ApiProperty({ type: String, example: time }) readonly updated_at!: Date;
 }
 
 export class ListedPlaybookView extends PlaybookSummaryView {
-  @ApiProperty({ example: 3, description: 'Versions of any status' }) readonly total_versions!: number;
+  @Example(3, 'Versions of any status') readonly total_versions!: number;
 }
 
 export class PlaybookPageView extends PageOf(ListedPlaybookView, {
@@ -89,10 +93,10 @@ export class PlaybookPageView extends PageOf(ListedPlaybookView, {
 
 /** A change of a version's status: by whom, when and why. */
 export class StatusChangeView {
-  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
-  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
+  @OneOfThese(playbookStatuses, 'active') readonly from_status!: PlaybookStatus;
+  @OneOfThese(playbookStatuses, 'disabled') readonly to_status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly changed_at!: Date;
-  @ApiProperty({ example: 'dora@example.com' }) readonly changed_by!: string;
+  @Example('dora@example.com') readonly changed_by!: string;
   @NullableText('Made the outage of 12 March worse') readonly reason!: string | null;
 }
 
@@ -113,20 +117,19 @@ export class PlaybookView extends PlaybookSummaryView {
     example: 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
   })
   readonly content_hash!: string;
-  @ApiProperty({ type: [String], example: ['no such host', 'SERVFAIL'] })
-  readonly signals!: readonly string[];
-  @ApiProperty({ type: [String], example: ['slow DNS lookups'] }) readonly aliases!: readonly string[];
+  @Texts(['no such host', 'SERVFAIL']) readonly signals!: readonly string[];
+  @Texts(['slow DNS lookups']) readonly aliases!: readonly string[];
   @NullableText('nslookup from a pod fails.') readonly when_to_use!: string | null;
   @NullableText('Connections by IP address fail as well.') readonly when_not_to_use!: string | null;
   @NullableText(null) readonly disabled_at!: Date | null;
   @NullableText(null) readonly disabled_by!: string | null;
   @NullableText(null) readonly disabled_reason!: string | null;
-  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @Example(true) readonly is_latest_version!: boolean;
   @NullableText('1.2.0') readonly previous_version!: string | null;
   @NullableText(null) readonly deprecation_notice!: string | null;
   @NullableNumber(0.89) readonly expected_success_rate!: number | null;
   @NullableNumber(300) readonly expected_duration_seconds!: number | null;
-  @ApiProperty({ example: 0 }) readonly successful_executions!: number;
+  @Example(0) readonly successful_executions!: number;
   @NullableText(null) readonly version_notes!: string | null;
   @NullableText(null) readonly change_summary!: string | null;
   @NullableText('import') readonly created_by!: string | null;
@@ -140,8 +143,8 @@ export class PlaybookView extends PlaybookSummaryView {
 const who = 'dora@example.com';
 
 export class PlaybookCreatedView extends PlaybookVersionKeyView {
-  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @OneOfThese(playbookStatuses, 'active') readonly status!: PlaybookStatus;
+  @Example(true) readonly is_latest_version!: boolean;
   @ApiProperty({ type: String, example: time }) readonly created_at!: Date;
 }
 
@@ -152,32 +155,31 @@ export class PlaybookImportView {
 }
 
 export class PlaybookStatusView extends PlaybookVersionKeyView {
-  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
+  @OneOfThese(playbookStatuses, 'disabled') readonly status!: PlaybookStatus;
   @NullableText(time) readonly disabled_at!: Date | null;
   @NullableText(who) readonly disabled_by!: string | null;
   @NullableText('Made the outage of 12 March worse') readonly disabled_reason!: string | null;
 }
 
 export class PlaybookDeprecatedView extends PlaybookVersionKeyView {
-  @ApiProperty({ enum: playbookStatuses, example: 'deprecated' }) readonly status!: PlaybookStatus;
+  @OneOfThese(playbookStatuses, 'deprecated') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly deprecated_at!: Date;
-  @ApiProperty({ example: who }) readonly deprecated_by!: string;
-  @ApiProperty({ example: 'Use cluster-dns-cache instead' }) readonly deprecation_notice!: string;
+  @Example(who) readonly deprecated_by!: string;
+  @Example('Use cluster-dns-cache instead') readonly deprecation_notice!: string;
 }
 
 export class PlaybookArchivedView extends PlaybookVersionKeyView {
-  @ApiProperty({ enum: playbookStatuses, example: 'archived' }) readonly status!: PlaybookStatus;
+  @OneOfThese(playbookStatuses, 'archived') readonly status!: PlaybookStatus;
   @ApiProperty({ type: String, example: time }) readonly archived_at!: Date;
-  @ApiProperty({ example: who }) readonly archived_by!: string;
-  @ApiProperty({ example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
+  @Example(who) readonly archived_by!: string;
+  @Example('The cluster that it was for is gone') readonly archived_reason!: string;
 }
 
 export class PlaybookOutcomeView extends PlaybookVersionKeyView {
-  @ApiProperty({ example: 12 }) readonly total_executions!: number;
-  @ApiProperty({ example: 10 }) readonly successful_executions!: number;
+  @Example(12) readonly total_executions!: number;
+  @Example(10) readonly successful_executions!: number;
   @NullableNumber(0.833, 'Three decimals') readonly actual_success_rate!: number | null;
-  @ApiProperty({ example: true, description: 'False: this execution had been reported before' })
-  readonly counted!: boolean;
+  @Example(true, 'False: this execution had been reported before') readonly counted!: boolean;
 }
 
 const anyJson = {
@@ -191,10 +193,8 @@ const anyJson = {
 };
 
 export class JsonChangeView {
-  @ApiProperty({ example: '/content/steps/1/action', description: 'JSON pointer into a version' })
-  readonly pointer!: string;
-  @ApiProperty({ enum: ['added', 'removed', 'changed'], example: 'changed' }) readonly change!:
-    'added' | 'removed' | 'changed';
+  @Example('/content/steps/1/action', 'JSON pointer into a version') readonly pointer!: string;
+  @OneOfThese(['added', 'removed', 'changed'], 'changed') readonly change!: 'added' | 'removed' | 'changed';
   @ApiPropertyOptional({ ...anyJson, description: 'Absent where it was added', example: 'RestartPod' })
   readonly from?: unknown;
   @ApiPropertyOptional({
@@ -206,9 +206,9 @@ export class JsonChangeView {
 }
 
 export class PlaybookDiffView {
-  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.2.0' }) readonly from!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly to!: string;
+  @Example('cluster-dns-repair') readonly playbook_id!: string;
+  @Example('1.2.0') readonly from!: string;
+  @Example('1.4.0') readonly to!: string;
   @ApiProperty({ type: [JsonChangeView], description: 'Empty: the same but for the version' })
   readonly changes!: JsonChangeView[];
 }

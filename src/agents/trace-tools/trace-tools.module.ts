@@ -8,10 +8,9 @@ import { SpanIngest } from '../../records/spans/ingest/span-ingest.js';
 import { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import { TracesModule } from '../../records/spans/traces.module.js';
 import { analyzeWithLlm } from './analysis/analyze-with-llm.tool.js';
-import { SemanticMarks } from './analysis/semantic-marks.js';
+import { SemanticMarks, markSemanticFailure } from './analysis/semantic-marks.js';
 import { SpanAnalyst } from './analysis/span-analyst.js';
 import { listTools } from './list-tools.js';
-import { markSemanticFailure } from './mark-semantic-failure.tool.js';
 import { fetchSpansSummary, getSpanContent, isValidForOptimize } from './span-tools.js';
 
 /** Tools for agents to read and analyse spans. Findings of an analysis and failures reported by spans mark executions. */

@@ -1,5 +1,6 @@
-import { ApiProperty } from '@nestjs/swagger';
 import {
+  uuid,
+  Example,
   AnyObject,
   AnyText,
   Flag,
@@ -10,10 +11,8 @@ import {
   TextList,
 } from '../../web/rest/dto.js';
 
-const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
-
 export class UiSessionView {
-  @ApiProperty({ example: 'uis_m3k0Zb0mQyWq1TtJ6l3x9A' }) readonly id!: string;
+  @Example('uis_m3k0Zb0mQyWq1TtJ6l3x9A') readonly id!: string;
 }
 
 export class UiSessionParams {
@@ -30,8 +29,7 @@ export class UiAnswerParams extends UiSessionParams {
 }
 
 export class UiGrantParams extends UiSessionParams {
-  @Text(128, { example: 'q1w2e3r4t5', description: "The key's id, or `anonymous`" })
-  readonly caller!: string;
+  @Text(128, { example: 'q1w2e3r4t5', description: "The key's id, or `anonymous`" }) readonly caller!: string;
 }
 
 export class UiPageBody {

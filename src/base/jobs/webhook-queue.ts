@@ -1,5 +1,6 @@
+import { counter, gauge } from '../observability/metrics.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import type { EntityManager } from 'typeorm';
 import { sha256 } from '../common/canonical-json.js';
@@ -18,12 +19,12 @@ const webhooksWaiting = 'toolkeeper_webhooks_waiting';
 
 /** Metrics of webhooks. */
 export const webhookMetrics = [
-  makeCounterProvider({
-    name: webhookResults,
-    help: 'Webhooks: delivered, tried again (retried), given up after all tries (given_up)',
-    labelNames: ['result'],
-  }),
-  makeGaugeProvider({ name: webhooksWaiting, help: 'Webhooks that were not delivered yet, of all replicas' }),
+  counter(
+    webhookResults,
+    'Webhooks: delivered, tried again (retried), given up after all tries (given_up)',
+    'result',
+  ),
+  gauge(webhooksWaiting, 'Webhooks that were not delivered yet, of all replicas'),
 ];
 
 /** A message to one receiver. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { findInSpan, findSemanticError, scannedLength } from './find-semantic-error.js';
+import { findInSpan, findSemanticError, scannedLength, errorPatterns } from './find-semantic-error.js';
 import { isSelfReported } from './self-reported.js';
-import { errorPatterns } from './patterns.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 

@@ -1,6 +1,5 @@
-import { ApiProperty } from '@nestjs/swagger';
-import { Reason } from '../../web/auth/audit/audit.dto.js';
 import {
+  Example,
   Limit,
   NullableText,
   OptionalInt,
@@ -9,6 +8,8 @@ import {
   SentBackBy,
   Text,
 } from '../../web/rest/dto.js';
+import { ApiProperty } from '@nestjs/swagger';
+import { Reason } from '../../web/auth/audit/audit.dto.js';
 
 const maxLimit = 1_000_000;
 
@@ -38,7 +39,7 @@ export class RaiseBudgetBody {
 }
 
 export class ToolBudgetView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly tool!: string;
+  @Example('get_playbooks') readonly tool!: string;
   @ApiProperty({ type: 'integer', example: 10, description: '0: no limit' }) readonly limit!: number;
   @ApiProperty({ type: 'integer', example: 3 }) readonly used!: number;
   @ApiProperty({ type: 'integer', nullable: true, example: 7, description: 'null: no limit' })
@@ -47,7 +48,7 @@ export class ToolBudgetView {
 
 @SentBackBy(RaiseBudgetBody)
 export class InvestigationBudgetView {
-  @ApiProperty({ example: 'inc-2024-118' }) readonly investigationId!: string;
+  @Example('inc-2024-118') readonly investigationId!: string;
   @NullableText('default', 'null: of callers without a key') readonly project!: string | null;
   @ApiProperty({
     type: 'integer',

@@ -1,19 +1,193 @@
-import { Body, Controller, Delete, Get, HttpCode, Module, Param, Patch, Query, Req } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  Module,
+  Param,
+  Patch,
+  Query,
+  Req,
+  Inject,
+  Injectable,
+} from '@nestjs/common';
 import { CountersModule } from '../../base/counters/counters.module.js';
-import { InvestigationsService } from './investigations.service.js';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { ReasonQuery } from '../../web/auth/audit/audit.dto.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Page } from '../../web/rest/page.js';
-import {
-  InvestigationBudgetView,
-  InvestigationPageView,
-  InvestigationParams,
-  ListInvestigationsQuery,
-  RaiseBudgetBody,
-} from './investigations.dto.js';
+import * as dto from './investigations.dto.js';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { principalOf, projectOf } from '../../web/auth/principal.decorator.js';
+import { invalidRequest, Problem } from '../../base/common/errors.js';
+import { storableJson } from '../../base/common/pg-text.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { Counters, type Subject } from '../../base/counters/counters.js';
+import { budgetProject, keyless, subjectOf } from './investigation-budget.guard.js';
+
+interface CounterRow {
+  readonly name: string;
+  readonly used: number;
+  readonly set: number | null;
+  readonly own: number | null;
+}
+
+interface InvestigationRow {
+  readonly project: string;
+  readonly investigationId: string;
+  readonly resetsAt: Date;
+  readonly lastCallAt: Date | null;
+  readonly counters: readonly CounterRow[];
+}
+
+/** Parameters: projects or null, id or null, limit. */
+const selectLatest = `
+  SELECT project, subject AS "investigationId", min(resets_at) AS "resetsAt",
+    max(used_at) FILTER (WHERE used > 0) AS "lastCallAt",
+    json_agg(json_build_object('name', name, 'used', used, 'set', set_limit, 'own', own_limit)) AS counters
+  FROM call_counters
+  WHERE kind = 'budget' AND resets_at > now()
+    AND ($1::text[] IS NULL OR project = ANY ($1)) AND ($2::text IS NULL OR subject = $2)
+  GROUP BY project, subject
+  ORDER BY max(used_at) DESC
+  LIMIT $3`;
+
+/** Parameters: project, id, limits by tool (an empty name: of the investigation), milliseconds until it ends. */
+const setLimits = `
+  INSERT INTO call_counters AS c (kind, project, subject, name, set_limit, resets_at, used_at)
+  SELECT 'budget', $1, $2, key, value::int, coalesce((
+           SELECT min(resets_at) FROM call_counters
+           WHERE kind = 'budget' AND project = $1 AND subject = $2 AND resets_at > now()
+         ), now() + $4::float8 * interval '1 millisecond'), now()
+  FROM json_each_text($3::json)
+  ORDER BY key
+  ON CONFLICT (kind, project, subject, name) DO UPDATE SET
+    set_limit = excluded.set_limit,
+    used = CASE WHEN c.resets_at > now() THEN c.used ELSE 0 END,
+    resets_at = CASE WHEN c.resets_at > now() THEN c.resets_at ELSE excluded.resets_at END`;
+
+/** Locks in the order of the other statements. */
+const forget = `
+  WITH found AS (
+    SELECT name FROM call_counters WHERE kind = 'budget' AND project = $1 AND subject = $2 ORDER BY name FOR UPDATE
+  )
+  DELETE FROM call_counters WHERE kind = 'budget' AND project = $1 AND subject = $2 AND name IN (SELECT name FROM found)`;
+
+/** The budgets of investigations as operators see and change them: what was answered holds at every replica. */
+@Injectable()
+export class InvestigationsService {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'investigations'>,
+    private readonly counters: Counters,
+    @InjectDataSource() private readonly db: DataSource,
+  ) {}
+
+  /** Everything that is remembered of the caller's projects, in one page. */
+  async list(
+    { limit }: dto.ListInvestigationsQuery,
+    request: FastifyRequest,
+  ): Promise<Page<dto.InvestigationBudgetView>> {
+    return { data: await this.latest(limit, projectsOf(request)), nextCursor: null };
+  }
+
+  /** @throws Problem `not_found` for an investigation that was never seen or has expired */
+  async view(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView> {
+    const view = await this.find(id, request);
+    if (view) return view;
+    throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
+  }
+
+  /** Sets limits; calls that were counted stay counted. @throws Problem `invalid_request` when nothing is to be changed */
+  async raise(
+    id: string,
+    { callsPerTool, tools }: dto.RaiseBudgetBody,
+    request: FastifyRequest,
+  ): Promise<dto.InvestigationBudgetView> {
+    if (callsPerTool === undefined && tools === undefined) {
+      throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
+        errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
+      });
+    }
+    if (tools && Object.hasOwn(tools, ''))
+      throw invalidRequest({ pointer: '/tools/', detail: 'must be the name of a tool' });
+    const limits = { ...tools, ...(callsPerTool !== undefined && { '': callsPerTool }) };
+    const of = await this.subject(id, request);
+    const { ttlMs } = this.config.investigations;
+    await this.db.query(setLimits, [of.project, of.subject, storableJson(limits), ttlMs]);
+    const view = await this.view(id, request);
+    this.counters.limited?.(of, limits, Date.parse(view.resetsAt));
+    return view;
+  }
+
+  /** Forgets what the investigation spent and the limits it was given. */
+  async reset(id: string, request: FastifyRequest): Promise<void> {
+    const of = await this.subject(id, request);
+    await this.db.query(forget, [of.project, of.subject]);
+    this.counters.forgotten?.(of);
+  }
+
+  /** An investigation of the request's project. If no project is named, one of the caller's other projects will do. */
+  private async find(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView | undefined> {
+    const [own] = await this.latest(1, [ownProject(request)], id);
+    return own ?? (await this.latest(1, projectsOf(request), id))[0];
+  }
+
+  private async subject(id: string, request: FastifyRequest): Promise<Subject> {
+    const found = await this.find(id, request);
+    return subjectOf(found ? (found.project ?? keyless) : ownProject(request), id);
+  }
+
+  /**
+   * The investigations that were called last, the latest first, without those whose time is over.
+   * @param projects undefined: all of them
+   */
+  private async latest(
+    limit: number,
+    projects: readonly string[] | undefined,
+    id?: string,
+  ): Promise<dto.InvestigationBudgetView[]> {
+    await this.counters.stored?.();
+    const subject = id === undefined ? null : subjectOf('', id).subject;
+    const rows = await this.db.query<InvestigationRow[]>(selectLatest, [projects ?? null, subject, limit]);
+    return rows.map((row) => this.viewOf(row));
+  }
+
+  private viewOf({
+    project,
+    investigationId,
+    resetsAt,
+    lastCallAt,
+    counters,
+  }: InvestigationRow): dto.InvestigationBudgetView {
+    const callsPerTool =
+      counters.find(({ name }) => name === '')?.set ?? this.config.investigations.callsPerTool;
+    const tools = counters
+      .filter(({ name }) => name !== '')
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ name, used, set, own }) => {
+        const limit = set ?? own ?? callsPerTool;
+        return { tool: name, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
+      });
+    return {
+      ...{ investigationId, project: project === keyless ? null : project, callsPerTool, tools },
+      resetsAt: resetsAt.toISOString(),
+      lastCallAt: lastCallAt?.toISOString() ?? null,
+    };
+  }
+}
+
+const ownProject = (request: FastifyRequest): string =>
+  budgetProject(principalOf(request), projectOf(request));
+
+/** The project that the request names, else all projects of its caller. @returns undefined: any project */
+function projectsOf(request: FastifyRequest): readonly string[] | undefined {
+  const own = ownProject(request);
+  return own === keyless || request.headers['x-project-id'] ? [own] : principalOf(request).projects;
+}
 
 @ApiTags('investigations')
 @Scopes('tools:admin')
@@ -28,11 +202,11 @@ export class InvestigationsController {
     summary: 'The investigations that called a tool last, and what they may still spend',
     description: "Those of the key's projects, the latest first, until their budget is whole again.",
   })
-  @ApiOkResponse({ type: InvestigationPageView })
+  @ApiOkResponse({ type: dto.InvestigationPageView })
   listInvestigations(
-    @Query() query: ListInvestigationsQuery,
+    @Query() query: dto.ListInvestigationsQuery,
     @Req() request: FastifyRequest,
-  ): Promise<Page<InvestigationBudgetView>> {
+  ): Promise<Page<dto.InvestigationBudgetView>> {
     return this.service.list(query, request);
   }
 
@@ -42,12 +216,12 @@ export class InvestigationsController {
     summary: 'What an investigation may still spend',
     description: 'Per tool: the limit, what is left, and when it is forgotten.',
   })
-  @ApiOkResponse({ type: InvestigationBudgetView })
+  @ApiOkResponse({ type: dto.InvestigationBudgetView })
   @ApiProblems('not_found')
   getInvestigation(
-    @Param() { id }: InvestigationParams,
+    @Param() { id }: dto.InvestigationParams,
     @Req() request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): Promise<dto.InvestigationBudgetView> {
     return this.service.view(id, request);
   }
 
@@ -56,12 +230,12 @@ export class InvestigationsController {
     summary: "Set an investigation's limits",
     description: 'Per tool; what was spent stays spent.',
   })
-  @ApiOkResponse({ type: InvestigationBudgetView })
+  @ApiOkResponse({ type: dto.InvestigationBudgetView })
   raiseInvestigation(
-    @Param() { id }: InvestigationParams,
-    @Body() body: RaiseBudgetBody,
+    @Param() { id }: dto.InvestigationParams,
+    @Body() body: dto.RaiseBudgetBody,
     @Req() request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): Promise<dto.InvestigationBudgetView> {
     return this.service.raise(id, body, request);
   }
 
@@ -73,7 +247,7 @@ export class InvestigationsController {
   })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
   resetInvestigation(
-    @Param() { id }: InvestigationParams,
+    @Param() { id }: dto.InvestigationParams,
     @Query() _why: ReasonQuery,
     @Req() request: FastifyRequest,
   ): Promise<void> {

@@ -1,6 +1,6 @@
+import { Example, OneOfThese, NullableText, OptionalInt, OptionalText } from '../../web/rest/dto.js';
 import { ApiProperty } from '@nestjs/swagger';
 import type { CircuitKind } from '../../base/outbound/breaker/circuit-state.js';
-import { NullableText, OptionalInt, OptionalText } from '../../web/rest/dto.js';
 
 const states = ['closed', 'open', 'half_open'] as const;
 
@@ -32,32 +32,30 @@ export class CircuitAdviceQuery {
 
 /** The advice of a count of errors alone; the circuit decides by more. */
 export class CircuitAdviceView {
-  @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
-  @ApiProperty({ example: true, description: 'Errors and timeouts of the window reach the threshold' })
-  readonly shouldBreak!: boolean;
-  @ApiProperty({ example: 7, description: 'Errors and timeouts of the window' }) readonly errors!: number;
-  @ApiProperty({ example: 5 }) readonly errorThreshold!: number;
-  @ApiProperty({ example: 5 }) readonly windowMinutes!: number;
+  @Example('log_summary') readonly tool!: string;
+  @Example(true, 'Errors and timeouts of the window reach the threshold') readonly shouldBreak!: boolean;
+  @Example(7, 'Errors and timeouts of the window') readonly errors!: number;
+  @Example(5) readonly errorThreshold!: number;
+  @Example(5) readonly windowMinutes!: number;
 }
 
 export class CircuitTransitionView {
-  @ApiProperty({ example: '2026-01-23T10:30:00.000Z' }) readonly at!: string;
-  @ApiProperty({ enum: states, example: 'closed' }) readonly from!: CircuitKind;
-  @ApiProperty({ enum: states, example: 'open' }) readonly to!: CircuitKind;
-  @ApiProperty({ example: '5 of 5 calls in the last 300 s were tool faults' }) readonly reason!: string;
+  @Example('2026-01-23T10:30:00.000Z') readonly at!: string;
+  @OneOfThese(states, 'closed') readonly from!: CircuitKind;
+  @OneOfThese(states, 'open') readonly to!: CircuitKind;
+  @Example('5 of 5 calls in the last 300 s were tool faults') readonly reason!: string;
   @NullableText(null, 'null: it happened by itself') readonly by!: string | null;
 }
 
 export class CircuitRulesView {
-  @ApiProperty({ example: 5, description: 'Tool faults in the window …' }) readonly faults!: number;
-  @ApiProperty({ example: 0.5, description: "… that are at least this share of the window's calls" })
-  readonly minFailureRate!: number;
-  @ApiProperty({ example: 300_000 }) readonly windowMs!: number;
+  @Example(5, 'Tool faults in the window …') readonly faults!: number;
+  @Example(0.5, "… that are at least this share of the window's calls") readonly minFailureRate!: number;
+  @Example(300_000) readonly windowMs!: number;
 }
 
 export class CircuitStateView {
-  @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
-  @ApiProperty({ enum: states, example: 'open' }) readonly state!: CircuitKind;
+  @Example('log_summary') readonly tool!: string;
+  @OneOfThese(states, 'open') readonly state!: CircuitKind;
   @NullableText(
     '5 of 5 calls in the last 300 s were tool faults',
     'Why the circuit is in this state; null while it was always closed',
@@ -65,20 +63,16 @@ export class CircuitStateView {
   readonly reason!: string | null;
   @NullableText(null, 'Who put it into this state by hand; null: it went there by itself')
   readonly by!: string | null;
-  @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Beginning of the state' })
-  readonly since!: string;
+  @Example('2026-01-23T10:30:00.000Z', 'Beginning of the state') readonly since!: string;
   @NullableText(
     '2026-01-23T10:30:30.000Z',
     'When an open circuit lets the first calls try the tool; null when none is to come',
   )
   readonly nextProbeAt!: string | null;
-  @ApiProperty({
-    example: false,
-    description: 'Opened by hand: it stays open until it is closed or reset by hand, also across restarts',
-  })
+  @Example(false, 'Opened by hand: it stays open until it is closed or reset by hand, also across restarts')
   readonly heldByHand!: boolean;
-  @ApiProperty({ example: 5, description: 'Tool faults in the window' }) readonly faultsInWindow!: number;
-  @ApiProperty({ example: 5, description: 'Calls in the window' }) readonly callsInWindow!: number;
+  @Example(5, 'Tool faults in the window') readonly faultsInWindow!: number;
+  @Example(5, 'Calls in the window') readonly callsInWindow!: number;
   @ApiProperty({ type: CircuitRulesView, description: 'What opens it' }) readonly opensAt!: CircuitRulesView;
 }
 
@@ -90,9 +84,6 @@ export class CircuitListView {
 export class CircuitView extends CircuitStateView {
   @ApiProperty({ type: [CircuitTransitionView], description: 'The newest changes of state, oldest first' })
   readonly history!: CircuitTransitionView[];
-  @ApiProperty({
-    example: true,
-    description: 'false: the database is away, and this is what happened since the start',
-  })
+  @Example(true, 'false: the database is away, and this is what happened since the start')
   readonly historyComplete!: boolean;
 }

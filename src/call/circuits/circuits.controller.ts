@@ -6,14 +6,7 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Principal } from '../../web/contract/principal.js';
 import { ToolParams } from '../../web/rest/dto.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
-import {
-  CircuitAdviceQuery,
-  CircuitAdviceView,
-  CircuitListView,
-  CircuitQuery,
-  CircuitView,
-  OverrideCircuitBody,
-} from './circuit.dto.js';
+import * as dto from './circuit.dto.js';
 import { CircuitsService } from './circuits.service.js';
 
 /** The circuits of tools, which operators can override. */
@@ -27,8 +20,8 @@ export class CircuitsController {
     summary: 'Circuits that are not closed',
     description: 'Of tools that refuse calls, or let a few try. Each is shown without its history.',
   })
-  @ApiOkResponse({ type: CircuitListView })
-  listOpenCircuits(): CircuitListView {
+  @ApiOkResponse({ type: dto.CircuitListView })
+  listOpenCircuits(): dto.CircuitListView {
     return this.circuits.notClosed();
   }
 
@@ -37,9 +30,9 @@ export class CircuitsController {
     summary: "State, reason and history of a tool's circuit",
     description: 'With what the window holds now, when probing begins, and the newest transitions.',
   })
-  @ApiOkResponse({ type: CircuitView })
+  @ApiOkResponse({ type: dto.CircuitView })
   @ApiProblems('not_found')
-  getCircuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
+  getCircuit(@Param() { tool }: ToolParams, @Query() { limit }: dto.CircuitQuery): Promise<dto.CircuitView> {
     return this.circuits.circuitOf(tool, limit);
   }
 
@@ -49,11 +42,11 @@ export class CircuitsController {
     description:
       'Advice only, and of unknown tools as well: the circuit itself also looks at the failure rate.',
   })
-  @ApiOkResponse({ type: CircuitAdviceView })
+  @ApiOkResponse({ type: dto.CircuitAdviceView })
   getCircuitAdvice(
     @Param() { tool }: ToolParams,
-    @Query() query: CircuitAdviceQuery,
-  ): Promise<CircuitAdviceView> {
+    @Query() query: dto.CircuitAdviceQuery,
+  ): Promise<dto.CircuitAdviceView> {
     return this.circuits.advice(tool, query);
   }
 
@@ -64,13 +57,13 @@ export class CircuitsController {
     summary: 'Refuse all calls of a tool until its circuit is closed or reset',
     description: 'By hand, with who and why; a restart keeps it open.',
   })
-  @ApiOkResponse({ type: CircuitView })
+  @ApiOkResponse({ type: dto.CircuitView })
   @ApiProblems('not_found')
   openCircuit(
     @Param() { tool }: ToolParams,
-    @Body() body: OverrideCircuitBody,
+    @Body() body: dto.OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CircuitView> {
+  ): Promise<dto.CircuitView> {
     return this.circuits.override(tool, 'openByHand', body, userId);
   }
 
@@ -81,13 +74,13 @@ export class CircuitsController {
     summary: 'Let calls of a tool pass again',
     description: 'The faults of the window are forgotten; an opening soon after counts as a repeated one.',
   })
-  @ApiOkResponse({ type: CircuitView })
+  @ApiOkResponse({ type: dto.CircuitView })
   @ApiProblems('not_found')
   closeCircuit(
     @Param() { tool }: ToolParams,
-    @Body() body: OverrideCircuitBody,
+    @Body() body: dto.OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CircuitView> {
+  ): Promise<dto.CircuitView> {
     return this.circuits.override(tool, 'closeByHand', body, userId);
   }
 
@@ -98,13 +91,13 @@ export class CircuitsController {
     summary: "Close a tool's circuit and forget its earlier openings",
     description: 'As new: the next opening is the shortest again.',
   })
-  @ApiOkResponse({ type: CircuitView })
+  @ApiOkResponse({ type: dto.CircuitView })
   @ApiProblems('not_found')
   resetCircuit(
     @Param() { tool }: ToolParams,
-    @Body() body: OverrideCircuitBody,
+    @Body() body: dto.OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CircuitView> {
+  ): Promise<dto.CircuitView> {
     return this.circuits.override(tool, 'reset', body, userId);
   }
 }

@@ -1,5 +1,6 @@
+import { counter, gauge } from '../../base/observability/metrics.js';
 import { Module } from '@nestjs/common';
-import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import { CLOCK, systemClock } from '../../base/common/clock.js';
 import { Contributors } from '../../base/observability/contributors.js';
@@ -32,16 +33,8 @@ const kinds: readonly CircuitKind[] = ['closed', 'open', 'half_open'];
     FleetCircuits,
     CircuitsService,
     { provide: CLOCK, useValue: systemClock },
-    makeGaugeProvider({
-      name: stateName,
-      help: 'State of a circuit: 1 at the state that it has',
-      labelNames: ['tool', 'state'],
-    }),
-    makeCounterProvider({
-      name: transitionsName,
-      help: 'Changes of a circuit, by the state that it went into',
-      labelNames: ['tool', 'to'],
-    }),
+    gauge(stateName, 'State of a circuit: 1 at the state that it has', 'tool', 'state'),
+    counter(transitionsName, 'Changes of a circuit, by the state that it went into', 'tool', 'to'),
   ],
   exports: [KnownTools, CircuitBreakers, CircuitEvents, CircuitsService],
 })

@@ -5,15 +5,7 @@ import { ToolMetricsRepository } from '../../records/executions/tool-metrics.rep
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { type CircuitTransition, CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import { KnownTools } from './known-tools.js';
-import type {
-  CircuitAdviceQuery,
-  CircuitAdviceView,
-  CircuitListView,
-  CircuitStateView,
-  CircuitTransitionView,
-  CircuitView,
-  OverrideCircuitBody,
-} from './circuit.dto.js';
+import type * as dto from './circuit.dto.js';
 
 const shownByDefault = 50;
 const defaultReasons = {
@@ -36,7 +28,7 @@ export class CircuitsService {
   ) {}
 
   /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
-  async circuitOf(tool: string, limit = shownByDefault): Promise<CircuitView> {
+  async circuitOf(tool: string, limit = shownByDefault): Promise<dto.CircuitView> {
     const tracked = this.circuits.find(tool);
     await this.circuits.decideProber(tool);
     // First: looking at the state may add the transition that time has brought about.
@@ -45,13 +37,13 @@ export class CircuitsService {
     return { ...stateOf(tool, tracked.breaker), ...shown };
   }
 
-  notClosed(): CircuitListView {
+  notClosed(): dto.CircuitListView {
     const data = this.circuits.notClosed().map((tool) => stateOf(tool, this.circuits.find(tool).breaker));
     return { data };
   }
 
   /** Counts errors and timeouts of the window, whatever the number of calls. Advice only: the circuit looks at more. */
-  async advice(tool: string, query: CircuitAdviceQuery): Promise<CircuitAdviceView> {
+  async advice(tool: string, query: dto.CircuitAdviceQuery): Promise<dto.CircuitAdviceView> {
     const own = this.knownTools.thresholdsOf(tool);
     const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
     const since = new Date(this.clock.now() - windowMinutes * minuteMs);
@@ -66,9 +58,9 @@ export class CircuitsService {
   async override(
     tool: string,
     change: keyof typeof defaultReasons,
-    body: OverrideCircuitBody,
+    body: dto.OverrideCircuitBody,
     caller: string,
-  ): Promise<CircuitView> {
+  ): Promise<dto.CircuitView> {
     const { by = caller, reason = defaultReasons[change] } = body;
     await this.circuits.override(tool, change, { by, reason });
     return this.circuitOf(tool);
@@ -79,7 +71,7 @@ export class CircuitsService {
     tool: string,
     { history }: TrackedCircuit,
     limit: number,
-  ): Promise<Pick<CircuitView, 'history' | 'historyComplete'>> {
+  ): Promise<Pick<dto.CircuitView, 'history' | 'historyComplete'>> {
     try {
       return { history: viewsOf(await this.history.newest(tool, limit)), historyComplete: true };
     } catch (error) {
@@ -89,10 +81,10 @@ export class CircuitsService {
   }
 }
 
-const viewsOf = (transitions: readonly CircuitTransition[]): CircuitTransitionView[] =>
+const viewsOf = (transitions: readonly CircuitTransition[]): dto.CircuitTransitionView[] =>
   transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by }));
 
-function stateOf(tool: string, breaker: CircuitBreaker): CircuitStateView {
+function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
   const state = breaker.current();
   const { faults, calls } = breaker.counts();
   const { failures, minFailureRate, windowMs } = breaker.rules();

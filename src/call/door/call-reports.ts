@@ -1,10 +1,6 @@
+import { counter, gauge, histogram } from '../../base/observability/metrics.js';
 import { Injectable } from '@nestjs/common';
-import {
-  InjectMetric,
-  makeCounterProvider,
-  makeGaugeProvider,
-  makeHistogramProvider,
-} from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Refusal } from '../../base/common/errors.js';
 import { forgetTool } from '../../base/observability/contributors.js';
@@ -33,34 +29,27 @@ interface ToolSeries {
 }
 
 export const callMetrics = [
-  makeCounterProvider({ name: calls, help: 'Executions by outcome', labelNames: ['tool', 'status'] }),
-  makeHistogramProvider({
-    name: durations,
-    help: 'Duration of executions, queue wait and process start included',
-    labelNames: ['tool'],
+  counter(calls, 'Executions by outcome', 'tool', 'status'),
+  histogram(
+    durations,
+    'Duration of executions, queue wait and process start included',
     // Seconds, from a warm process's answer to the longest usual timeout.
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-  }),
-  makeGaugeProvider({
-    name: inFlight,
-    help: 'Executions that run or wait for a process',
-    labelNames: ['tool'],
-  }),
-  makeCounterProvider({
-    name: refusals,
-    help: 'Calls that were not run, by reason',
-    labelNames: ['tool', 'reason'],
-  }),
-  makeCounterProvider({
-    name: replays,
-    help: 'Calls that were answered with the outcome of an earlier one with the same idempotency key',
-    labelNames: ['tool'],
-  }),
-  makeCounterProvider({
-    name: cachedAnswers,
-    help: 'Calls that were answered with a cached result (kept) or with that of an equal call under way (shared)',
-    labelNames: ['tool', 'kind'],
-  }),
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    'tool',
+  ),
+  gauge(inFlight, 'Executions that run or wait for a process', 'tool'),
+  counter(refusals, 'Calls that were not run, by reason', 'tool', 'reason'),
+  counter(
+    replays,
+    'Calls that were answered with the outcome of an earlier one with the same idempotency key',
+    'tool',
+  ),
+  counter(
+    cachedAnswers,
+    'Calls that were answered with a cached result (kept) or with that of an equal call under way (shared)',
+    'tool',
+    'kind',
+  ),
 ];
 
 /**

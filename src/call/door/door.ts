@@ -1,4 +1,11 @@
-import { Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
+import {
+  Injectable,
+  type OnApplicationBootstrap,
+  UseGuards,
+  UseInterceptors,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
 import { Cancellation } from '../../base/common/cancellation.js';
 import { Deadline } from '../../base/common/deadline.js';
@@ -16,8 +23,44 @@ import { CircuitBreakerGuard } from '../circuits/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../../records/executions/execution-recorder.interceptor.js';
 import { CallChecks } from './call-checks.js';
 import { CallReports } from './call-reports.js';
-import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
+import { Lifecycle } from '../../base/common/lifecycle.js';
+import { Replicas } from '../../base/database/replicas.js';
+
+/** Takes the call's slot in its tool's queue: the last guard, so that only admitted calls take one. */
+@Injectable()
+export class ToolCapacityGuard implements CanActivate {
+  constructor(
+    private readonly lifecycle: Lifecycle,
+    private readonly replicas: Replicas,
+  ) {}
+
+  /** @throws Refusal `shutting_down`, `queue_full` or `tool_unavailable` */
+  canActivate(context: ExecutionContext): boolean {
+    const call = context.getArgByIndex<ToolCall>(0);
+    const { ticket } = call;
+    ticket.admittedToQueue = true;
+    if (this.lifecycle.isDraining()) {
+      throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
+    }
+    try {
+      if (!ticket.kept) ticket.slot = ticket.tool.takeSlot?.(call);
+      return true;
+    } catch (error) {
+      throw error instanceof Refusal && error.details.retryElsewhere ? this.elsewhere(error) : error;
+    }
+  }
+
+  /** Another replica may be able to run the call at once. */
+  private elsewhere({ code, detail, details }: Refusal): Refusal {
+    const retryElsewhere = this.replicas.count > 1;
+    return new Refusal(code, detail, {
+      ...details,
+      retryElsewhere,
+      ...(retryElsewhere && { retryAfterMs: 0 }),
+    });
+  }
+}
 
 /** Default time that a call waits for an earlier one with the same idempotency key. */
 const defaultLimitMs = 30_000;

@@ -27,21 +27,7 @@ import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decor
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
-import {
-  ApiExecute,
-  ApiToolListResponse,
-  ApiToolResponse,
-  AsyncExecutionParams,
-  AsyncExecutionView,
-  FormatQuery,
-  ListToolsQuery,
-  ReplayBody,
-  ReplayView,
-  runProblems,
-  ToolCallsBody,
-  ToolCallsView,
-  WaitQuery,
-} from './tools.dto.js';
+import * as dto from './tools.dto.js';
 import { AsyncExecutions } from './async-executions.js';
 import { prefersAsync } from './incoming-call.js';
 import { ToolsService } from './tools.service.js';
@@ -62,9 +48,9 @@ export class ToolsController {
     description:
       "With `format` each tool is described as that platform's function list wants it. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
   })
-  @ApiToolListResponse()
+  @dto.ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
-  listTools(@Query() query: ListToolsQuery, @CurrentPrincipal() caller: Principal): Promise<object> {
+  listTools(@Query() query: dto.ListToolsQuery, @CurrentPrincipal() caller: Principal): Promise<object> {
     return this.service.list(query, caller);
   }
 
@@ -74,11 +60,11 @@ export class ToolsController {
     description: 'A disabled tool is not found, nor one that the key may not call.',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
-  @ApiToolResponse()
+  @dto.ApiToolResponse()
   @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
   getTool(
     @Param('name') name: string,
-    @Query() query: FormatQuery,
+    @Query() query: dto.FormatQuery,
     @CurrentPrincipal() caller: Principal,
   ): object {
     return this.service.get(name, query, caller);
@@ -101,10 +87,10 @@ export class ToolsController {
   })
   @ApiHeader({ name: 'prefer', required: false, description: '`respond-async`: queue the call' })
   @ApiAcceptedResponse({
-    type: AsyncExecutionView,
+    type: dto.AsyncExecutionView,
     description: 'With `Prefer: respond-async`: it is queued',
   })
-  @ApiExecute(
+  @dto.ApiExecute(
     { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
     'tool_not_found',
     'invalid_request',
@@ -120,7 +106,7 @@ export class ToolsController {
   executeTool(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome | AsyncExecutionView | Readable> {
+  ): Promise<ToolOutcome | dto.AsyncExecutionView | Readable> {
     if (prefersAsync(request)) return this.asynchronous.submit(request, reply);
     return this.service.execute(request, reply);
   }
@@ -132,9 +118,9 @@ export class ToolsController {
     description:
       "Runs OpenAI's tool_calls (of chat completions or responses), Anthropic's tool_use blocks or Distri's ToolCalls side by side, and answers each in the platform's own form. A call that was refused, or whose arguments are no JSON, is answered by a text for the model.",
   })
-  @ApiOkResponse({ type: ToolCallsView })
+  @ApiOkResponse({ type: dto.ToolCallsView })
   @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
-  runToolCalls(@Body() body: ToolCallsBody, @Req() request: FastifyRequest): Promise<ToolCallsView> {
+  runToolCalls(@Body() body: dto.ToolCallsBody, @Req() request: FastifyRequest): Promise<dto.ToolCallsView> {
     return this.service.runToolCalls(body, request);
   }
 }
@@ -151,13 +137,13 @@ export class ReplaysController {
     description:
       'With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a test call (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.',
   })
-  @ApiOkResponse({ type: ReplayView })
-  @ApiProblems('not_found', 'conflict', ...runProblems)
+  @ApiOkResponse({ type: dto.ReplayView })
+  @ApiProblems('not_found', 'conflict', ...dto.runProblems)
   replayExecution(
     @Param('id') id: string,
-    @Body() body: ReplayBody,
+    @Body() body: dto.ReplayBody,
     @Req() request: FastifyRequest,
-  ): Promise<ReplayView> {
+  ): Promise<dto.ReplayView> {
     return this.service.replay(id, body, request);
   }
 }
@@ -175,20 +161,20 @@ export class AsyncExecutionsController {
     description:
       'Of a call with `Prefer: respond-async`, for its caller, until 24 hours after its end. With `waitMs` the answer waits for the end. With `Accept: text/event-stream` each `status` is sent, and the last event is `outcome`.',
   })
-  @ApiExtraModels(AsyncExecutionView)
+  @ApiExtraModels(dto.AsyncExecutionView)
   @ApiOkResponse({
     content: {
-      'application/json': { schema: { $ref: getSchemaPath(AsyncExecutionView) } },
+      'application/json': { schema: { $ref: getSchemaPath(dto.AsyncExecutionView) } },
       'text/event-stream': { schema: { type: 'string' } },
     },
   })
   @ApiProblems('rate_limited', 'shutting_down')
   getAsyncExecution(
-    @Param() { id }: AsyncExecutionParams,
-    @Query() query: WaitQuery,
+    @Param() { id }: dto.AsyncExecutionParams,
+    @Query() query: dto.WaitQuery,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<AsyncExecutionView | Readable> {
+  ): Promise<dto.AsyncExecutionView | Readable> {
     return this.service.view(id, query, request, reply);
   }
 
@@ -197,12 +183,12 @@ export class AsyncExecutionsController {
     summary: 'Cancel an asynchronous execution',
     description: 'One that is queued does not run; one that runs is cut off within seconds.',
   })
-  @ApiOkResponse({ type: AsyncExecutionView })
+  @ApiOkResponse({ type: dto.AsyncExecutionView })
   @ApiProblems('conflict')
   cancelAsyncExecution(
-    @Param() { id }: AsyncExecutionParams,
+    @Param() { id }: dto.AsyncExecutionParams,
     @Req() request: FastifyRequest,
-  ): Promise<AsyncExecutionView> {
+  ): Promise<dto.AsyncExecutionView> {
     return this.service.cancel(id, request);
   }
 }

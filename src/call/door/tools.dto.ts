@@ -1,16 +1,9 @@
 import {
-  ApiBody,
-  ApiExtraModels,
-  ApiHeaders,
-  ApiOkResponse,
-  ApiProperty,
-  ApiPropertyOptional,
-  getSchemaPath,
-  IntersectionType,
-} from '@nestjs/swagger';
-import { applyDecorators } from '@nestjs/common';
-import { errorTable, type ProblemCode } from '../../base/common/errors.js';
-import {
+  NullableMoment,
+  Example,
+  OneOfThese,
+  OptionalObject,
+  Texts,
   AnyObject,
   FreeJson,
   ObjectList,
@@ -22,6 +15,18 @@ import {
   type Schema,
   Text,
 } from '../../web/rest/dto.js';
+import {
+  ApiBody,
+  ApiExtraModels,
+  ApiHeaders,
+  ApiOkResponse,
+  ApiProperty,
+  ApiPropertyOptional,
+  getSchemaPath,
+  IntersectionType,
+} from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
+import { errorTable, type ProblemCode } from '../../base/common/errors.js';
 import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
@@ -44,66 +49,59 @@ export class ListToolsQuery extends IntersectionType(PageQuery, FormatQuery) {
 }
 
 export class AnnotationsView {
-  @ApiProperty({ example: true }) readonly readOnly!: boolean;
-  @ApiProperty({ example: true }) readonly idempotent!: boolean;
-  @ApiProperty({ example: false }) readonly destructive!: boolean;
-  @ApiProperty({ example: false }) readonly openWorld!: boolean;
+  @Example(true) readonly readOnly!: boolean;
+  @Example(true) readonly idempotent!: boolean;
+  @Example(false) readonly destructive!: boolean;
+  @Example(false) readonly openWorld!: boolean;
 }
 
 /** The names of a tool in each format. */
 class NamedView {
-  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
-  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+  @Example('get_playbooks') readonly name!: string;
+  @Example('Search for relevant remediation workflows') readonly description!: string;
 }
 
 export class ToolView extends NamedView {
-  @ApiProperty({ enum: ['builtin', 'custom', 'mcp', 'ui'], example: 'builtin' }) readonly kind!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @OneOfThese(['builtin', 'custom', 'mcp', 'ui'], 'builtin') readonly kind!: string;
+  @Example('1.0.0') readonly version!: string;
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
     example: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
   })
   readonly inputSchema!: object;
-  @AnyObject({
-    required: false,
-    example: { type: 'object' },
-    description: "Of the results' structured content",
-  })
-  readonly outputSchema?: object;
+  @OptionalObject({ type: 'object' }, "Of the results' structured content") readonly outputSchema?: object;
   @ApiProperty() readonly annotations!: AnnotationsView;
-  @ApiProperty({ type: [String], example: ['incidents'] }) readonly tags!: string[];
-  @ApiProperty({ example: 30000, description: 'Limit of one call, milliseconds' })
-  readonly timeoutMs!: number;
+  @Texts(['incidents']) readonly tags!: string[];
+  @Example(30000, 'Limit of one call, milliseconds') readonly timeoutMs!: number;
   @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
   readonly fallback?: unknown;
 }
 
 export class ToolErrorView {
-  @ApiProperty({ example: -32001 }) readonly code!: number;
-  @ApiProperty({
-    enum: Object.entries(errorTable).flatMap(([code, { http }]) => (http === 200 ? [code] : [])),
-    example: 'tool_error',
-  })
+  @Example(-32001) readonly code!: number;
+  @OneOfThese(
+    Object.entries(errorTable).flatMap(([code, { http }]) => (http === 200 ? [code] : [])),
+    'tool_error',
+  )
   readonly type!: string;
-  @ApiProperty({ example: 'No such file' }) readonly message!: string;
+  @Example('No such file') readonly message!: string;
   @ApiPropertyOptional({ description: "The tool's own details" }) readonly data?: unknown;
 }
 
 export class OutcomeView {
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly executionId!: string;
-  @ApiProperty({ example: 'get_playbooks' }) readonly tool!: string;
-  @ApiProperty({ enum: ['success', 'error', 'timeout'], example: 'success' }) readonly status!: string;
+  @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly executionId!: string;
+  @Example('get_playbooks') readonly tool!: string;
+  @OneOfThese(['success', 'error', 'timeout'], 'success') readonly status!: string;
   @ApiPropertyOptional({
     description: "The tool's result, any JSON value; of a failed execution the tool's fallback",
     example: { playbooks: [], total_results: 0 },
   })
   readonly result?: unknown;
   @ApiPropertyOptional({ type: ToolErrorView }) readonly error?: ToolErrorView;
-  @ApiProperty({ example: 12, description: 'Queue wait and process start included' })
-  readonly executionTimeMs!: number;
-  @ApiProperty({ example: 1 }) readonly attempts!: number;
-  @ApiProperty({ example: false }) readonly cached!: boolean;
+  @Example(12, 'Queue wait and process start included') readonly executionTimeMs!: number;
+  @Example(1) readonly attempts!: number;
+  @Example(false) readonly cached!: boolean;
 }
 
 const openAiCall = {
@@ -126,12 +124,7 @@ export class ToolCallsBody {
     description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })
   readonly format?: ResultFormat;
-  @AnyObject({
-    required: false,
-    example: { investigationId: 'inv-42' },
-    description: 'As for the call of one tool',
-  })
-  readonly context?: object;
+  @OptionalObject({ investigationId: 'inv-42' }, 'As for the call of one tool') readonly context?: object;
 }
 
 export class ToolCallsView {
@@ -152,11 +145,11 @@ class OpenAiFunctionView extends NamedView {
 }
 
 class OpenAiResponsesToolView extends OpenAiFunctionView {
-  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
+  @OneOfThese(['function'], 'function') readonly type!: string;
 }
 
 class OpenAiToolView {
-  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
+  @OneOfThese(['function'], 'function') readonly type!: string;
   @ApiProperty() readonly function!: OpenAiFunctionView;
 }
 
@@ -171,7 +164,7 @@ class McpListedToolView extends NamedView {
 }
 
 class DistriToolView extends NamedView {
-  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
+  @OneOfThese(['function'], 'function') readonly type!: string;
   @AnyObject({ example: schemaExample }) readonly parameters!: object;
 }
 
@@ -291,19 +284,17 @@ export class WaitQuery {
 const statuses = ['queued', 'running', 'ended', 'refused', 'cancelled'] as const;
 
 export class AsyncExecutionView {
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
-  @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
-  @ApiProperty({
-    enum: statuses,
-    example: 'ended',
-    description: '`ended`: the tool ran, `outcome` says how. `refused`: it was not run, `problem` says why.',
-  })
+  @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly id!: string;
+  @Example('log_summary') readonly tool!: string;
+  @OneOfThese(
+    statuses,
+    'ended',
+    '`ended`: the tool ran, `outcome` says how. `refused`: it was not run, `problem` says why.',
+  )
   readonly status!: (typeof statuses)[number];
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly submittedAt!: string;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.010Z' })
-  readonly startedAt!: string | null;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:04.120Z' })
-  readonly endedAt!: string | null;
+  @NullableMoment('2026-01-23T10:30:00.010Z') readonly startedAt!: string | null;
+  @NullableMoment('2026-01-23T10:30:04.120Z') readonly endedAt!: string | null;
   @ApiPropertyOptional({ type: OutcomeView }) readonly outcome?: object;
   @ApiPropertyOptional({ type: ProblemView }) readonly problem?: object;
 }

@@ -15,14 +15,7 @@ import { Door } from './door.js';
 import { strictFormats, toolFormats } from '../platforms/tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import { type FoundTool, ToolSearch } from './tool-search.js';
-import type {
-  FormatQuery,
-  ListToolsQuery,
-  ReplayBody,
-  ReplayView,
-  ToolCallsBody,
-  ToolCallsView,
-} from './tools.dto.js';
+import type * as dto from './tools.dto.js';
 import type { PayloadView } from '../../records/executions/tool-metrics.dto.js';
 import { ToolMetricsService } from '../../records/executions/tool-metrics.service.js';
 import { loggedProblem } from '../../web/rest/problem.filter.js';
@@ -56,7 +49,7 @@ export class ToolsService {
 
   /** Tools that the caller may call, sorted by name, or by relevance for a query. */
   async list(
-    asked: ListToolsQuery,
+    asked: dto.ListToolsQuery,
     caller: Principal,
   ): Promise<{ data: object[]; nextCursor: string | null }> {
     const { query, limit, cursor } = asked;
@@ -67,7 +60,7 @@ export class ToolsService {
     return { data: page.data.map(({ tool }) => this.described(tool, asked)), nextCursor: page.nextCursor };
   }
 
-  async get(name: string, asked: FormatQuery, caller: Principal): Promise<object> {
+  async get(name: string, asked: dto.FormatQuery, caller: Principal): Promise<object> {
     refuseLaxFormat(asked);
     await this.registry.lookUp(name);
     const tool = this.find(name, caller);
@@ -127,7 +120,7 @@ export class ToolsService {
    * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` if there is no
    * input to run it with; Refusal for a call that was not run
    */
-  async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
+  async replay(id: string, body: dto.ReplayBody, request: FastifyRequest): Promise<dto.ReplayView> {
     const original = await this.metrics.execution(id);
     const payload = (await this.metrics.findPayload(original.metricId)) ?? null;
     const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
@@ -141,7 +134,7 @@ export class ToolsService {
    * Runs calls as agent platforms write them.
    * @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result
    */
-  async runToolCalls(body: ToolCallsBody, request: FastifyRequest): Promise<ToolCallsView> {
+  async runToolCalls(body: dto.ToolCallsBody, request: FastifyRequest): Promise<dto.ToolCallsView> {
     const { format, context } = body;
     const key = request.headers['idempotency-key'];
     const member = body.tool_calls ? 'tool_calls' : 'toolCalls';
@@ -164,7 +157,7 @@ export class ToolsService {
   }
 
   /** Our own full view, or a platform's format. */
-  private described(tool: Tool, { format, strict }: FormatQuery): object {
+  private described(tool: Tool, { format, strict }: dto.FormatQuery): object {
     if (!format) return tool.definition;
     return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
   }
@@ -203,7 +196,7 @@ function refuseKey({ headers }: FastifyRequest): void {
     throw new Problem('invalid_request', 'A test call takes no Idempotency-Key: it runs each time');
 }
 
-function refuseLaxFormat({ format, strict }: FormatQuery): void {
+function refuseLaxFormat({ format, strict }: dto.FormatQuery): void {
   if (!strict || (format && strictFormats.includes(format))) return;
   throw invalidRequest({ pointer: '/strict', detail: `is for the formats ${strictFormats.join(' and ')}` });
 }

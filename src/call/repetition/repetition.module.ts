@@ -1,6 +1,7 @@
+import { gauge } from '../../base/observability/metrics.js';
 import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Gauge } from 'prom-client';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
@@ -44,7 +45,7 @@ const sweepEveryMs = 300_000;
       inject: [Tracer],
       useFactory: (tracer: Tracer) => new ResultCache(maxCachedBytes, tracer),
     },
-    makeGaugeProvider({ name: cacheBytes, help: 'Results that are kept for other calls, as JSON' }),
+    gauge(cacheBytes, 'Results that are kept for other calls, as JSON'),
   ],
   exports: [IdempotentCalls, ResultCache],
 })

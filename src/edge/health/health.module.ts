@@ -1,3 +1,4 @@
+import { Example, OneOfThese, NullableText, Moment, NullableMoment } from '../../web/rest/dto.js';
 import {
   type ArgumentsHost,
   Catch,
@@ -7,9 +8,17 @@ import {
   Module,
   ServiceUnavailableException,
   UseFilters,
+  Inject,
+  Injectable,
 } from '@nestjs/common';
-import { HealthCheck, type HealthCheckResult, TerminusModule } from '@nestjs/terminus';
-import { HealthService } from './health.service.js';
+import {
+  HealthCheck,
+  type HealthCheckResult,
+  TerminusModule,
+  HealthCheckService,
+  type HealthIndicatorResult,
+  HealthIndicatorService,
+} from '@nestjs/terminus';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
@@ -17,37 +26,96 @@ import { Public, Scopes } from '../../web/auth/scopes.decorator.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
 import { type Replica, Replicas } from '../../base/database/replicas.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
-import { NullableText } from '../../web/rest/dto.js';
+import { Lifecycle } from '../../base/common/lifecycle.js';
+import { StartupWork } from '../../base/common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import { Contributors, type PartHealth } from '../../base/observability/contributors.js';
+
+/** The probes. All three throw ServiceUnavailableException with Terminus' body when a part is down. */
+@Injectable()
+export class HealthService {
+  constructor(
+    private readonly checks: HealthCheckService,
+    private readonly indicators: HealthIndicatorService,
+    private readonly lifecycle: Lifecycle,
+    private readonly startupWork: StartupWork,
+    private readonly contributors: Contributors,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'version'>,
+  ) {}
+
+  /** The process answers: nothing else is asked, since a restart would not mend it. */
+  live(): Promise<HealthCheckResult> {
+    return this.checks.check([]);
+  }
+
+  /**
+   * Ready while new calls are taken, once every part of the start was tried, and while no room says it is down.
+   * @param detailed says of each part more than its status: what the sandbox is, for example, is not for everybody
+   */
+  ready(detailed: boolean): Promise<HealthCheckResult> {
+    const rooms = [...this.contributors.health()];
+    return this.checks.check([
+      () => this.indicate('server', this.server(), detailed),
+      ...rooms.map(
+        ([part, check]) =>
+          async () =>
+            this.indicate(part, await check(), detailed),
+      ),
+    ]);
+  }
+
+  started(): Promise<HealthCheckResult> {
+    return this.checks.check([() => this.indicate('startup', this.startup())]);
+  }
+
+  private server(): PartHealth {
+    const { state } = this.lifecycle;
+    return { status: state === 'ready' ? 'up' : 'down', state, version: this.config.version };
+  }
+
+  /** Degraded, not down, when a part of the start work failed: the rest can serve. */
+  private startup(): PartHealth {
+    const parts = this.startupWork.view();
+    const message = this.startupWork.progress?.();
+    const shown = { parts, ...(message !== undefined && { message }) };
+    if (this.lifecycle.state === 'starting' || !this.startupWork.isSettled())
+      return { status: 'down', ...shown };
+    return { status: Object.values(parts).includes('failed') ? 'degraded' : 'up', ...shown };
+  }
+
+  private indicate(part: string, { status, ...details }: PartHealth, detailed = true): HealthIndicatorResult {
+    const indicator = this.indicators.check(part);
+    const data = detailed ? details : {};
+    if (status === 'up') return indicator.up(data);
+    return status === 'down' ? indicator.down(data) : indicator.degraded(data);
+  }
+}
 
 /** A part of a replica that is not well. */
 class TroubledPartView {
-  @ApiProperty({ example: 'recorder' }) readonly part!: string;
-  @ApiProperty({ enum: ['degraded', 'down'], example: 'degraded' }) readonly status!: string;
+  @Example('recorder') readonly part!: string;
+  @OneOfThese(['degraded', 'down'], 'degraded') readonly status!: string;
   @NullableText('records wait for the database for 40 s') readonly message!: string | null;
 }
 
 class JournalLagView {
-  @ApiProperty({ example: 0, description: 'Records that wait for the database' }) readonly depth!: number;
-  @ApiProperty({ example: 0, description: 'Milliseconds that the oldest of them waits' })
-  readonly oldestMs!: number;
+  @Example(0, 'Records that wait for the database') readonly depth!: number;
+  @Example(0, 'Milliseconds that the oldest of them waits') readonly oldestMs!: number;
 }
 
 /** A replica as of its last heartbeat. */
 export class ReplicaView {
-  @ApiProperty({ example: 'gateway-2:17:mhq3k2x1' }) readonly id!: string;
-  @ApiProperty({ example: 'gateway-2:3000', description: 'Host and port' }) readonly name!: string;
-  @ApiProperty({ example: 'gateway-2' }) readonly host!: string;
-  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @Example('gateway-2:17:mhq3k2x1') readonly id!: string;
+  @Example('gateway-2:3000', 'Host and port') readonly name!: string;
+  @Example('gateway-2') readonly host!: string;
+  @Example('1.4.0') readonly version!: string;
   @NullableText('http://10.0.3.7:3000', 'Where other replicas reach it') readonly address!: string | null;
   @ApiProperty({ type: Number, nullable: true, example: 3, description: 'Tier of its sandbox' })
   readonly tier!: number | null;
-  @ApiProperty({ example: false, description: 'Whether it is the one that answers' }) readonly self!: boolean;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly startedAt!: Date;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
-  readonly seenAt!: Date;
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null })
-  readonly silentSince!: Date | null;
+  @Example(false, 'Whether it is the one that answers') readonly self!: boolean;
+  @Moment() readonly startedAt!: Date;
+  @Moment() readonly seenAt!: Date;
+  @NullableMoment(null) readonly silentSince!: Date | null;
   @ApiProperty({ type: JournalLagView }) readonly journal!: JournalLagView;
   @ApiProperty({ type: [TroubledPartView] }) readonly troubles!: TroubledPartView[];
 }

@@ -5,6 +5,61 @@ import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { OpenStreams } from '../../base/streams/open-streams.js';
 import { StreamTopics } from '../../base/streams/stream-topics.js';
 import { ToolEvents } from '../../base/streams/tool-events.js';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Logger } from 'nestjs-pino';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Shuts down gracefully on SIGTERM or SIGINT: readiness fails, new calls are refused, calls in flight may finish (up to
+ * a deadline), then pools, recorder and database close. Under npm a Ctrl-C arrives twice: the second is ignored. After
+ * SIGTERM calls are taken for a while, until the load balancer has seen that readiness fails.
+ * @param hasParent whether a parent (`toolkeeper mcp`) started this server for itself only. The end of the parent,
+ * detected by the closed channel, is then a signal too.
+ */
+export function drainOnSignals(
+  app: NestFastifyApplication,
+  { drainDelayMs, drainTimeoutMs }: AppConfig['server'],
+  hasParent: boolean,
+): void {
+  const lifecycle = app.get(Lifecycle);
+  let draining = false;
+  const drain = (why: string, delayMs = 0): void => {
+    if (draining) return;
+    draining = true;
+    const logger = app.get(Logger);
+    logger.log(`${why}: draining in ${delayMs} ms, ${lifecycle.requests.count} requests in flight`);
+    lifecycle.drain(delayMs === 0);
+    delay(delayMs)
+      .then(() => {
+        lifecycle.drain();
+        return lifecycle.requests.idle(drainTimeoutMs);
+      })
+      .then(() => closeApp(app))
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          logger.error(error);
+          process.exit(1);
+        },
+      );
+  };
+  process.on('SIGTERM', (why) => drain(why, drainDelayMs));
+  process.on('SIGINT', (why) => drain(why));
+  if (!hasParent) return;
+  const orphaned = (): void => drain('its parent is gone');
+  if (process.connected) process.once('disconnect', orphaned);
+  else orphaned();
+}
+
+/** Ends the app, and cuts the sockets that are still open after a while: a call's, and one that never sent a byte. */
+export async function closeApp(app: NestFastifyApplication): Promise<void> {
+  const server = app.getHttpServer();
+  const timer = setTimeout(() => server.closeAllConnections(), socketGraceMs);
+  await app.close();
+  clearTimeout(timer);
+}
+
+const socketGraceMs = 2_000;
 
 /** Provides the server's lifecycle state, its startup work, tool events and long-lived streams. */
 @Global()

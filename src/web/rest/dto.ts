@@ -123,6 +123,9 @@ export const Ruled =
 export const AnyObject: Decorator = (schema) =>
   field({ type: 'object', additionalProperties: true, ...schema }, [isObject]);
 
+export const OptionalObject = (example: object, description?: string): PropertyDecorator =>
+  AnyObject({ required: false, example, description });
+
 /** Text that may be empty. */
 export const AnyText: Decorator = (schema = {}) =>
   field({ type: 'string', ...schema }, [isText, ...checksOf(bounds, schema)]);
@@ -132,6 +135,9 @@ export const Text = (maxLength: number, schema: Schema = {}): PropertyDecorator 
   AnyText({ minLength: 1, pattern: notBlank, maxLength, ...schema });
 export const OptionalText = (maxLength: number, schema: Schema = {}): PropertyDecorator =>
   Text(maxLength, { required: false, ...schema });
+
+/** The pattern of an id that the database takes for a UUID. */
+export const uuid = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 const toNumber: Convert = (text) =>
   typeof text === 'string' && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
@@ -249,6 +255,11 @@ export const NullableText = Shown<string | null>({ type: String, nullable: true 
 export const NullableNumber = Shown<number | null>({ type: Number, nullable: true });
 export const NullableMoment = Shown<string | null>({ ...moment, nullable: true });
 export const Moment = (example = '2026-01-23T10:30:00.000Z'): PropertyDecorator => Shown(moment)(example);
+export const OneOfThese = (
+  values: readonly string[],
+  example: string,
+  description?: string,
+): PropertyDecorator => ApiProperty({ enum: values, example, description });
 export const TextMap = Shown<object>({ type: 'object', additionalProperties: { type: 'string' } });
 
 /** A list of another view. */

@@ -1,10 +1,6 @@
+import { counter, gauge, histogram } from '../../../base/observability/metrics.js';
 import { Injectable, Logger, type Provider } from '@nestjs/common';
-import {
-  InjectMetric,
-  makeCounterProvider,
-  makeGaugeProvider,
-  makeHistogramProvider,
-} from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { CircuitChange } from '../../../base/outbound/breaker/circuit-state.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
@@ -83,24 +79,16 @@ const sourceOf = (client: DataStorageClient): PlaybookSource => ({
 });
 
 export const dataStorageMetrics = [
-  makeCounterProvider({
-    name: tries,
-    help: 'Requests to the Data Storage service by what became of them',
-    labelNames: ['result'],
-  }),
-  makeCounterProvider({
-    name: answers,
-    help: 'Questions to it that were answered: by it (fetched), from memory (kept), from memory because it failed (stale)',
-    labelNames: ['origin'],
-  }),
-  makeHistogramProvider({
-    name: durations,
-    help: 'Duration of single requests to it',
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
-  }),
-  makeGaugeProvider({
-    name: circuitState,
-    help: 'State of the circuit to it: 1 at the state that it has',
-    labelNames: ['state'],
-  }),
+  counter(tries, 'Requests to the Data Storage service by what became of them', 'result'),
+  counter(
+    answers,
+    'Questions to it that were answered: by it (fetched), from memory (kept), from memory because it failed (stale)',
+    'origin',
+  ),
+  histogram(
+    durations,
+    'Duration of single requests to it',
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
+  ),
+  gauge(circuitState, 'State of the circuit to it: 1 at the state that it has', 'state'),
 ];

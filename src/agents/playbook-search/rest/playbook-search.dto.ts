@@ -1,6 +1,6 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { PlaybookId } from '../../playbooks/playbook.validators.js';
 import {
+  Example,
+  Texts,
   NullableNumber,
   NullableText,
   OptionalFlag,
@@ -9,6 +9,8 @@ import {
   Text,
   TextMap,
 } from '../../../web/rest/dto.js';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { PlaybookId } from '../../playbooks/playbook.validators.js';
 
 /** Reasons that keep a playbook out of an answer, in the order in which it is tried. */
 export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
@@ -17,8 +19,7 @@ export type SearchFilter = (typeof filters)[number];
 /** Parameters of a search beside `label.<key>`, which `SearchQuery` takes out first. */
 export class SearchPlaybooksQuery {
   @Text(4_096, { example: 'pod OOMKilled, exit code 137' }) readonly query!: string;
-  @OptionalNum({ minimum: 0, maximum: 1, example: 0.7, default: 0.7 })
-  readonly min_confidence!: number;
+  @OptionalNum({ minimum: 0, maximum: 1, example: 0.7, default: 0.7 }) readonly min_confidence!: number;
   @OptionalInt(1, 100, { example: 10, default: 10 }) readonly max_results!: number;
   @OptionalFlag({
     default: false,
@@ -36,17 +37,17 @@ export class SearchPlaybooksQuery {
 
 /** One playbook as an LLM reads it: these four fields and no other. */
 export class PlaybookHitView {
-  @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.2.0' }) readonly version!: string;
-  @ApiProperty({ example: 'The kernel kills a container because its working set reaches the memory limit.' })
+  @Example('oomkill-increase-memory') readonly playbook_id!: string;
+  @Example('1.2.0') readonly version!: string;
+  @Example('The kernel kills a container because its working set reaches the memory limit.')
   readonly description!: string;
   @ApiProperty({ example: 0.91, minimum: 0, maximum: 1 }) readonly confidence!: number;
 }
 
 export class ExplainedPlaybookView {
-  @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.2.0' }) readonly version!: string;
-  @ApiProperty({ example: true, description: 'Whether it stands in the answer' }) readonly shown!: boolean;
+  @Example('oomkill-increase-memory') readonly playbook_id!: string;
+  @Example('1.2.0') readonly version!: string;
+  @Example(true, 'Whether it stands in the answer') readonly shown!: boolean;
   @ApiProperty({
     type: String,
     enum: [...filters, null],
@@ -57,29 +58,20 @@ export class ExplainedPlaybookView {
       'has nothing in common with the query (no_match); min_confidence (threshold); max_results (limit)',
   })
   readonly removed_by!: SearchFilter | null;
-  @ApiProperty({ example: 'Shown at rank 1' }) readonly reason!: string;
-  @NullableNumber(0.91, 'As shown; null: it was not ranked')
-  readonly confidence!: number | null;
-  @NullableNumber(0.9144, 'By shared words, 0 to 1')
-  readonly lexical!: number | null;
-  @NullableNumber(null, 'Of the embeddings, -1 to 1; null: none')
-  readonly cosine!: number | null;
-  @NullableNumber(0.9144, 'Both in one, before calibration')
-  readonly blended!: number | null;
-  @NullableNumber(0.9144, 'The confidence before it is rounded')
-  readonly calibrated!: number | null;
-  @ApiProperty({ type: [String], example: ['oomkil', 'pod'], description: 'As they are compared: stemmed' })
-  readonly matched_terms!: readonly string[];
+  @Example('Shown at rank 1') readonly reason!: string;
+  @NullableNumber(0.91, 'As shown; null: it was not ranked') readonly confidence!: number | null;
+  @NullableNumber(0.9144, 'By shared words, 0 to 1') readonly lexical!: number | null;
+  @NullableNumber(null, 'Of the embeddings, -1 to 1; null: none') readonly cosine!: number | null;
+  @NullableNumber(0.9144, 'Both in one, before calibration') readonly blended!: number | null;
+  @NullableNumber(0.9144, 'The confidence before it is rounded') readonly calibrated!: number | null;
+  @Texts(['oomkil', 'pod'], 'As they are compared: stemmed') readonly matched_terms!: readonly string[];
 }
 
 export class SearchExplanationView {
-  @ApiProperty({
-    example: '4.',
-    description: 'Of the catalogue, as this server knows it: another one after every change',
-  })
+  @Example('4.', 'Of the catalogue, as this server knows it: another one after every change')
   readonly catalogue_revision!: string;
-  @ApiProperty({ example: 0.7 }) readonly min_confidence!: number;
-  @ApiProperty({ example: 10 }) readonly max_results!: number;
+  @Example(0.7) readonly min_confidence!: number;
+  @Example(10) readonly max_results!: number;
   @TextMap({ environment: 'production' }, 'As they were compared: short keys, lower case')
   readonly labels!: Readonly<Record<string, string>>;
   @NullableText(null, 'Why the search was poorer than it should be, in one word')
@@ -89,16 +81,14 @@ export class SearchExplanationView {
     description: 'Ranked playbooks, best first, then the others by id; at most 200',
   })
   readonly candidates!: readonly ExplainedPlaybookView[];
-  @ApiProperty({ example: 46, description: 'How many there are, also beyond those 200' })
-  readonly total_candidates!: number;
+  @Example(46, 'How many there are, also beyond those 200') readonly total_candidates!: number;
 }
 
 /** The answer that an LLM gets from get_playbooks. */
 export class PlaybookAnswerView {
   @ApiProperty({ type: [PlaybookHitView], description: 'By confidence, descending' })
   readonly playbooks!: readonly PlaybookHitView[];
-  @ApiProperty({ example: 1, description: 'How many playbooks stand in this answer' })
-  readonly total_results!: number;
+  @Example(1, 'How many playbooks stand in this answer') readonly total_results!: number;
   @ApiPropertyOptional({ type: SearchExplanationView, description: 'With explain=true' })
   readonly explanation?: SearchExplanationView;
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '../../common/errors.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
-import { errorTypeOf } from './otel-tracer.js';
+import { errorTypeOf } from './start-tracing.js';
 
 describe('errorTypeOf', () => {
   it.each<[unknown, string]>([

@@ -1,5 +1,15 @@
+import {
+  Texts,
+  Example,
+  Cursor,
+  Limit,
+  Moment,
+  NullableText,
+  OptionalMoment,
+  OptionalText,
+  PageOf,
+} from '../../rest/dto.js';
 import { ApiProperty } from '@nestjs/swagger';
-import { Cursor, Limit, Moment, NullableText, OptionalMoment, OptionalText, PageOf } from '../../rest/dto.js';
 
 const word = 'custom-tools/word_count';
 export const maxReasonLength = 500;
@@ -18,11 +28,7 @@ export class ReasonQuery {
 /** The members of an answer to an act that some replicas have not confirmed. */
 export class UnconfirmedView {
   @ApiProperty({ type: Boolean, enum: [false], example: false }) readonly confirmed!: false;
-  @ApiProperty({
-    type: [String],
-    example: ['gateway-3:3000'],
-    description: 'Replicas that have not confirmed the change: host and port',
-  })
+  @Texts(['gateway-3:3000'], 'Replicas that have not confirmed the change: host and port')
   readonly missing!: string[];
 }
 
@@ -45,18 +51,16 @@ export class AuditQuery {
 
 /** One act with the rights of an administrator. */
 export class AuditEntryView {
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
+  @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly id!: string;
   @Moment() readonly at!: Date;
   @NullableText('admin', "The key's id; `admin`: the operator's; null: no key was shown")
   readonly keyId!: string | null;
-  @ApiProperty({ example: 'alice' }) readonly userId!: string;
+  @Example('alice') readonly userId!: string;
   @NullableText('10.0.0.7') readonly address!: string | null;
-  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly requestId!: string;
-  @ApiProperty({ example: 'updateCustomTool', description: 'The operation, by its id in this document' })
-  readonly action!: string;
-  @ApiProperty({ example: word, description: 'The path of what it was done to, below /api/v1/' })
-  readonly target!: string;
-  @ApiProperty({ example: 200, description: 'HTTP status of the answer' }) readonly status!: number;
+  @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly requestId!: string;
+  @Example('updateCustomTool', 'The operation, by its id in this document') readonly action!: string;
+  @Example(word, 'The path of what it was done to, below /api/v1/') readonly target!: string;
+  @Example(200, 'HTTP status of the answer') readonly status!: number;
   @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;
 }

@@ -1,5 +1,6 @@
-import { ApiProperty, PartialType } from '@nestjs/swagger';
 import {
+  Example,
+  OneOfThese,
   AnyText,
   Int,
   Moment,
@@ -16,6 +17,7 @@ import {
   SomeOf,
   Text,
 } from '../../rest/dto.js';
+import { ApiProperty, PartialType } from '@nestjs/swagger';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../contract/principal.js';
 
 const id = '019a9e0c5d0e7cc1a3f2';
@@ -93,18 +95,18 @@ export const keyStatuses = ['active', 'expired', 'revoked'] as const;
 /** A key without its secret, which is shown only at creation. */
 @SentBackBy(UpdateKeyBody)
 export class KeyView {
-  @ApiProperty({ example: id }) readonly id!: string;
-  @ApiProperty({ example: 'on-call agent' }) readonly name!: string;
-  @ApiProperty({ example: 'sre-team' }) readonly owner!: string;
+  @Example(id) readonly id!: string;
+  @Example('on-call agent') readonly name!: string;
+  @Example('sre-team') readonly owner!: string;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
   @ApiProperty({ type: [String], nullable: true, example: ['payments'] })
   readonly projects!: readonly string[] | null;
   @ApiProperty({ type: [String], nullable: true, example: ['get_playbooks', 'disk_*'] })
   readonly tools!: readonly string[] | null;
   @ApiProperty({ type: CallRateBody, nullable: true }) readonly rate!: CallRate | null;
-  @ApiProperty({ enum: keyStatuses, example: 'active' }) readonly status!: (typeof keyStatuses)[number];
+  @OneOfThese(keyStatuses, 'active') readonly status!: (typeof keyStatuses)[number];
   @Moment('2026-01-15T09:30:00.000Z') readonly createdAt!: Date;
-  @ApiProperty({ example: 'admin' }) readonly createdBy!: string;
+  @Example('admin') readonly createdBy!: string;
   @NullableMoment(null) readonly expiresAt!: Date | null;
   @NullableMoment(null) readonly lastUsedAt!: Date | null;
   @NullableMoment(null) readonly revokedAt!: Date | null;
@@ -114,10 +116,10 @@ export class KeyView {
 export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }) {}
 
 export class NewKeyView extends KeyView {
-  @ApiProperty({
-    example: `tk_${id}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
-    description: 'The key itself: shown this once, and not stored',
-  })
+  @Example(
+    `tk_${id}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,
+    'The key itself: shown this once, and not stored',
+  )
   readonly key!: string;
 }
 

@@ -1,3 +1,4 @@
+import { Example, OneOfThese, Texts, NullableMoment, NullableText, OptionalText } from '../../rest/dto.js';
 import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Req, Res } from '@nestjs/common';
 import {
   ApiCreatedResponse,
@@ -24,7 +25,6 @@ import { adminKeyId, KnownKeys, presentedKey } from '../known-keys.js';
 import { principalOf } from '../principal.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
 import { type NewSession, Sessions, setCookie, SignInLinks } from '../sessions.js';
-import { NullableMoment, NullableText, OptionalText } from '../../rest/dto.js';
 
 /** One of the two. */
 export class SignInBody {
@@ -38,19 +38,16 @@ export class SignInBody {
 }
 
 export class EnvironmentView {
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
-  @ApiProperty({ example: 'toolkeeper-7d4f9', description: 'Name of the host that answered' })
-  readonly replica!: string;
-  @ApiProperty({ example: '/opt/toolkeeper/bin/toolkeeper.mjs', description: 'The command line' })
-  readonly command!: string;
-  @ApiProperty({ example: '/opt/toolkeeper/.toolkeeper', description: 'TOOLKEEPER_DATA_DIR' })
-  readonly dataDir!: string;
+  @Example('1.0.0') readonly version!: string;
+  @Example('toolkeeper-7d4f9', 'Name of the host that answered') readonly replica!: string;
+  @Example('/opt/toolkeeper/bin/toolkeeper.mjs', 'The command line') readonly command!: string;
+  @Example('/opt/toolkeeper/.toolkeeper', 'TOOLKEEPER_DATA_DIR') readonly dataDir!: string;
   @NullableText(
     '/opt/toolkeeper/.toolkeeper/admin.key',
     "The file with the operator's key; null: it is configured",
   )
   readonly keyFile!: string | null;
-  @ApiProperty({ enum: ['embedded', 'own'], example: 'embedded' }) readonly database!: 'embedded' | 'own';
+  @OneOfThese(['embedded', 'own'], 'embedded') readonly database!: 'embedded' | 'own';
   @ApiProperty({
     type: 'integer',
     nullable: true,
@@ -58,11 +55,7 @@ export class EnvironmentView {
     description: 'What this host can hold of the sandbox, 0 to 3; null without custom tools',
   })
   readonly sandboxTier!: number | null;
-  @ApiProperty({
-    type: [String],
-    example: ['/var/log'],
-    description: 'Folders that tools may be granted besides their own (SANDBOX_GRANTABLE_PATHS)',
-  })
+  @Texts(['/var/log'], 'Folders that tools may be granted besides their own (SANDBOX_GRANTABLE_PATHS)')
   readonly grantablePaths!: readonly string[];
   @ApiProperty({
     type: 'object',
@@ -74,10 +67,9 @@ export class EnvironmentView {
 }
 
 export class SessionView {
-  @ApiProperty({ example: 'admin' }) readonly userId!: string;
+  @Example('admin') readonly userId!: string;
   @NullableText('admin', 'null: no key was shown') readonly keyId!: string | null;
-  @ApiProperty({ example: false, description: 'No key was shown: this is what everybody may do here' })
-  readonly anonymous!: boolean;
+  @Example(false, 'No key was shown: this is what everybody may do here') readonly anonymous!: boolean;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
   @ApiProperty({ type: [String], nullable: true, example: null, description: 'null: all' })
   readonly projects!: readonly string[] | null;
@@ -97,10 +89,10 @@ export class SessionView {
 }
 
 export class NewSessionView extends SessionView {
-  @ApiProperty({
-    example: '3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
-    description: 'For the header `x-toolkeeper-session` of whatever is not GET; shown this once',
-  })
+  @Example(
+    '3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
+    'For the header `x-toolkeeper-session` of whatever is not GET; shown this once',
+  )
   readonly csrfToken!: string;
 }
 

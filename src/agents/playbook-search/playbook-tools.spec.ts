@@ -5,7 +5,7 @@ import { abortable } from '../../base/common/abortable.js';
 import { Deadline } from '../../base/common/deadline.js';
 import type { CallContext, ToolRun } from '../../web/contract/tool.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
-import { getPlaybooks } from './get-playbooks.tool.js';
+import { getPlaybooks } from './playbook-tools.js';
 import type { FoundPlaybooks, PlaybookSearch, PlaybookAnswer, PlaybookSource } from './playbook-source.js';
 import type { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 
