@@ -1,17 +1,17 @@
+import { createParser } from 'eventsource-parser';
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import { isObject } from '../../base/common/json.js';
+import { messageOf } from '../../base/common/message-of.js';
 import { Destination } from '../../base/outbound/connector.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
-import { LineBudget, LineFramer } from '../process-pool/line-framer.js';
-import { messageOf } from '../../base/common/message-of.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../process-pool/launcher.js';
-import { errorIn, isFailedPing, readRefusal, type Refusal, refusal } from './remote-refusal.js';
+import { LineBudget, LineFramer } from '../process-pool/line-framer.js';
 
 /** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
-export interface RemoteAddress {
+interface RemoteAddress {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -290,3 +290,56 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
 const isSuccess = ({ statusCode }: Response): boolean => statusCode >= 200 && statusCode < 300;
 const isEvents = ({ headers }: Response): boolean =>
   String(headers['content-type']).startsWith('text/event-stream');
+
+/** The error of JSON-RPC by which a request is answered that its server refused. */
+interface Refusal {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+const maxBytes = 65_536;
+const maxChars = 500;
+/** Headers of a refusal that are passed on to the caller. */
+const namedHeaders = ['retry-after', 'www-authenticate'];
+const internalError = -32603;
+const methodNotFound = -32601;
+
+const refusal = (message: string): Refusal => ({ code: internalError, message });
+
+/** Whether a `ping` failed: a server need not know it. */
+const isFailedPing = (method: string, { code }: Refusal): boolean =>
+  method === 'ping' && code !== methodNotFound;
+
+/** Reads why a server answered with a status that is no success. */
+async function readRefusal(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  url: URL,
+): Promise<{ readonly error: Refusal; readonly namesSession: boolean }> {
+  const text = (await readAtMost(body, maxBytes)).body.toString();
+  const error = errorIn(text);
+  const { location } = headers;
+  const next =
+    statusCode >= 300 && statusCode < 400 && location !== undefined && URL.parse(String(location), url.href);
+  const message = [
+    `It answered ${statusCode}${error ? `: ${error.message}` : ''}`,
+    ...(next ? [`it redirects to ${next.href.slice(0, maxChars)}: register that URL`] : []),
+    ...namedHeaders.flatMap((name) =>
+      headers[name] === undefined ? [] : [`${name}: ${String(headers[name]).slice(0, maxChars)}`],
+    ),
+  ].join('; ');
+  return { error: { ...refusal(message), ...error, message }, namesSession: /session|initializ/i.test(text) };
+}
+
+/** The error of JSON-RPC in a text, whichever request it names. */
+function errorIn(text: string): Refusal | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    const error = isObject(message) ? message['error'] : undefined;
+    if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string')
+      return undefined;
+    return { code: Number(error['code']), message: error['message'], data: error['data'] };
+  } catch {
+    return undefined;
+  }
+}

@@ -6,16 +6,17 @@ import type { Readable, Writable } from 'node:stream';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import type { ProcessSpec } from './pool.types.js';
 import { type LaunchedProcess, type Launcher, type LaunchEvents, launch } from './launcher.js';
-import { Spawner, type SpawnerOptions } from './spawner.js';
 import {
   encodeRelease,
   encodeSignal,
   encodeSpawn,
   openPipes,
   type Pipes,
+  Spawner,
+  type SpawnerOptions,
   systemError,
   type ToolReply,
-} from './spawner-protocol.js';
+} from './spawner.js';
 
 export interface SpawnerStats {
   /** false: processes are started directly. */

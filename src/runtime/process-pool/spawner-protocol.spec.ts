@@ -1,10 +1,4 @@
-import {
-  encodeSignal,
-  encodeSpawn,
-  ReplyReader,
-  type SpawnerReply,
-  systemError,
-} from './spawner-protocol.js';
+import { encodeSignal, encodeSpawn, ReplyReader, type SpawnerReply, systemError } from './spawner.js';
 
 const spec = { command: '/bin/x', args: ['-a', 'é'], cwd: '/tmp', env: { A: '1', B: '' } };
 

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { HostRules, mayLeadTo, nameOf, portOfUrl } from '../../base/outbound/addresses.js';
 import { Destination, proxyAuthorization, DestinationRefused } from '../../base/outbound/connector.js';
-import { makePrivateFolder } from './tool-user.js';
+import { makePrivateFolder } from './path-access.js';
 
 interface ProxyLimits {
   readonly maxConnections: number;

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identityOf, lives } from '../../base/common/process-identity.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
-import type { Variables } from './bubblewrap.js';
+import type { Variables } from './command-prefixes.js';
 
 /** Limits of the leaf group of one process; absent: unlimited. */
 interface CgroupLimits {

@@ -1,5 +1,4 @@
-import { hintFor } from './enforcement.js';
-import type { SandboxPolicy } from './sandbox-policy.js';
+import { hintFor, type SandboxPolicy } from './enforcement.js';
 
 const policy = { network: 'none' } as SandboxPolicy;
 

@@ -1,7 +1,6 @@
-import { bubblewrapCommand } from './bubblewrap.js';
-import { holding, launcherCommand } from './launcher-command.js';
+import { bubblewrapCommand, holding, launcherCommand } from './command-prefixes.js';
 import { covers, mountsFor } from './mounts.js';
-import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
+import { resolvePolicy, type SandboxDemands } from './enforcement.js';
 
 const system = { read: ['/etc/ssl/certs'], run: ['/usr'], links: { '/bin': 'usr/bin' } };
 const nothing = { own: [], run: [], read: [], allowed: [], manifests: [], links: {} };

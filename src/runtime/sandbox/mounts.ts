@@ -1,6 +1,9 @@
-import { dirname } from 'node:path';
-import type { SandboxPolicy } from './sandbox-policy.js';
-import type { LaunchFiles, SystemFiles } from './launch-files.js';
+import { constants } from 'node:fs';
+import { access, glob, lstat, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { openRegularFile } from '../../base/common/regular-file.js';
+import type { SandboxPolicy } from './enforcement.js';
+import type { Command } from './sandbox.types.js';
 
 /**
  * A path in a tool's view of the file system. `ro`: read; `rx`: read and execute; `rw`: read and write, never execute;
@@ -82,4 +85,229 @@ export function covers(directory: string, path: string): boolean {
     if (at === directory) return true;
     if (at === dirname(at)) return false;
   }
+}
+
+/** Existing real paths that a tool's process needs in addition to the system files. */
+export interface LaunchFiles {
+  /** The tool's directory or its single file. */
+  readonly own: readonly string[];
+  /** Its program and the interpreters named in the shebang. */
+  readonly run: readonly string[];
+  /** Libraries of an interpreter installed outside the system directories. */
+  readonly read: readonly string[];
+  readonly allowed: readonly string[];
+  /** `package.json` files in the parent directories of `own` and `allowed`. */
+  readonly manifests: readonly string[];
+  /** Symbolic links to the paths above, by the name that the tool uses. */
+  readonly links: Readonly<Record<string, string>>;
+}
+
+/** Existing real paths of the system that every tool's process needs. */
+interface SystemFiles {
+  readonly read: readonly string[];
+  readonly run: readonly string[];
+  readonly links: Readonly<Record<string, string>>;
+}
+
+const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
+/** Links into /usr on most systems, directories on others. */
+const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
+const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
+/** Configuration that programs read. Kept short because each entry is a mount and delays the start. */
+const settings = [
+  '/etc/alternatives',
+  '/etc/ld.so.cache',
+  '/etc/localtime',
+  '/etc/timezone',
+  '/etc/mime.types',
+];
+const networkSettings = [
+  '/etc/hosts',
+  '/etc/nsswitch.conf',
+  '/etc/resolv.conf',
+  '/etc/gai.conf',
+  '/etc/services',
+  '/etc/protocols',
+];
+/** Files that every TLS client needs: certificates, never private keys. */
+const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
+/** Libraries and data for a tool that may run only its interpreter. */
+const libraries = [
+  `/usr/lib/${triplet}`,
+  `/lib/${triplet}`,
+  '/usr/lib64',
+  '/usr/lib/locale',
+  '/usr/lib/python3*',
+  '/usr/local/lib/python3*',
+  '/usr/lib/ssl',
+  '/usr/lib/nodejs',
+  '/usr/lib/ruby',
+  '/usr/share/ca-certificates',
+  '/usr/share/locale',
+  '/usr/share/nodejs',
+  '/usr/share/perl*',
+  '/usr/share/zoneinfo',
+];
+
+/** @param execute whether system programs may be run, not only the dynamic loader */
+export async function systemFiles(execute: boolean, network: boolean): Promise<SystemFiles> {
+  const etc = [...settings, ...certificates, ...(network ? networkSettings : [])];
+  const shown = await existing(etc);
+  const links = await linksOf(etc);
+  if (!execute) {
+    const run = await existing(loaders);
+    const top = Object.fromEntries(
+      (await Promise.all(topLevel.map(topLevelLink))).filter((link) => link !== undefined),
+    );
+    const loaderLinks = Object.keys(top).length > 0 ? top : await linksOf(loaders);
+    return { read: [...shown, ...(await existing(libraries))], run, links: { ...links, ...loaderLinks } };
+  }
+  const run = ['/usr'];
+  for (const path of topLevel) {
+    const link = await topLevelLink(path);
+    if (link) links[path] = link[1];
+    else if (await isThere(path)) run.push(path);
+  }
+  return { read: shown, run, links };
+}
+
+async function topLevelLink(path: string): Promise<readonly [string, string] | undefined> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isSymbolicLink() ? [path, await readlink(path)] : undefined;
+}
+
+/** Real paths of the existing files that match the patterns; `*` is the only wildcard. */
+async function existing(patterns: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(
+    (await expand(patterns)).map((path) => realpath(path).catch(() => undefined)),
+  );
+  return [...new Set(found.filter((path) => path !== undefined))];
+}
+
+async function expand(patterns: readonly string[]): Promise<string[]> {
+  const paths: string[] = [];
+  for (const pattern of patterns) {
+    if (!pattern.includes('*')) paths.push(pattern);
+    else for await (const path of glob(pattern)) paths.push(path);
+  }
+  return paths;
+}
+
+async function linksOf(paths: readonly string[]): Promise<Record<string, string>> {
+  const links: Record<string, string> = {};
+  for (const path of await expand(paths)) {
+    const real = await realpath(path).catch(() => path);
+    if (real !== path) links[path] = real;
+  }
+  return links;
+}
+
+/**
+ * Finds the files that a command needs.
+ * @param own the tool's directory, or undefined if it has none
+ * @param allowed paths that exist
+ * @param mayRun whether the tool's user may run a program
+ */
+export async function launchFiles(
+  command: Command,
+  own: string | undefined,
+  allowed: readonly string[],
+  mayRun?: MayRun,
+): Promise<LaunchFiles> {
+  const programs = await programsOf(command, mayRun);
+  const libraries = (await Promise.all(programs.map(librariesOf))).flat();
+  const named = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
+  const ownReal = own === undefined ? [] : [await realpath(own)];
+  const allowedReal = await existing(allowed);
+  return {
+    own: ownReal,
+    run: await existing(programs),
+    read: await existing(libraries),
+    allowed: allowedReal,
+    manifests: await manifestsAbove([...ownReal, ...allowedReal]),
+    links: await linksOf(named),
+  };
+}
+
+/**
+ * Node looks for `package.json` beside a script and in every parent directory to decide whether the script is a module,
+ * and exits if one is unreadable. Only regular files are returned: a link of that name could point anywhere.
+ */
+async function manifestsAbove(paths: readonly string[]): Promise<string[]> {
+  const folders = [...new Set(paths.flatMap(foldersAbove))];
+  const candidates = folders.map((folder) => join(folder, 'package.json'));
+  const found = await Promise.all(candidates.map((path) => lstat(path).catch(() => undefined)));
+  return candidates.filter((_path, n) => found[n]?.isFile());
+}
+
+function foldersAbove(path: string): string[] {
+  const folder = dirname(path);
+  return folder === path ? [] : [folder, ...foldersAbove(folder)];
+}
+
+/** The program and, if it is a script, the interpreters that its shebang names. */
+async function programsOf({ command, env }: Command, mayRun: MayRun | undefined): Promise<string[]> {
+  const line = await firstLine(command);
+  const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line);
+  if (!words?.[1]) return [command];
+  const named = basename(words[1]) === 'env' ? /(?:-S\s*)?(\S+)/.exec(words[2] ?? '')?.[1] : undefined;
+  const found = named === undefined ? undefined : await onPath(named, env['PATH'] ?? '', mayRun);
+  return [command, words[1], ...(found === undefined ? [] : [found])];
+}
+
+async function firstLine(path: string): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0);
+    const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');
+    return line.trimEnd();
+  } finally {
+    await file.close();
+  }
+}
+
+type MayRun = (program: string) => Promise<boolean>;
+
+/** @returns the first matching executable in `path` that `mayRun` accepts, or undefined */
+export async function onPath(
+  name: string,
+  path: string,
+  mayRun: MayRun = () => Promise.resolve(true),
+): Promise<string | undefined> {
+  for (const folder of path.split(delimiter).filter(Boolean)) {
+    const candidate = resolve(folder, name);
+    const runs = await access(candidate, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs && (await mayRun(candidate))) return candidate;
+  }
+  return undefined;
+}
+
+/**
+ * An interpreter in `<prefix>/bin` keeps its libraries in `<prefix>/lib`. A virtual environment refers to another prefix.
+ */
+async function librariesOf(program: string): Promise<string[]> {
+  const real = await realpath(program).catch(() => program);
+  const prefixes = new Set([program, real].filter(isInBin).map((path) => dirname(dirname(path))));
+  const found: string[] = [];
+  for (const prefix of prefixes) {
+    if (prefix === '/' || prefix === '/usr') continue;
+    if (/^python/.test(basename(program)) && (await isThere(join(prefix, 'pyvenv.cfg')))) found.push(prefix);
+    else found.push(...(await expand([join(prefix, 'lib', `${language(real)}*`)])));
+  }
+  return found;
+}
+
+const isInBin = (path: string): boolean => basename(dirname(path)) === 'bin';
+
+/** `python3.11` keeps its libraries in `lib/python3.11` and `lib/libpython3.11.so`. */
+const language = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}`;
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

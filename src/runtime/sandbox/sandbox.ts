@@ -4,29 +4,43 @@ import { AllowListProxy } from './allow-list-proxy.js';
 import {
   apartFromLoader,
   bubblewrapCommand,
+  holding,
+  launcherCommand,
   launcherInside,
   ownFiles,
+  ownNamespace,
+  ownProcess,
   privateDirectory,
   proxyVariables,
   relayCommand,
   relayFiles,
   relaySocket,
   type Variables,
-} from './bubblewrap.js';
+} from './command-prefixes.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
-import { brokenRule, effectiveSandbox, hintFor, noSandbox, type ProcessEnd, tierOf } from './enforcement.js';
-import { checkOwn, grantedPaths, type GrantRules, SandboxRefusal } from './granted-paths.js';
-import { launchFiles, systemFiles } from './launch-files.js';
-import { holding, launcherCommand, ownNamespace, ownProcess } from './launcher-command.js';
-import { noMounts, withAccess, type MountTable, mountsFor } from './mounts.js';
-import { makePrivateFolder, obstacleFor, refuseObstacles } from './tool-user.js';
 import {
+  brokenRule,
+  effectiveSandbox,
+  hintFor,
   isNetworkOpen,
+  noSandbox,
   type PolicyDefaults,
+  type ProcessEnd,
   resolvePolicy,
   type SandboxDemands,
   type SandboxPolicy,
-} from './sandbox-policy.js';
+  tierOf,
+} from './enforcement.js';
+import {
+  checkOwn,
+  grantedPaths,
+  type GrantRules,
+  makePrivateFolder,
+  obstacleFor,
+  refuseObstacles,
+  SandboxRefusal,
+} from './path-access.js';
+import { launchFiles, mountsFor, type MountTable, noMounts, systemFiles, withAccess } from './mounts.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
 
 export { SandboxRefusal };
@@ -152,11 +166,6 @@ export class Sandbox {
   /** @throws SandboxRefusal for a path that the operator has not listed */
   async checkGrantable(path: string): Promise<void> {
     await grantedPaths([path], { cwd: '/', own: undefined, write: false }, this.options);
-  }
-
-  /** Creates a temporary folder that only the tool's user can access. */
-  privateFolder(userNumber: number): Promise<string> {
-    return makePrivateFolder(this.userOf(userNumber));
   }
 
   /** @returns the tool's own user; undefined: the gateway's, which is not root */

@@ -2,7 +2,7 @@ import { execSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTestFolder } from '../../../test/support/test-folder.js';
-import { obstacleFor } from './tool-user.js';
+import { obstacleFor } from './path-access.js';
 
 // real: files, folders and their modes; mock: nothing
 

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { secretKeysIn } from '../../base/config/setting.js';
 import {
   changedEnv,
+  EnvCipher,
+  KeyRing,
   sealedEnv,
   type SealedValue,
-  type StoredEnv,
-  EnvCipher,
   SecretUnreadable,
+  type StoredEnv,
 } from './env-cipher.js';
 import { KeyFileError } from '../../base/config/key-file.js';
-import { KeyRing } from './key-ring.js';
 
 // real: AES-256-GCM of Node, key files; mock: nothing
 

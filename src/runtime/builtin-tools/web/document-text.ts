@@ -1,6 +1,6 @@
 import { convert, type FormatCallback, type HtmlToTextOptions } from 'html-to-text';
 import { Parser } from 'htmlparser2';
-import { cut } from '../cut.js';
+import { cut } from '../failures.js';
 
 /** A document of the web, by the way in which it is read. */
 export interface WebDocument {

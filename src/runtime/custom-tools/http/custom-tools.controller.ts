@@ -21,11 +21,10 @@ import {
   ListCustomToolsQuery,
   ValidationView,
 } from './custom-tools.dto.js';
-import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
+import { type CustomTool, CustomToolCreate, CustomToolUpdate } from '../entity/custom-tool.entity.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager, ofItself } from '../manager/custom-tool-manager.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { ToolInspector } from '../launch/tool-inspector.js';

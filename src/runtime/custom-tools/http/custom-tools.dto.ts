@@ -2,16 +2,17 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { ToolAnnotations } from '../../../web/contract/tool.js';
 import {
   type CustomTool,
+  CustomToolUpdate,
   type HealthStatus,
   healthStatuses,
-  toolStatuses,
+  ToolSettings,
   type ToolStatus,
+  toolStatuses,
 } from '../entity/custom-tool.entity.js';
 import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
 import type { RunningTools } from '../running/running-tools.js';
 import type { SandboxSettings, ThresholdSettings, ToolPermissions } from '../entity/nested-settings.js';
 import { ShownType } from '../entity/setting-facets.js';
-import { CustomToolUpdate, ToolSettings } from '../entity/tool-settings.js';
 import { shownUrl, withoutValues } from '../../secrets/env-cipher.js';
 import {
   Moment,

@@ -1,18 +1,93 @@
 import { Body, Get, Param, Post } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Problem } from '../../../base/common/errors.js';
 import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
-import { Problem } from '../../../base/common/errors.js';
-import { type McpDefinition, type McpReview, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
-import { wrong } from '../../../web/rest/wrong-field.js';
 import type { Principal } from '../../../web/contract/principal.js';
+import { AnyObject, NullableText, OptionalTextList, Text } from '../../../web/rest/dto.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import {
+  type McpDefinition,
+  type McpReview,
+  mcpToolName,
+  mcpToolStates,
+  reviewTools,
+} from '../../mcp-client/mcp-review.js';
+import { fieldChanges } from '../entity/tool-revisions.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { fieldChanges } from '../entity/revision-content.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { RunningTools } from '../running/running-tools.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { CustomToolView, customToolView } from './custom-tools.dto.js';
-import { ApproveBody, McpToolsView, type McpToolView } from './mcp-tools.dto.js';
+import { RevisionChangeView } from './tool-revisions.dto.js';
 import { ApiName, CustomToolRoutes, ToolRoute } from './tool-route.decorator.js';
+
+const definitionExample = {
+  name: 'read_file',
+  description: 'Reads a file',
+  inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+};
+
+class McpToolView {
+  @ApiProperty({ example: 'files__read_file', description: 'By which agents call it' })
+  readonly name!: string;
+  @ApiProperty({ example: 'read_file', description: 'As the server calls it' }) readonly tool!: string;
+  @ApiProperty({
+    enum: mcpToolStates,
+    example: 'held',
+    description:
+      '`callable`: listed as it was approved; `held`: not so, until it is approved; `refused`: it cannot be approved; `gone`: not listed any more',
+  })
+  readonly state!: string;
+  @ApiPropertyOptional({
+    example: 'its definition changed since it was approved',
+    description: 'Why it is not callable',
+  })
+  readonly why?: string;
+  @ApiPropertyOptional({
+    example: 'it is listed without its outputSchema: its outputSchema is not a valid JSON Schema',
+    description: 'A fault of the tool, which can be called all the same',
+  })
+  readonly warning?: string;
+  @AnyObject({
+    required: false,
+    example: definitionExample,
+    description: 'What callers read, as it was approved',
+  })
+  readonly approved?: object;
+  @AnyObject({
+    required: false,
+    example: definitionExample,
+    description: 'What the server lists, where that differs',
+  })
+  readonly listed?: object;
+  @ApiPropertyOptional({ type: [RevisionChangeView], description: 'What changed since it was approved' })
+  readonly changes?: RevisionChangeView[];
+}
+
+class McpToolsView {
+  @NullableText(
+    '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
+    'SHA-256 of the list; null: no process has listed its tools yet',
+  )
+  readonly listHash!: string | null;
+  @ApiProperty({ type: [McpToolView] }) readonly data!: McpToolView[];
+}
+
+class ApproveBody {
+  @Text(64, {
+    pattern: '^[0-9a-f]{64}$',
+    example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
+    description: 'Of the list that was looked at: another one is not approved',
+  })
+  readonly listHash!: string;
+  @OptionalTextList({
+    maxItems: 512,
+    example: ['read_file'],
+    description: "The server's names of those to approve; absent: all that are held",
+  })
+  readonly tools?: string[];
+}
 
 /** The tools of an MCP server: what became of those that were approved, and approving them again. */
 @CustomToolRoutes('/:name', 'tools:admin')

@@ -1,26 +1,28 @@
-import type { Server } from 'node:net';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { Server } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Problem } from '../../../base/common/errors.js';
 import { NotRegularFile, statOf } from '../../../base/common/regular-file.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
-import { CommandRules } from '../commands/command-rules.js';
-import { resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
-import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
-import { BundleFolders } from '../bundles/bundle-folders.js';
-import { Redactor } from '../../secrets/redactor.js';
-import { type PlainEnv, EnvCipher, SecretUnreadable } from '../../secrets/env-cipher.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { filledHeaders } from '../entity/settings-rules.js';
+import { portOf } from '../../../base/outbound/addresses.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
 import { mcpDialect } from '../../mcp-client/mcp-dialect.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
-import { portOf } from '../../../base/outbound/addresses.js';
-import type { Dialect } from '../../process-pool/pool.types.js';
 import type { Launcher } from '../../process-pool/launcher.js';
-import { wrong } from '../../../web/rest/wrong-field.js';
+import type { Dialect } from '../../process-pool/pool.types.js';
+import { ToolSpawner } from '../../process-pool/process-pool.module.js';
+import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { covers } from '../../sandbox/mounts.js';
+import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
+import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
+import { EnvCipher, type PlainEnv, SecretUnreadable } from '../../secrets/env-cipher.js';
+import { Redactor } from '../../secrets/redactor.js';
+import { BundleFolders } from '../bundles/bundle-folders.js';
+import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { filledHeaders } from '../entity/settings-rules.js';
 import { isProgram } from './program-files.js';
 
 /** How a tool is started, and what of it must not be shown. */
@@ -176,7 +178,7 @@ const fileAt = async (path: string): Promise<string | undefined> =>
   (await statOf(path))?.isFile() ? path : undefined;
 
 /** A well-formed request for a grant that the operator has not made: status 422 instead of 400. */
-export function notGranted(pointer: string, detail: string): Problem {
+function notGranted(pointer: string, detail: string): Problem {
   const { code, detail: sentence, details } = wrong(pointer, detail);
   return new Problem(code, sentence, { ...details, status: 422 });
 }
@@ -184,7 +186,7 @@ export function notGranted(pointer: string, detail: string): Problem {
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
 /** Maps a missing or unreadable program file to a problem of the field `command`; returns other errors unchanged. */
-export function asWrongCommand(error: unknown): unknown {
+function asWrongCommand(error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
   return isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
@@ -194,4 +196,87 @@ export function asWrongCommand(error: unknown): unknown {
 export function asUnavailable(error: unknown): { readonly unavailable: string } {
   if (!(error instanceof Problem)) throw error;
   return { unavailable: error.detail };
+}
+
+type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
+  Partial<Pick<CustomTool, 'workingDir' | 'url'>>;
+type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
+
+/** Puts the start of a tool's processes into its sandbox. */
+@Injectable()
+export class ToolSandbox implements OnApplicationBootstrap {
+  private readonly logger = new Logger(ToolSandbox.name);
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'dataDir'>,
+    private readonly sandbox: Sandbox,
+    private readonly spawner: ToolSpawner,
+  ) {}
+
+  /** A sandbox that is off, or weaker than it could be, is loud. */
+  onApplicationBootstrap(): void {
+    const { enabled, tier, missing, keysAreRead } = this.sandbox.status;
+    if (!enabled) this.logger.warn('SANDBOX=off: TOOLS RUN WITHOUT A SANDBOX');
+    else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
+    if (keysAreRead) this.logger.warn(`TOOLS CAN READ THE ADMIN KEY and all else in ${this.config.dataDir}`);
+    if (enabled && tier > 0 && tier < 3)
+      this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/operate/sandbox.md)`);
+    if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
+    if (missing.toolUsers !== undefined) {
+      this.logger.error(
+        `NO TOOL RUNS: this server is root and cannot start one as another user: ${missing.toolUsers}`,
+      );
+    }
+  }
+
+  /**
+   * @returns the confined command; its `dispose` is due when no process of it will be started any more
+   * @throws Problem `invalid_request` that names the field which this host cannot enforce
+   */
+  async confine(tool: Confinable, { spec, place, remote }: PreparedLaunch): Promise<Confined> {
+    if (remote) return { command: spec, ...elsewhere };
+    try {
+      const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
+      return { ...confined, effective: this.withSpawner(confined.effective) };
+    } catch (error) {
+      if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
+      throw refusalOf(error, tool);
+    }
+  }
+
+  /** Restrictions that hold for a tool on this host. */
+  effective(tool: Restricted): EffectiveSandbox {
+    if (tool.url) return elsewhere.effective;
+    return this.withSpawner(this.sandbox.effective(demandsOf(tool)));
+  }
+
+  private withSpawner(effective: EffectiveSandbox): EffectiveSandbox {
+    return this.spawner.endsDescendants ? withDescendantsEnded(effective) : effective;
+  }
+}
+
+/** A server behind a URL: nothing of it runs here. */
+const elsewhere: Omit<Confined, 'command'> = {
+  effective: {
+    tier: 0,
+    enforced: [],
+    notEnforced: sandboxFields,
+    notes: { otherProcesses: 'It runs elsewhere: only the time and the size of its answers are bounded' },
+  },
+  ended: () => undefined,
+  brokenRule: () => undefined,
+  hint: () => undefined,
+  dispose: () => Promise.resolve(),
+};
+
+const demandsOf = ({ sandbox, permissions }: Restricted) => ({ ...sandbox, ...permissions });
+
+const permissionFields = ['canReadFiles', 'canWriteFiles', 'canNetwork', 'canExecuteCommands'];
+
+function refusalOf({ field, message, index }: SandboxRefusal, { workingDir }: Confinable): Problem {
+  // A tool's own place is its working directory, else that of the program it is started from.
+  const own = workingDir ? '/workingDir' : '/command';
+  const member = `/${permissionFields.includes(field) ? 'permissions' : 'sandbox'}/${field}`;
+  const pointer = field === 'own' ? own : member;
+  return index === undefined ? wrong(pointer, message) : notGranted(`${pointer}/${index}`, message);
 }

@@ -4,26 +4,29 @@ import { basename, resolve } from 'node:path';
 import { canonicalJson } from '../../../base/common/canonical-json.js';
 import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
-import { checkExecutable } from '../commands/resolve-command.js';
-import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
-import { ToolSandbox } from './tool-sandbox.js';
-import { PoolFactory } from '../../process-pool/process-pool.module.js';
+import { InputSchemas, type InputValidator } from '../../../base/schemas/input-validator.js';
+import type { JsonSchema } from '../../../base/schemas/json-schema.js';
+import { inDialect } from '../../../base/schemas/schema-compiler.js';
+import { wrong } from '../../../web/rest/wrong-field.js';
+import { type McpDefinition, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
+import { launch, type Launcher } from '../../process-pool/launcher.js';
+import { PoolProcess } from '../../process-pool/pool-process.js';
 import {
+  type Dialect,
   type Handshake,
   PoolFailure,
+  type ProcessLimits,
   type ProcessNews,
   type ProcessSpec,
+  type Reply,
 } from '../../process-pool/pool.types.js';
-import { inDialect } from '../../../base/schemas/schema-compiler.js';
-import type { JsonSchema } from '../../../base/schemas/json-schema.js';
-import { InputSchemas, type InputValidator } from '../../../base/schemas/input-validator.js';
-import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
+import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Redactor } from '../../secrets/redactor.js';
-import { asUnavailable, LaunchPreparation, type PreparedLaunch } from './launch-preparation.js';
-import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
+import { checkExecutable } from '../commands/resolve-command.js';
+import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
+import { configurationOf, type RevisionContent } from '../entity/tool-revisions.repository.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { type McpDefinition, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
-import { wrong } from '../../../web/rest/wrong-field.js';
+import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {
@@ -245,4 +248,77 @@ export function differences(tool: CustomTool, handshake: Handshake): string[] {
 function shorten(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+/** The answers of an executable that can serve as a tool. */
+interface Probe {
+  readonly handshake: Handshake;
+  /** Absent if it left `health` unanswered: that is optional. */
+  readonly health?: Reply;
+}
+
+/** Limits of a process, be it asked once or in a pool. @param dialect of an MCP server */
+export const processLimits = (limits: AppConfig['customTools'], dialect: Dialect | undefined) => ({
+  startTimeoutMs: limits.startTimeoutMs,
+  stopGraceMs: limits.stopGraceMs,
+  stderrBytes: limits.stderrBytes,
+  maxLineBytes: limits.maxOutputBytes,
+  linesPerSecond: limits.outputLinesPerSecond,
+  ...(dialect && { dialect }),
+});
+
+interface ProbeOptions {
+  /** A tool that leaves `health` unanswered this long is taken to be alive. */
+  readonly livesForMs?: number;
+  /** Gets what it writes meanwhile. */
+  readonly onNews?: ((news: ProcessNews) => void) | undefined;
+}
+
+/**
+ * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
+ * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
+ * @throws PoolFailure `spawn_failed` with the reason in one sentence and the end of stderr in the notes
+ */
+export function probeExecutable(
+  spec: ProcessSpec,
+  limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
+  launcher: Launcher = launch,
+  { livesForMs = 500, onNews = () => undefined }: ProbeOptions = {},
+): Promise<Probe> {
+  const { promise, resolve, reject } = Promise.withResolvers<Probe>();
+  let outcome: Probe | string = 'It was never ready';
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => process.stop('stop');
+  const ask = (handshake: Handshake): void => {
+    outcome = { handshake };
+    process.send(
+      'health',
+      {},
+      {
+        answered: (health) => {
+          outcome = { handshake, health };
+          stop();
+        },
+        failed: (_reason, message, ending) => {
+          // Stopped because it left `health` unanswered: that is no fault.
+          if (ending?.reason === 'stop') return;
+          outcome = `It answered "initialize", but then: ${message}`;
+          stop();
+        },
+      },
+    );
+    timer = setTimeout(stop, livesForMs);
+  };
+  const process = new PoolProcess(spec, { ...limits, maxPendingInputBytes: 65_536 }, launcher, (event) => {
+    if (event.type === 'ready') ask(event.handshake);
+    else if (event.type === 'start_failed') outcome = event.error;
+    else if (event.type === 'ended') {
+      clearTimeout(timer);
+      onNews({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
+      const { stderrTail } = event.ending;
+      if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
+      else resolve(outcome);
+    } else if (event.type !== 'drained') onNews({ ...event, pid: process.pid ?? 0 });
+  });
+  return promise;
 }

@@ -1,10 +1,10 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { loadConfig } from '../../../base/config/app-config.js';
 import { Contributors } from '../../../base/observability/contributors.js';
-import { ToolSpawner } from '../../process-pool/tool-spawner.js';
+import { ToolSpawner } from '../../process-pool/process-pool.module.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { ToolSandbox } from './tool-sandbox.js';
+import { ToolSandbox } from './launch-preparation.js';
 
 const metric = (name: string) => ({ name, help: name, registers: [new Registry()] });
 

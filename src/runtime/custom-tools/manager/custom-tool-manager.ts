@@ -7,13 +7,15 @@ import { type ToolHistory, ToolRegistry } from '../../../call/door/tool-registry
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
-import { brokenBy } from '../state/tool-state.js';
-import { restore } from '../entity/revision-content.js';
+import { brokenBy } from '../state/tool-states.js';
+import {
+  restore,
+  type RevisionOrigin,
+  ToolRevisionsRepository,
+} from '../entity/tool-revisions.repository.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { differences, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
-import { PoolOutput } from '../logs/pool-output.js';
-import type { LogBook } from '../logs/tool-logs.js';
+import { type LogBook, PoolOutput } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';

@@ -1,9 +1,18 @@
-import { Injectable } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import { readFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Counter, Gauge } from 'prom-client';
+import { IntervalLoop } from '../../../base/common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Contributors, forgetTool } from '../../../base/observability/contributors.js';
 import { CallReports } from '../../../call/door/call-reports.js';
-import { residentBytes } from './process-renewal.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
 
@@ -75,5 +84,62 @@ export class ProcessMetrics {
         pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0),
       );
     }
+  }
+}
+
+/** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
+@Injectable()
+export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(ProcessRenewal.name);
+  private readonly loop: IntervalLoop;
+
+  constructor(
+    @Inject(APP_CONFIG) { customTools }: AppConfig,
+    private readonly running: RunningTools,
+  ) {
+    const onError = (error: unknown): void => this.logger.error(error);
+    this.loop = new IntervalLoop(() => this.inspectAll(), customTools.processCheckIntervalMs, onError);
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  /** One pool a turn of the event loop: reading /proc takes about 0.05 ms a process. */
+  private async inspectAll(): Promise<void> {
+    for (const pool of this.running.living()) {
+      pool.inspect(residentBytes);
+      await nextTurn();
+    }
+  }
+}
+
+/**
+ * Resident memory in bytes of a process and everything below it: a sandboxed tool sits under its launcher.
+ * VmRSS is in kB whatever the page size, which statm's pages are not.
+ * @returns undefined if the process is gone
+ */
+export function residentBytes(pid: number): number | undefined {
+  const status = read(`/proc/${pid}/status`);
+  return status === '' ? undefined : total(pid, status);
+}
+
+/** A process that has ended, waited for or not, has no VmRSS. */
+function total(pid: number, status: string): number {
+  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  return children.reduce((sum, child) => sum + total(child, read(`/proc/${child}/status`)), own);
+}
+
+/** Empty when the process is gone. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
   }
 }

@@ -3,26 +3,23 @@ import { Problem } from '../../../base/common/errors.js';
 import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
+import { ToolRegistry } from '../../../call/door/tool-registry.js';
+import type { Tool, ToolDefinition } from '../../../web/contract/tool.js';
+import { McpListing } from '../../mcp-client/mcp-review.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
+import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
-import type { Tool } from '../../../web/contract/tool.js';
-import { ToolRegistry } from '../../../call/door/tool-registry.js';
-import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { CustomToolWrapper, runningRevision } from './custom-tool-wrapper.js';
-import { McpServerWrapper } from './mcp-server-wrapper.js';
-import { OfferedTools } from './offered-tools.js';
-import { poolSettings, ProjectPools, poolsOf, type ToolBackend } from './tool-backend.js';
-import { McpListing } from '../../mcp-client/mcp-review.js';
-import { PoolOutput } from '../logs/pool-output.js';
-import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
-import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
-import { ToolSandbox } from '../launch/tool-sandbox.js';
-import { asUnavailable } from '../launch/launch-preparation.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { processHashOf, type RevisionContent } from '../entity/tool-revisions.repository.js';
+import { asUnavailable, ToolSandbox } from '../launch/launch-preparation.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
+import { type LogBook, PoolOutput, ToolLogs } from '../logs/tool-logs.js';
+import { CustomToolWrapper, definitionOf, runningRevision } from './custom-tool-wrapper.js';
+import { mcpDefinitionOf, McpServerWrapper } from './mcp-server-wrapper.js';
+import { poolSettings, poolsOf, ProjectPools, type ToolBackend } from './tool-backend.js';
 
 /** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
@@ -285,3 +282,64 @@ export class RunningTools {
     if (!isShared) await running?.confined.dispose();
   }
 }
+
+/** Registered tools by custom tool: the tool itself, or the tools of an MCP server. */
+class OfferedTools {
+  private readonly tools = new Map<string, readonly Tool[]>();
+
+  constructor(private readonly registry: ToolRegistry) {}
+
+  get byTool(): ReadonlyMap<string, readonly Tool[]> {
+    return this.tools;
+  }
+
+  /** The names by which agents call what a custom tool offers. */
+  namesOf(tool: string): string[] {
+    return (this.tools.get(tool) ?? []).map(({ definition }) => definition.name);
+  }
+
+  /** Registers stored tools by their rows alone, which is enough to list them. A call loads its tool first. */
+  list(stored: readonly CustomTool[], load: (name: string) => Promise<void>): void {
+    const come = stored.flatMap((tool) => {
+      if (tool.status === 'inactive' || this.tools.has(tool.name)) return [];
+      const free = definitionsOf(tool).filter(({ name }) => !this.registry.find(name));
+      const unloaded = free.map((definition) => unloadedTool(definition, () => load(tool.name)));
+      this.tools.set(tool.name, unloaded);
+      return unloaded;
+    });
+    this.registry.exchange([], come);
+  }
+
+  /** Puts what a tool offers in place of what it did before. A name that another tool has stays with that. */
+  put(tool: string, wanted: readonly Tool[]): void {
+    const before = this.tools.get(tool) ?? [];
+    const offered = wanted.filter(({ definition }) => {
+      const holder = this.registry.find(definition.name);
+      return holder === undefined || before.includes(holder);
+    });
+    this.tools.set(tool, offered);
+    const come = offered.filter((each) => !before.includes(each));
+    const gone = before.filter((each) => !offered.includes(each));
+    if (come.length + gone.length > 0) this.registry.exchange(gone, come);
+  }
+
+  delete(tool: string): void {
+    const gone = this.tools.get(tool) ?? [];
+    this.tools.delete(tool);
+    if (gone.length > 0) this.registry.exchange(gone, []);
+  }
+}
+
+/** A stored tool whose schema is not compiled yet, and whose program was not looked for. */
+function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): Tool {
+  const use = (): never => {
+    throw new Error(`${definition.name} is used before it is loaded`);
+  };
+  return { definition, load, validate: use, run: use };
+}
+
+/** An output schema is listed once it has been tried. */
+const definitionsOf = (tool: CustomTool): ToolDefinition[] =>
+  tool.protocol === 'mcp'
+    ? (tool.definitions ?? []).map((approved) => mcpDefinitionOf(tool, approved))
+    : [definitionOf(tool)];

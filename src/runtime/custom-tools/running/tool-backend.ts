@@ -9,7 +9,7 @@ import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { McpListing } from '../../mcp-client/mcp-review.js';
 import type { Redactor } from '../../secrets/redactor.js';
-import { processLimits } from '../launch/probe-executable.js';
+import { processLimits } from '../launch/tool-inspector.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 

@@ -8,7 +8,7 @@ import {
   stored,
   type ToolCondition,
   type ToolState,
-} from './tool-state.js';
+} from './tool-states.js';
 
 type Transition = (state: ToolState) => ToolState;
 

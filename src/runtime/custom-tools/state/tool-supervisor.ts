@@ -20,8 +20,8 @@ import {
   type StatedHealth,
   type ToolCondition,
   type ToolState,
-} from './tool-state.js';
-import { ToolStates } from './tool-states.js';
+  ToolStates,
+} from './tool-states.js';
 
 type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
 

@@ -1,0 +1,290 @@
+import type { Stats } from 'node:fs';
+import { chown, lstat, mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { identityOf, lives } from '../../base/common/process-identity.js';
+import { covers, type LaunchFiles } from './mounts.js';
+import type { Command, HostAbilities, SandboxField } from './sandbox.types.js';
+
+/** A configuration requests access that no tool may have or that this host cannot enforce. */
+export class SandboxRefusal extends Error {
+  override readonly name = 'SandboxRefusal';
+
+  constructor(
+    readonly field: SandboxField | 'own',
+    reason: string,
+    /** The path of `allowedPaths` that is refused. */
+    readonly index?: number,
+  ) {
+    super(reason);
+  }
+}
+
+/** The operator's rules for paths that tools may access. All paths are absolute. */
+export interface GrantRules {
+  /** Folders of the gateway that tools cannot access, nor their parents and children. */
+  readonly secrets: readonly string[];
+  /** Folders of the gateway that tools cannot write, nor their parents and children. */
+  readonly readOnly: readonly string[];
+  /** Paths that may be granted in addition to a tool's own folder. */
+  readonly grantable: readonly string[];
+}
+
+/** The tool that requests paths. */
+interface Requester {
+  readonly cwd: string;
+  /** Its own folder or file. */
+  readonly own: string | undefined;
+  readonly write: boolean;
+}
+
+/** File systems that expose kernel settings, processes or devices. */
+const kernelFileSystems = new Set(
+  (
+    'proc sysfs devtmpfs devpts debugfs tracefs securityfs configfs cgroup cgroup2 bpf efivarfs pstore ' +
+    'binfmt_misc mqueue fusectl nsfs rpc_pipefs selinuxfs smackfs'
+  ).split(' '),
+);
+/** A plain tmpfs in a container, so the file system's type does not reveal the devices in it. */
+const devices = '/dev';
+
+/**
+ * Resolves the paths that a tool requests.
+ * @returns their real paths, in the same order
+ * @throws SandboxRefusal naming the first path that is not allowed, and how the operator can allow it
+ */
+export async function grantedPaths(
+  paths: readonly string[],
+  { cwd, own, write }: Requester,
+  rules: GrantRules,
+): Promise<string[]> {
+  const mounts = await kernelMounts();
+  const [secrets, readOnly] = [await realPaths(rules.secrets), await realPaths(rules.readOnly)];
+  const grantable = await realPaths([...(own === undefined ? [] : [own]), ...rules.grantable]);
+  const granted: string[] = [];
+  for (const [index, path] of paths.entries()) {
+    const asked = resolve(cwd, path);
+    const real = await realpath(asked).catch(() => undefined);
+    const name = real === undefined || real === asked ? asked : `${asked} leads to ${real}, which`;
+    const why =
+      real === undefined
+        ? 'does not exist'
+        : (whySecret(secrets, real) ??
+          whyKernel(mounts, real) ??
+          whyNotGrantable(grantable, real, rules.grantable) ??
+          (write ? whyReadOnly(readOnly, real) : undefined));
+    if (why !== undefined || real === undefined)
+      throw new SandboxRefusal('allowedPaths', `${name} ${why}`, index);
+    granted.push(real);
+  }
+  return granted;
+}
+
+/**
+ * Checks the paths that a tool gets implicitly: its folder, its program and its interpreter.
+ * @throws SandboxRefusal for a path that no tool may access
+ */
+export async function checkOwn(
+  { secrets }: Pick<GrantRules, 'secrets'>,
+  paths: readonly string[],
+): Promise<void> {
+  const mounts = await kernelMounts();
+  for (const path of paths) {
+    const real = await realPath(path);
+    const why = whySecret(secrets, real) ?? whyKernel(mounts, real);
+    if (why !== undefined) throw new SandboxRefusal('own', `${path} ${why}`);
+  }
+}
+
+const realPath = (path: string): Promise<string> => realpath(path).catch(() => path);
+const realPaths = (paths: readonly string[]): Promise<string[]> => Promise.all(paths.map(realPath));
+
+function whySecret(secrets: readonly string[], real: string): string | undefined {
+  const how = overlapWith(secrets, real);
+  return (
+    how &&
+    `${how[0]} the data directory of this server (TOOLKEEPER_DATA_DIR) and its keys: no tool is given it`
+  );
+}
+
+function whyReadOnly(readOnly: readonly string[], real: string): string | undefined {
+  const how = overlapWith(readOnly, real);
+  return how && `${how[0]} ${how[1]}, which belongs to this server: no tool may write there`;
+}
+
+/** The folder that contains `real` or is contained in it, with the verb for the message. */
+function overlapWith(folders: readonly string[], real: string): readonly [string, string] | undefined {
+  const folder = folders.find((each) => covers(real, each) || covers(each, real));
+  return folder === undefined ? undefined : [covers(folder, real) ? 'lies in' : 'holds', folder];
+}
+
+function whyNotGrantable(
+  allowed: readonly string[],
+  real: string,
+  setting: readonly string[],
+): string | undefined {
+  if (allowed.some((each) => covers(each, real))) return undefined;
+  return (
+    "may not be granted: besides its own folder a tool gets only what the server's operator lists; " +
+    `to allow it, set SANDBOX_GRANTABLE_PATHS=${[...setting, real].join(',')}`
+  );
+}
+
+function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
+  // If two mounts have one folder, the later hides the earlier.
+  const around = mounts
+    .filter(({ at }) => covers(at, real))
+    .reduce<Mount | undefined>(
+      (inner, each) => (inner && inner.at.length > each.at.length ? inner : each),
+      undefined,
+    );
+  if (covers(devices, real) || around?.isKernel)
+    return 'is an interface of the kernel: it is never given to a tool';
+  const below = mounts.find(({ at, isKernel }) => isKernel && covers(real, at));
+  return below && `holds ${below.at}, an interface of the kernel: it is never given to a tool`;
+}
+
+interface Mount {
+  readonly at: string;
+  readonly isKernel: boolean;
+}
+
+/** All mounts of this process; empty if /proc is not available. */
+async function kernelMounts(): Promise<Mount[]> {
+  const list = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  return list.split('\n').flatMap((line) => {
+    const [mount = '', type = ''] = line.split(' - ');
+    const at = mount
+      .split(' ')[4]
+      ?.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+    return at === undefined ? [] : [{ at, isKernel: kernelFileSystems.has(type.split(' ')[0] ?? '') }];
+  });
+}
+
+/** Size of the range of uids for tools. A database constraint enforces the same bound. */
+const users = 65_536;
+
+const isToolUid = (uid: number, firstUid: number): boolean => uid >= firstUid && uid < firstUid + users;
+
+/** Required access to a path, which may be a link. */
+interface Need {
+  readonly path: string;
+  /** `enter`: reach the contents of a folder by name. `run` and `write` include `read`. */
+  readonly use: 'enter' | 'read' | 'run' | 'write';
+}
+
+const bits = { enter: 0o1, read: 0o4, run: 0o5, write: 0o6 } as const;
+const refusals = {
+  enter: 'is closed to',
+  read: 'may not be read by',
+  run: 'may not be run by',
+  write: 'may not be written by',
+} as const;
+
+/** Access that a tool's user needs, with the index in `allowedPaths` that requested it. */
+type ToolNeed = Need & { readonly index?: number };
+
+/**
+ * Checks that a tool's user can access everything that the tool needs, except system files.
+ * @throws SandboxRefusal naming the inaccessible path and the `chmod` that opens it
+ */
+export async function refuseObstacles(
+  uid: number,
+  { bubblewrap, launcher, socat }: HostAbilities,
+  { command, args, cwd }: Command,
+  files: Pick<LaunchFiles, 'own' | 'run' | 'read' | 'allowed'>,
+  write: boolean,
+): Promise<void> {
+  // Bubblewrap and the programs inside it start after the change of user.
+  const inside = bubblewrap === undefined ? [] : [bubblewrap, launcher, socat];
+  const shown = [...files.own, ...files.allowed];
+  const named = args
+    .map((arg) => resolve(cwd, arg))
+    .filter((path) => shown.some((each) => covers(each, path)));
+  const needs: ToolNeed[] = [
+    // Read access first: for a folder that must be entered too, the message then names both rights.
+    ...[...files.own, ...files.read, ...named].map((path) => ({ path, use: 'read' }) as const),
+    { path: cwd, use: 'enter' },
+    ...[command, ...files.run, ...inside].flatMap((path) =>
+      path === undefined ? [] : [{ path, use: 'run' } as const],
+    ),
+    // Contains the private folders.
+    { path: tmpdir(), use: 'enter' },
+    ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
+  ];
+  for (const need of needs) {
+    const obstacle = await obstacleFor(uid, need);
+    if (obstacle === undefined) continue;
+    throw new SandboxRefusal(need.index === undefined ? 'own' : 'allowedPaths', obstacle, need.index);
+  }
+}
+
+/**
+ * Checks the mode bits of a path and of its parent folders, but not the contents of a folder.
+ * @returns the path that a user cannot access, why, and how to open it; undefined if there is none
+ */
+export async function obstacleFor(uid: number, need: Need): Promise<string | undefined> {
+  for (const { path, use } of stepsTo(need)) {
+    const about = await stat(path).catch(() => undefined);
+    if (!about || allows(about, uid, use)) continue;
+    const below = path === need.path ? '' : `, and ${need.path} lies below it`;
+    return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
+  }
+  return undefined;
+}
+
+// A tool's group has the number of its user.
+const classOf = ({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' =>
+  uid === user ? 'u' : gid === user ? 'g' : 'o';
+const shifts = { u: 6, g: 3, o: 0 } as const;
+const wantedBits = (about: Stats, use: Need['use']): number =>
+  about.isDirectory() ? bits[use] | bits.enter : bits[use];
+
+function allows(about: Stats, uid: number, use: Need['use']): boolean {
+  const wanted = wantedBits(about, use);
+  return ((about.mode >> shifts[classOf(about, uid)]) & wanted) === wanted;
+}
+
+/** The mode for chmod, such as `o+rx`. */
+function modeFor(about: Stats, uid: number, use: Need['use']): string {
+  const wanted = wantedBits(about, use);
+  const letters = [...'rwx'].filter((_, n) => (wanted & (0o4 >> n)) !== 0);
+  return `${classOf(about, uid)}+${letters.join('')}`;
+}
+
+/** The parent folders, outermost first, and the path itself. */
+function stepsTo({ path, use }: Need): Need[] {
+  const folder = dirname(path);
+  return folder === path ? [{ path, use }] : [...stepsTo({ path: folder, use: 'enter' }), { path, use }];
+}
+
+/** Folder names contain the identity of the gateway that created them. */
+const prefix = 'toolkeeper-private-';
+const makerOfFolder = /^toolkeeper-private-(\d+-\d+)-/;
+
+/** Creates a temporary folder of mode 0700. @param owner a tool's own user; absent: the gateway's */
+export async function makePrivateFolder(owner?: number): Promise<string> {
+  const maker = identityOf(process.pid) ?? `${process.pid}-0`;
+  const folder = await mkdtemp(join(await realpath(tmpdir()), `${prefix}${maker}-`));
+  if (owner !== undefined) await chown(folder, owner, owner);
+  return folder;
+}
+
+/** Removes private folders left by killed gateways, unless another user owns them. */
+export async function removeDeadPrivateFolders(firstUid: number): Promise<void> {
+  const isLeftBehind = (name: string): boolean => {
+    const maker = makerOfFolder.exec(name)?.[1];
+    return maker !== undefined && !lives(maker);
+  };
+  const found = (await readdir(tmpdir())).filter(isLeftBehind).map((name) => join(tmpdir(), name));
+  await Promise.all(found.map((folder) => removeOurs(folder, firstUid)));
+}
+
+async function removeOurs(folder: string, firstUid: number): Promise<void> {
+  const about = await lstat(folder).catch(() => undefined);
+  if (!about?.isDirectory()) return;
+  const gateway = process.getuid?.();
+  if (about.uid !== gateway && !(gateway === 0 && isToolUid(about.uid, firstUid))) return;
+  // Another starting gateway may remove it at the same time.
+  await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
+}
