@@ -13,9 +13,9 @@ import '../../src/runtime/custom-tools/launch/probe-executable.spec.js';
 import '../../src/runtime/process-pool/notices.spec.js';
 import '../../src/runtime/process-pool/output-reader.spec.js';
 import '../../src/runtime/process-pool/process-pool.spec.js';
-import '../../src/runtime/process-pool/process-pool.fairness.spec.js';
+import './process-pool.fairness.slow-spec.js';
 import '../../src/runtime/process-pool/process-pool.lifecycle.spec.js';
-import '../../src/runtime/process-pool/process-pool.renewal.spec.js';
+import './process-pool.renewal.slow-spec.js';
 import './process-pool.slow-spec.js';
 import './protocol-attacks.spec.js';
 

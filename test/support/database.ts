@@ -19,19 +19,28 @@ export interface TestDatabaseOptions {
   readonly entities?: DataSourceOptions['entities'];
 }
 
-/** Databases whose tests have ended and that are as a new one, for the next tests of this worker. */
-const clean: string[] = [];
-/** The schema of a new database and its tables, read once. */
-let pristine: { readonly schema: string; readonly tables: readonly string[] } | undefined;
+interface Databases {
+  /** Those whose tests have ended and that are as a new one, for the next tests of this worker. */
+  readonly clean: string[];
+  /** The schema of a new database and its tables, read once. */
+  pristine?: { readonly schema: string; readonly tables: readonly string[] };
+}
+
+declare global {
+  var toolkeeperDatabases: Databases | undefined;
+}
+
+/** The files of a worker share its realm, but each loads this module anew. */
+const databases: Databases = (globalThis.toolkeeperDatabases ??= { clean: [] });
 
 /** A database with every migration applied and no rows: one that other tests have left, or a clone of the run's template. */
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const { server, prefix } = testServer();
-  const name = clean.pop() ?? `${prefix}_${randomBytes(6).toString('hex')}`;
+  const left = databases.clean.pop();
+  const name = left ?? `${prefix}_${randomBytes(6).toString('hex')}`;
   const url = urlOf(server, name);
-  const isKnown = (await query(server, `SELECT 1 FROM pg_database WHERE datname = '${name}'`)).length > 0;
-  if (!isKnown) await query(server, `CREATE DATABASE ${name} TEMPLATE ${prefix}_template`);
-  pristine ??= await connected(url, schemaOf);
+  if (left === undefined) await query(server, `CREATE DATABASE ${name} TEMPLATE ${prefix}_template`);
+  databases.pristine ??= await connected(url, schemaOf);
   const dataSource = new DataSource({
     type: 'postgres',
     url,
@@ -49,7 +58,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
     dataSource,
     release: async () => {
       if (dataSource.isInitialized) await dataSource.destroy();
-      if (await isClean(url).catch(() => false)) clean.push(name);
+      if (await isClean(url).catch(() => false)) databases.clean.push(name);
       else await drop();
     },
     drop,
@@ -62,27 +71,33 @@ const isClean = (url: string): Promise<boolean> =>
     await run(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
-    const kept = pristine?.tables ?? [];
-    const surplus = (await schemaOf(run)).tables.filter((table) => !kept.includes(table));
-    if (surplus.length > 0) await run(`DROP TABLE ${surplus.join(', ')}`);
     await run('DROP SCHEMA IF EXISTS toolkeeper_jobs CASCADE');
-    if (JSON.stringify(await schemaOf(run)) !== JSON.stringify(pristine)) return false;
-    const counts = kept.map((table) => `SELECT '${table}' AS name WHERE EXISTS (SELECT FROM ${table})`);
-    const used = (await run(counts.join(' UNION ALL '))).map(({ name }) => String(name));
-    if (used.length > 0) await run(`TRUNCATE ${used.join(', ')} RESTART IDENTITY CASCADE`);
+    const { schema: schemaOfNew, tables: kept = [] } = databases.pristine ?? {};
+    const found = await schemaOf(run);
+    const surplus = found.tables.filter((table) => !kept.includes(table));
+    if (surplus.length > 0) await run(`DROP TABLE ${surplus.join(', ')}`);
+    const { schema } = surplus.length > 0 ? await schemaOf(run) : found;
+    if (schema !== schemaOfNew) return false;
+    // A file has pages since the table has had rows. A query of all tables would cost ten times as much to plan.
+    const filled = await run(
+      `SELECT relname::text AS name FROM pg_class
+        WHERE ${ours} AND relname NOT IN (${keptRows}) AND relkind = 'r' AND pg_relation_size(oid) > 0`,
+    );
+    const names = filled.map(({ name }) => String(name));
+    if (names.length > 0) await run(`TRUNCATE ${names.join(', ')} RESTART IDENTITY CASCADE`);
     return true;
   });
 
+const ours = "relnamespace = 'public'::regnamespace";
 /** Tables that a new database has rows in: what has been applied, and counters. */
-const filled = "'migrations', 'tool_events_epoch', 'playbook_catalog_state', 'api_keys_state'";
+const keptRows = "'migrations', 'tool_events_epoch', 'playbook_catalog_state', 'api_keys_state'";
 
 /** Columns, indexes, triggers and settings of a database, as one text, and the tables that tests fill. */
 async function schemaOf(run: Run): Promise<{ schema: string; tables: string[] }> {
-  const ours = "relnamespace = 'public'::regnamespace";
   const [row] = await run(
     `SELECT
        (SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
-         WHERE ${ours} AND relkind = 'r' AND relname NOT IN (${filled})) AS tables,
+         WHERE ${ours} AND relkind = 'r' AND relname NOT IN (${keptRows})) AS tables,
        md5(concat(
          (SELECT string_agg(concat(relname, relkind, attname, atttypid, attnotnull), ',' ORDER BY relname, attnum)
             FROM pg_class LEFT JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 WHERE ${ours}),

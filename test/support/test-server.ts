@@ -57,8 +57,15 @@ async function ownServer() {
   await removeDeadTestFolders();
   const directory = makeTestFolder();
   // What tests write need not survive a power cut.
-  const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '200' };
+  const settings = {
+    ...{ fsync: 'off', full_page_writes: 'off', max_connections: '200' },
+    // It does no work of its own beside theirs.
+    ...{ autovacuum: 'off', checkpoint_timeout: '1h', max_wal_size: '4GB' },
+  };
   const server = await new EmbeddedPostgres({ directory: join(directory, 'postgres'), settings }).start();
+  // Tests open thousands of connections: each would compute 4096 hashes, on both of its ends.
+  const { username, password } = new URL(server.url);
+  await query(server.url, `SET scram_iterations = 1; ALTER ROLE ${username} PASSWORD '${password}'`);
   return {
     url: server.url,
     stop: async () => {

@@ -17,7 +17,8 @@ export async function until<T>(
 ): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   let last: unknown;
-  for (;;) {
+  // What does not come at once is asked less often: a question may be a request of the server.
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.5, 50)) {
     try {
       last = undefined;
       const value = await condition();
@@ -26,6 +27,6 @@ export async function until<T>(
       last = error;
     }
     if (Date.now() > end) throw new Error(`Waited ${timeoutMs} ms in vain for: ${what}`, { cause: last });
-    await delay(10);
+    await delay(pauseMs);
   }
 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Cancellation } from '../../base/common/cancellation.js';
-import { benchForEachTest, call, eventually, result } from '../../../test/fixtures/tools/pool-lab.js';
-import type { ProcessPool } from './process-pool.js';
-import { StartSlots } from './start-slots.js';
+import { Cancellation } from '../../src/base/common/cancellation.js';
+import { benchForEachTest, call, eventually, result } from '../fixtures/tools/pool-lab.js';
+import type { ProcessPool } from '../../src/runtime/process-pool/process-pool.js';
+import { StartSlots } from '../../src/runtime/process-pool/start-slots.js';
 
 const bench = benchForEachTest();
 

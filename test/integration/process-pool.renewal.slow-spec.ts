@@ -1,15 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Cancellation } from '../../base/common/cancellation.js';
-import {
-  benchForEachTest,
-  call,
-  eventually,
-  isAlive,
-  result,
-} from '../../../test/fixtures/tools/pool-lab.js';
-import type { ProcessPool } from './process-pool.js';
-import { StartSlots } from './start-slots.js';
+import { Cancellation } from '../../src/base/common/cancellation.js';
+import { benchForEachTest, call, eventually, isAlive, result } from '../fixtures/tools/pool-lab.js';
+import type { ProcessPool } from '../../src/runtime/process-pool/process-pool.js';
+import { StartSlots } from '../../src/runtime/process-pool/start-slots.js';
 
 const bench = benchForEachTest();
 
