@@ -1,4 +1,4 @@
-import type { CreatePlaybookBody, PlaybookView } from '../../lib/api.js';
+import type { CreatePlaybookBody, PlaybookView } from '../../lib/api-types.js';
 
 export type Draft = Partial<CreatePlaybookBody>;
 
