@@ -1,9 +1,9 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { benchForEachTest, call, eventually, result } from '../../../test/fixtures/tools/pool-lab.js';
-import { launch } from './launcher.js';
-import { ProcessPool } from './process-pool.js';
-import { StartSlots } from './start-slots.js';
+import { benchForEachTest, call, eventually, result } from '../fixtures/tools/pool-lab.js';
+import { launch } from '../../src/runtime/process-pool/launcher.js';
+import { ProcessPool } from '../../src/runtime/process-pool/process-pool.js';
+import { StartSlots } from '../../src/runtime/process-pool/start-slots.js';
 
 const bench = benchForEachTest();
 

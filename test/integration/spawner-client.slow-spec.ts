@@ -3,13 +3,22 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processesWith } from '../../../test/support/processes.js';
-import { until } from '../../../test/support/wait.js';
-import type { ProcessSpec } from './pool.types.js';
-import { commandLineOf } from '../../base/common/process-identity.js';
-import { findSpawner, SpawnerClient, type SpawnerEvent } from './spawner-client.js';
-import { type LaunchedProcess, type Launcher, launch, type OutputStream } from './launcher.js';
-import type { SpawnerOptions } from './spawner.js';
+import { processesWith } from '../support/processes.js';
+import { until } from '../support/wait.js';
+import type { ProcessSpec } from '../../src/runtime/process-pool/pool.types.js';
+import { commandLineOf } from '../../src/base/common/process-identity.js';
+import {
+  findSpawner,
+  SpawnerClient,
+  type SpawnerEvent,
+} from '../../src/runtime/process-pool/spawner-client.js';
+import {
+  type LaunchedProcess,
+  type Launcher,
+  launch,
+  type OutputStream,
+} from '../../src/runtime/process-pool/launcher.js';
+import type { SpawnerOptions } from '../../src/runtime/process-pool/spawner.js';
 
 const binary = findSpawner(process.cwd()) ?? 'native/bin has no spawner for this platform';
 const path = process.env.PATH ?? '';
