@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { childrenOf } from '../../../test/support/processes.js';
-import { until } from '../../../test/support/wait.js';
-import { identityOf, lives } from './process-identity.js';
-import { WorkerCalls, type WorkerCallsOptions } from './worker-calls.js';
+import { childrenOf } from '../support/processes.js';
+import { until } from '../support/wait.js';
+import { identityOf, lives } from '../../src/base/common/process-identity.js';
+import { WorkerCalls, type WorkerCallsOptions } from '../../src/base/common/worker-calls.js';
 
 interface News {
   readonly started: unknown;
 }
 
-const script = new URL('../../../test/fixtures/workers/calls.worker.mjs', import.meta.url);
+const script = new URL('../fixtures/workers/calls.worker.mjs', import.meta.url);
 const open: { stop(): Promise<void> }[] = [];
 
 function setUp(options: Partial<WorkerCallsOptions<News>> = {}) {
@@ -100,7 +100,7 @@ it('gives the owner of a process what its worker throws, and ends it where it ha
 });
 
 it('leaves no process behind when the owner is killed while its worker hangs', async () => {
-  const owner = spawn(process.execPath, [join(__dirname, '../../../test/fixtures/workers/owner.mjs')], {
+  const owner = spawn(process.execPath, [join(__dirname, '../fixtures/workers/owner.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(owner.stdout, 'data');
