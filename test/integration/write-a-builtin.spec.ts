@@ -19,7 +19,7 @@ describe('the tool of docs/internals/write-a-built-in-tool.md', () => {
   it('stands there as it is run here', () => {
     const code = read('test', 'fixtures', 'builtin-tools', 'count-words.tool.ts');
     expect(read('docs', 'internals', 'write-a-built-in-tool.md')).toContain(
-      code.replaceAll('../../../src/', '../../'),
+      code.replaceAll('../../../src/', '../../../'),
     );
   });
 

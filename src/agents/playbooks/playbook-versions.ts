@@ -86,6 +86,7 @@ export function planVersions(
         notGreater.push({ pointer: at, detail });
       } else {
         fresh.push({ playbook, contentHash, isLatest: false, previous: latest });
+        // Without a hash: a version that a request repeats is taken, even with the same content.
         known.push({ playbook_id: id, version, is_latest_version: false, content_hash: '' });
         latest = version;
       }

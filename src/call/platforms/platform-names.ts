@@ -7,7 +7,7 @@ export interface NameRule {
   readonly refused: RegExp;
 }
 
-/** OpenAI's rule, which those keep that hand their tools on to it. */
+/** OpenAI's rule. Platforms that pass their tools on to OpenAI need it, too. */
 const openAiNames: NameRule = { longest: 64, refused: /[^a-zA-Z0-9_-]/g };
 /** Name rules of each format. */
 export const nameRules = {
@@ -25,8 +25,8 @@ export const propertyNames: NameRule = { longest: 64, refused: /[^a-zA-Z0-9_.-]/
 const hashLength = 8;
 
 /**
- * Aliases of tools, or of properties, whose names a platform refuses: what it takes of the name, cut, with the beginning of the name's
- * hash. An alias is never the name of a tool, nor another's alias.
+ * Aliases for names of tools, or of properties, that a platform refuses: the accepted characters of the name, cut, and the
+ * first characters of its hash. An alias is never the name of another tool or property, nor its alias.
  */
 export class PlatformNames {
   private readonly aliases = new Map<NameRule, Map<string, string>>();
@@ -38,7 +38,7 @@ export class PlatformNames {
     for (const rule of new Set(rules)) {
       const own = new Map<string, string>();
       for (const name of inOrder) {
-        if (isTaken(name, rule)) continue;
+        if (isAccepted(name, rule)) continue;
         const alias = this.unclaimed(name, rule, names);
         own.set(name, alias);
         this.owners.set(alias, name);
@@ -47,12 +47,12 @@ export class PlatformNames {
     }
   }
 
-  /** The name itself where the platform takes it. */
+  /** The name itself if the platform accepts it. */
   shown(name: string, rule: NameRule): string {
     return this.aliases.get(rule)?.get(name) ?? name;
   }
 
-  /** The name of the tool that an alias stands for. */
+  /** The name of the tool or property that an alias stands for. */
   ownerOf(alias: string): string | undefined {
     return this.owners.get(alias);
   }
@@ -66,7 +66,7 @@ export class PlatformNames {
   }
 }
 
-const isTaken = (name: string, { longest, refused }: NameRule): boolean =>
+const isAccepted = (name: string, { longest, refused }: NameRule): boolean =>
   name !== '' && name.length <= longest && name.search(refused) < 0;
 
 function aliasOf(name: string, { longest, refused }: NameRule, again: number): string {

@@ -12,7 +12,7 @@ import { ToolHealthController } from './tool-health.controller.js';
 
 const lookEveryMs = 60_000;
 
-/** Grades tools. All are graded every minute, so that changes are emitted without requests. */
+/** Grades tools. Every minute all are graded and their circuits are looked at, so that changes are emitted without requests. */
 @Module({
   imports: [CircuitsModule, ToolMetricsModule],
   controllers: [ToolHealthController],

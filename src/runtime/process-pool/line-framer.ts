@@ -83,7 +83,8 @@ export class LineFramer {
     if (this.closed) return false;
     if (this.droppedBytes > 0) this.reportDropped();
     if (isWhole) return this.sink.line(chunk.toString('utf8', from, to), bytes, false);
-    const [line, { cut }] = [this.text(), this];
+    const line = this.text();
+    const { cut } = this;
     this.forget();
     return this.sink.line(line, bytes, cut);
   }

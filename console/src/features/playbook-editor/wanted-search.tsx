@@ -16,7 +16,7 @@ interface WantedSearchProps extends Pick<PlaybookFieldsProps, 'draft' | 'onChang
   readonly search: PlaybookSearch;
 }
 
-/** A signal or another name has no more letters. */
+/** Maximum length of a signal or an alias. */
 const maxPhraseLength = 200;
 
 const lists = { signals: 'Add to signals', aliases: 'Add to also called' } as const;

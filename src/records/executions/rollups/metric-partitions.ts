@@ -5,10 +5,7 @@ import { DayPartitions } from '../../../base/database/day-partitions.js';
 const daySeconds = dayMs / 1_000;
 const defaultCounted = 10_000;
 
-/**
- * A day's start: tools that were last executed before it. A tool that is being noted again meanwhile is not waited
- * for.
- */
+/** Deletes the tools that were last executed before $1, the start of a day. Rows that are being updated are skipped. */
 const forgetTools = `
   WITH gone AS MATERIALIZED (
     SELECT tool_name, is_test FROM tool_last_days WHERE day < $1 FOR UPDATE SKIP LOCKED
@@ -72,7 +69,7 @@ export class MetricPartitions {
     });
   }
 
-  /** Executions whose days were never made. A cell counts a day at most: none is cut. */
+  /** Deletes executions of days without a partition, and their rollups. A rollup spans at most a day, so none is divided. */
   private async emptyDefault(cut: Date): Promise<number> {
     return this.partitions.locking(async (db) => {
       await db.query(

@@ -57,7 +57,7 @@ export class IncomingBatch {
     this.note ??= note;
   }
 
-  /** @throws SyntaxError for a batch without a span of which something was not understood */
+  /** @throws SyntaxError if the batch has no span and a part of it was not understood */
   checked(): this {
     if (this.spans.length === 0 && this.note !== undefined) throw new SyntaxError(this.note);
     return this;

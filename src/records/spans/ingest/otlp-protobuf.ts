@@ -13,10 +13,10 @@ import { incomingSpan, type Resource, resourceOf } from './json-bodies.js';
 type Reader = protobuf.Reader;
 type Read = (reader: Reader, left: Left, depth: number) => unknown;
 /**
- * The fields of a message by number: the name that OTLP's JSON has for each, how it is read, and of how many of a list so
- * many are. Fields that are not named are passed over.
+ * The fields of a message by their numbers in OTLP's .proto files: the name in OTLP's JSON, the reader and, for a list, the
+ * maximum number of members that are read. Other fields are skipped.
  */
-type Message = Readonly<Record<number, readonly [name: string, read: Read, most?: number]>>;
+type Message = Readonly<Record<number, readonly [name: string, read: Read, maxMembers?: number]>>;
 
 /** Remaining limits of one span, one resource, or the fields around spans. */
 interface Left {
@@ -32,6 +32,14 @@ const leftFor = (tooMany: () => Error): Left => ({ fields: maxFields, members: 6
 const leftForOne = (): Left => leftFor(() => new RejectedSpan(`it has more than ${maxFields} fields`));
 const maxIdLength = 16;
 
+// Field numbers of ExportTraceServiceRequest, ResourceSpans and ScopeSpans.
+const resourceSpans = 1;
+const resource = 1;
+const scopeSpans = 2;
+const scope = 1;
+const spans = 2;
+const schemaUrl = 3;
+
 /**
  * The spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf.
  * @throws Error if the bytes are not protobuf, TooLarge at the first span that is too many
@@ -40,33 +48,33 @@ export function spansInProtobuf(body: Uint8Array): IncomingBatch {
   const batch = new IncomingBatch();
   const around = leftFor(() => new TooLarge(`A batch may have ${maxFields} fields around its spans`));
   const reader = protobuf.Reader.create(body);
-  let passedOver = false;
+  let hasUnknownFields = false;
   const fields = (end: number, read: Readonly<Record<number, () => void>>): void =>
     eachField(reader, end, around, (number, wireType) => {
       if (read[number]) return read[number]();
-      if (number !== 3) passedOver = true;
+      if (number !== schemaUrl) hasUnknownFields = true;
       reader.skipType(wireType);
     });
   const within = (read: Readonly<Record<number, () => void>>): void => fields(endOf(reader), read);
   fields(reader.len, {
-    1: () => {
-      // Its fields may follow its spans, which are read later.
+    [resourceSpans]: () => {
+      // The resource may follow its spans, which are therefore read later.
       let described: unknown;
-      let resource: Resource | undefined;
-      const one = (): void => {
+      let known: Resource | undefined;
+      const addSpan = (): void => {
         const bytes = reader.bytes();
         batch.add(() => {
           const span = fieldsIn(protobuf.Reader.create(bytes), bytes.length, spanFields, leftForOne());
-          return incomingSpan(span, (resource ??= resourceOf(described, batch)));
+          return incomingSpan(span, (known ??= resourceOf(described, batch)));
         });
       };
       within({
-        1: () => (described = message(resourceFields)(reader, leftForOne(), 0)),
-        2: () => within({ 1: () => reader.skipType(2), 2: one }),
+        [resource]: () => (described = message(resourceFields)(reader, leftForOne(), 0)),
+        [scopeSpans]: () => within({ [scope]: () => reader.skipType(2), [spans]: addSpan }),
       });
     },
   });
-  if (batch.spans.length === 0 && passedOver)
+  if (batch.spans.length === 0 && hasUnknownFields)
     batch.remark('The body has fields that an ExportTraceServiceRequest has not, and no spans');
   return batch.checked();
 }

@@ -62,6 +62,11 @@ export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
     [section]: itemsOf(section),
     [`${section}_total`]: sections.get(section)?.[0]?.total ?? 0,
   });
+  const nameList = (section: string): object => ({
+    ...listOf(section),
+    [section]: itemsOf(section).map(({ name }) => name),
+  });
+  // The statement always returns one row of totals.
   const totals = itemsOf('totals')[0] as unknown as Totals;
   const latency = namedPercentiles(totals.latency);
   const parts: readonly (object | null | undefined)[] = [
@@ -76,8 +81,8 @@ export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
         total_output_tokens: totals.output_tokens,
         total_cached_tokens: totals.cached_tokens,
         cache_hit_rate: percentOf(totals.cached_tokens, totals.input_tokens),
-        ...namesOf('models_used', listOf('models_used')),
-        ...namesOf('labels_found', listOf('labels_found')),
+        ...nameList('models_used'),
+        ...nameList('labels_found'),
         latency_percentiles: { p50: latency.p50_ms, p95: latency.p95_ms, p99: latency.p99_ms },
       },
       latency: { ...latency, max_ms: totals.max_latency ?? 0 },
@@ -104,11 +109,6 @@ function byOperation(items: readonly SummaryRow['item'][], spans: number): Recor
   return Object.fromEntries([...named, ...(rest > 0 ? [['_other', rest] as const] : [])]);
 }
 
-const namesOf = (section: string, list: object): object => ({
-  ...list,
-  [section]: (Reflect.get(list, section) as { readonly name: string }[]).map(({ name }) => name),
-});
-
 const percentOf = (part: number, whole: number): number => (whole > 0 ? Math.round((part / whole) * 100) : 0);
 
 /** Figures of two summaries; percent with one decimal. */
@@ -134,7 +134,7 @@ function figuresOf({ summary, latency }: SpansSummary): Record<string, number> {
   };
 }
 
-/** More digits than a cost has are the arithmetic's. */
+/** Rounded: further digits come from floating-point arithmetic. */
 function differenceOf(a: number, b: number) {
   const change = Number((b - a).toFixed(6));
   return { a, b, change, change_percent: a === 0 ? null : Math.round((change / a) * 1_000) / 10 };

@@ -80,6 +80,7 @@ export class ProgramFiles {
     return [{ path: portablePath(this.root, path), size, modifiedAt: mtime.toISOString(), hash }];
   }
 
+  /** @returns null if the file is too large to be hashed */
   private async hash(path: string, { ino, size, mtimeMs, ctimeMs }: Stats): Promise<string | null> {
     if (size > maxHashedBytes) return null;
     const state = [ino, size, mtimeMs, ctimeMs].join(' ');

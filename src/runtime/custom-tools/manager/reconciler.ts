@@ -50,17 +50,17 @@ interface Found {
   readonly name: string;
   readonly row: ToolRow | undefined;
   readonly step: Step | undefined;
-  /** The revision and the files that a try would start. */
-  readonly what: string;
-  /** Paths of files that are others than those that run, and of those the ones that are not there any more. */
+  /** Identifies the revision and the files that a try would start. */
+  readonly candidate: string;
+  /** Paths of files that differ from those that run; `gone`: those of them that were removed. */
   readonly changed: readonly string[];
   readonly gone: readonly string[];
 }
 
 /**
- * Makes what runs what rows and files say, and keeps what the rows say of health true. A changed row is loaded as soon as
- * the database notifies of it. One loop looks at all tools every two seconds, and at once if a file changed; every
- * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
+ * Starts, replaces and stops tools so that they match their rows and files, and records their health. A changed row is
+ * loaded as soon as the database notifies of it. One loop looks at all tools every two seconds, and at once if a file
+ * changed; every CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL a round also checks them.
  */
 @Injectable()
 export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -127,7 +127,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       await delay(this.config.customTools.reloadIntervalMs);
       return await this.start();
     } finally {
-      this.loop.start(0);
+      if (!this.isStopping) this.loop.start(0);
     }
   }
 
@@ -220,25 +220,27 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const files = wrapper ? await this.manager.filesOf(wrapper) : [];
     const changed = wrapper ? differingFiles(wrapper.running.files, files) : [];
     const gone = changed.filter((path) => !files.some((file) => file.path === path));
-    const what = `${row?.id} ${row?.revision}\n${filesKey(files)}`;
+    const candidate = `${row?.id} ${row?.revision}\n${filesKey(files)}`;
     const running = wrapper && {
       isOfRow: row !== undefined && wrapper.isOf(row),
       hasChangedFiles: changed.length > 0,
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
       triesByItself: this.supervisor.triesByItself(name),
     };
+    // A tool that needs nothing even if it may be tried has recovered.
     if (!stepFor({ row, running, mayTry: true, checks: false })) this.failures.forget(name);
-    const mayTry = this.failures.mayTry(name, what, performance.now());
-    return { name, row, what, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
+    const mayTry = this.failures.mayTry(name, candidate, performance.now());
+    return { name, row, candidate, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
   }
 
-  private async load({ name, row, what }: Found): Promise<void> {
+  private async load({ name, row, candidate }: Found): Promise<void> {
     try {
       await this.manager.load(name);
       // The revision that runs goes on if the new one cannot be started for a moment.
-      if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row)) this.inVain(name, what);
+      if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row))
+        this.recordFailure(name, candidate);
     } catch (error) {
-      if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
+      if (this.recordFailure(name, candidate)) this.logger.error(error, `${name} was not loaded`);
       // A fault of the tool itself, such as a schema that costs too much here, shows in its status.
       if (!(error instanceof Problem) || this.running.get(name)) return;
       this.running.withdraw(name);
@@ -248,18 +250,18 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
 
   /** Starts the executable once, and runs it if it answers. */
   private async try(tool: Found): Promise<void> {
-    const { name, row, step, changed, what } = tool;
+    const { name, row, step, changed, candidate } = tool;
     if (changed.length > 0 && !(await this.isSettled(tool))) return this.loop.hasten(settledMs);
     const reason = await this.reload(name);
     if (reason === undefined) {
       if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
     } else if (step === 'retry') {
-      this.inVain(name, what, 'broken');
+      this.recordFailure(name, candidate, 'broken');
       await this.supervisor.broken(name, reason);
     } else if (row?.status === 'error') {
-      this.inVain(name, what, 'broken');
+      this.recordFailure(name, candidate, 'broken');
       await this.supervisor.found(name, { errorMessage: reason });
-    } else if (this.inVain(name, what)) {
+    } else if (this.recordFailure(name, candidate)) {
       this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
     }
   }
@@ -287,17 +289,22 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Whether the files are unchanged since a moment ago, so that they are not being written. */
-  private async isSettled({ name, what }: Found): Promise<boolean> {
+  private async isSettled({ name, candidate }: Found): Promise<boolean> {
     await delay(settledMs);
-    return (await this.find(name, false)).what === what;
+    return (await this.find(name, false)).candidate === candidate;
   }
 
-  /** @returns whether it is the first time */
-  private inVain(name: string, what: string, how?: 'broken'): boolean {
+  /** @returns whether it is the first failure of this candidate */
+  private recordFailure(name: string, candidate: string, how?: 'broken'): boolean {
     const { reloadIntervalMs, healthCheckIntervalMs } = this.config.customTools;
     const [firstMs, maxMs] =
       how === 'broken' ? [healthCheckIntervalMs, maxBrokenPauseMs] : [reloadIntervalMs, maxPauseMs];
-    return this.failures.add(name, what, { firstMs, maxMs: Math.max(firstMs, maxMs) }, performance.now());
+    return this.failures.add(
+      name,
+      candidate,
+      { firstMs, maxMs: Math.max(firstMs, maxMs) },
+      performance.now(),
+    );
   }
 
   private begin(kind: Work, work: () => Promise<void>): void {
