@@ -4,7 +4,8 @@ import { setFlagsFromString } from 'node:v8';
 import { Logger } from 'nestjs-pino';
 import { AdminKey, assertSafeToExpose } from './web/auth/known-keys.js';
 import { SignInLinks } from './web/auth/sessions.js';
-import { Lifecycle, type InFlight } from './base/common/lifecycle.js';
+import { collectWhenIdle } from './base/common/idle-collection.js';
+import { Lifecycle } from './base/common/lifecycle.js';
 import { messageOf } from './base/common/message-of.js';
 import { announceServer } from './base/common/server-file.js';
 import { StartError } from './base/common/start-error.js';
@@ -12,31 +13,6 @@ import { StartupWork } from './base/common/startup-work.js';
 import { loadConfig } from './base/config/app-config.js';
 import { createApp } from './edge/http/create-app.js';
 import { drainOnSignals } from './edge/http/lifecycle.module.js';
-import { runInNewContext } from 'node:vm';
-
-const idleMs = 10_000;
-
-/**
- * Collects all garbage of this thread now, and once in each pause between calls that lasts some ten seconds: V8 keeps the pages of
- * what has died until its heap has grown to its limit. It stops the thread for about 0.1 s, so it never runs beside a call.
- */
-function collectWhenIdle(calls: Pick<InFlight, 'begun' | 'count'>): void {
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as NodeJS.GCFunction;
-  // The `regular` flavor leaves more pages.
-  const collect = (): void => gc({ type: 'major', flavor: 'last-resort', execution: 'sync' });
-  collect();
-  let collectedAt = calls.begun;
-  let seen = calls.begun;
-  setInterval(() => {
-    const isIdle = calls.count === 0 && calls.begun === seen;
-    if (isIdle && collectedAt !== seen) {
-      collect();
-      collectedAt = seen;
-    }
-    seen = calls.begun;
-  }, idleMs).unref();
-}
 
 /**
  * Callers who may wait to be let in while the event loop stands still, as far as the system's somaxconn goes. Beyond

@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/base/config/app-config.js';
-import {
-  effectiveSandbox,
-  resolvePolicy,
-  upToTier,
-  withDescendantsEnded,
-} from '../../src/runtime/sandbox/enforcement.js';
+import { effectiveSandbox, upToTier, withDescendantsEnded } from '../../src/runtime/sandbox/enforcement.js';
+import { resolvePolicy } from '../../src/runtime/sandbox/sandbox-policy.js';
 import { type HostAbilities, sandboxFields } from '../../src/runtime/sandbox/sandbox.types.js';
 
 // real: docs/operate/sandbox.md, the code that decides what holds, the specs that test it; mock: a host with everything

@@ -5,7 +5,8 @@ import type { Launcher } from './launcher.js';
 import { MemberList, PoolMember } from './pool-member.js';
 import type { ProcessEvent } from './pool-process.js';
 import type { Ending, PoolEvent, PoolSettings, PoolStats, TerminationReason } from './pool.types.js';
-import { RestartPolicy, type SlotUser, type StartSlots } from './start-slots.js';
+import { RestartPolicy } from './restart-policy.js';
+import type { SlotUser, StartSlots } from './start-slots.js';
 
 /** A process to start. */
 interface Wish {

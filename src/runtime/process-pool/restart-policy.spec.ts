@@ -1,4 +1,4 @@
-import { RestartPolicy } from './start-slots.js';
+import { RestartPolicy } from './restart-policy.js';
 
 describe('RestartPolicy', () => {
   it('lets starts happen freely while none failed', () => {

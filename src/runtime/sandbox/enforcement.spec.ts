@@ -1,12 +1,5 @@
-import {
-  effectiveSandbox,
-  noSandbox,
-  resolvePolicy,
-  type SandboxDemands,
-  tierOf,
-  upToTier,
-  withDescendantsEnded,
-} from './enforcement.js';
+import { effectiveSandbox, noSandbox, tierOf, upToTier, withDescendantsEnded } from './enforcement.js';
+import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 import { type HostAbilities, sandboxFields } from './sandbox.types.js';
 
 const group = { version: 2, path: '/sys/fs/cgroup/ours' } as const;

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import type { SandboxPolicy } from './sandbox-policy.js';
 import {
   cgroupControllers,
   type EffectiveSandbox,
@@ -7,122 +8,6 @@ import {
   sandboxFields,
   type Tier,
 } from './sandbox.types.js';
-
-/** A registration's fields of sandbox and permissions; everything may be absent. */
-export interface SandboxDemands {
-  readonly allowedPaths?: readonly string[];
-  readonly allowNetwork?: boolean;
-  readonly allowedHosts?: readonly string[];
-  readonly maxMemoryMB?: number;
-  readonly maxCpuPercent?: number;
-  readonly maxExecutionMs?: number;
-  readonly canReadFiles?: boolean;
-  readonly canWriteFiles?: boolean;
-  readonly canNetwork?: boolean;
-  readonly canExecuteCommands?: boolean;
-  readonly allowedEnvironmentVars?: readonly string[];
-}
-
-export interface PolicyDefaults {
-  readonly memoryMB: number;
-  readonly processes: number;
-  readonly temporaryMB: number;
-}
-
-/** The rights of one tool's processes. */
-export interface SandboxPolicy extends PolicyDefaults {
-  /** Read besides the tool's own directory and the system's; as given, not resolved. */
-  readonly paths: readonly string[];
-  /** The paths may be written, too. */
-  readonly write: boolean;
-  readonly network: 'none' | 'hosts' | 'all';
-  /** Only with network `hosts`. */
-  readonly hosts: readonly string[];
-  /** Programs of the system may be run; otherwise only the tool's own interpreter. */
-  readonly execute: boolean;
-  /** Per cent of one core. */
-  readonly cpuPercent?: number;
-  /** The restrictions that the configuration itself asks for. */
-  readonly explicit: ReadonlySet<SandboxField>;
-  /** Permissions that are given and have no path to hold for. */
-  readonly opensNothing: ReadonlySet<SandboxField>;
-  /** Every restriction, those of the defaults included. */
-  readonly restricts: ReadonlySet<SandboxField>;
-}
-
-/**
- * Makes the policy of a sandbox. If two fields contradict each other the narrower one holds (docs/operate/sandbox.md lists the pairs): a permission that
- * is missing takes its default, one that is false wins over whatever else is granted.
- */
-export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults): SandboxPolicy {
-  const network = networkOf(demands);
-  const paths = demands.canReadFiles === false ? [] : (demands.allowedPaths ?? []);
-  const explicit = explicitRestrictions(demands);
-  return {
-    ...defaults,
-    memoryMB: demands.maxMemoryMB ?? defaults.memoryMB,
-    paths,
-    write: demands.canWriteFiles === true && paths.length > 0,
-    network,
-    hosts: network === 'hosts' ? (demands.allowedHosts ?? []) : [],
-    execute: demands.canExecuteCommands !== false,
-    ...(demands.maxCpuPercent !== undefined && { cpuPercent: demands.maxCpuPercent }),
-    explicit,
-    opensNothing: new Set(
-      (['canReadFiles', 'canWriteFiles'] as const).filter((field) => demands[field] && paths.length === 0),
-    ),
-    restricts: new Set([...explicit, ...defaultRestrictions(network)]),
-  };
-}
-
-function networkOf({ allowNetwork, canNetwork, allowedHosts }: SandboxDemands): SandboxPolicy['network'] {
-  if (allowNetwork === false || canNetwork === false) return 'none';
-  if (allowedHosts) return allowedHosts.length > 0 ? 'hosts' : 'none';
-  return allowNetwork === true || canNetwork === true ? 'all' : 'none';
-}
-
-/** A field that only grants something (`allowNetwork: true`) leaves nothing to enforce. */
-function explicitRestrictions(demands: SandboxDemands): Set<SandboxField> {
-  const given = (field: keyof SandboxDemands): boolean => demands[field] !== undefined;
-  const denied = (field: keyof SandboxDemands): boolean => demands[field] === false;
-  const limits = (
-    [
-      'allowedPaths',
-      'allowedHosts',
-      'maxMemoryMB',
-      'maxCpuPercent',
-      'maxExecutionMs',
-      'allowedEnvironmentVars',
-    ] as const
-  ).filter(given);
-  const refusals = (
-    ['allowNetwork', 'canNetwork', 'canReadFiles', 'canWriteFiles', 'canExecuteCommands'] as const
-  ).filter(denied);
-  return new Set<SandboxField>([...limits, ...refusals]);
-}
-
-function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] {
-  return [
-    'allowedPaths',
-    'canReadFiles',
-    'canWriteFiles',
-    ...(network === 'none' ? (['allowNetwork', 'canNetwork'] as const) : []),
-    'maxMemoryMB',
-    'maxExecutionMs',
-    'allowedEnvironmentVars',
-    'dataDirectory',
-    'processes',
-    'temporaryDirectory',
-    'writableNotExecutable',
-    'systemCalls',
-    'otherProcesses',
-    'grandchildren',
-  ];
-}
-
-/** Whether a tool reaches any host, also because its `allowedHosts` are not enforced. */
-export const isNetworkOpen = ({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): boolean =>
-  network === 'all' || (network === 'hosts' && notEnforced.includes('allowedHosts'));
 
 /** `true`: enforced; text: enforced with this limitation; `{not}`: not enforced, and why. */
 type Verdict = true | string | { readonly not: string };

@@ -1,4 +1,5 @@
-import { hintFor, type SandboxPolicy } from './enforcement.js';
+import { hintFor } from './enforcement.js';
+import { type SandboxPolicy } from './sandbox-policy.js';
 
 const policy = { network: 'none' } as SandboxPolicy;
 

@@ -1,6 +1,6 @@
 import { bubblewrapCommand, holding, launcherCommand } from './command-prefixes.js';
 import { covers, mountsFor } from './mounts.js';
-import { resolvePolicy, type SandboxDemands } from './enforcement.js';
+import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 
 const system = { read: ['/etc/ssl/certs'], run: ['/usr'], links: { '/bin': 'usr/bin' } };
 const nothing = { own: [], run: [], read: [], allowed: [], manifests: [], links: {} };

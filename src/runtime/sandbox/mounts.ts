@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, glob, lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { openRegularFile } from '../../base/common/regular-file.js';
-import type { SandboxPolicy } from './enforcement.js';
+import type { SandboxPolicy } from './sandbox-policy.js';
 import type { Command } from './sandbox.types.js';
 
 /**

@@ -1,4 +1,4 @@
-import { resolvePolicy, type SandboxDemands } from './enforcement.js';
+import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 
 const defaults = { memoryMB: 512, processes: 64, temporaryMB: 64 };
 const policy = (demands: SandboxDemands) => resolvePolicy(demands, defaults);

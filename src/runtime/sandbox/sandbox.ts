@@ -18,19 +18,14 @@ import {
   type Variables,
 } from './command-prefixes.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
+import { brokenRule, effectiveSandbox, hintFor, noSandbox, type ProcessEnd, tierOf } from './enforcement.js';
 import {
-  brokenRule,
-  effectiveSandbox,
-  hintFor,
   isNetworkOpen,
-  noSandbox,
   type PolicyDefaults,
-  type ProcessEnd,
   resolvePolicy,
   type SandboxDemands,
   type SandboxPolicy,
-  tierOf,
-} from './enforcement.js';
+} from './sandbox-policy.js';
 import {
   checkOwn,
   grantedPaths,

@@ -1,181 +1,23 @@
-import {
-  Body,
-  Delete,
-  Get,
-  HttpCode,
-  Module,
-  Param,
-  Patch,
-  Post,
-  Query,
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
+import { Body, Delete, Get, HttpCode, Module, Param, Patch, Post, Query } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { CountersModule } from '../../base/counters/counters.module.js';
 import { AccessPolicy } from './access-policy.js';
 import { CallRates } from './call-rates.js';
-import { AdminKey, KnownKeys, allScopesOf, hashOfKey, newKey } from './known-keys.js';
+import { AdminKey, KnownKeys } from './known-keys.js';
 import { Sessions, SignInLinks } from './sessions.js';
 import { SessionController } from './session/session.controller.js';
-import { KeysRepository, type KeyChanges } from './keys/keys.repository.js';
+import { KeysRepository } from './keys/keys.repository.js';
+import { KeysService } from './keys/keys.service.js';
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
-import { type Page, keyIn, pageFrom } from '../rest/page.js';
+import type { Page } from '../rest/page.js';
 import { PageQuery } from '../rest/dto.js';
 import { ReasonQuery } from './audit/audit.dto.js';
 import { Audited } from './audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from './principal.decorator.js';
 import { ApiRoutes } from './scopes.decorator.js';
 import * as dto from './keys/keys.dto.js';
-import { IntervalLoop } from '../../base/common/interval-loop.js';
-import { KeyedMutex } from '../../base/common/keyed-mutex.js';
-import { TableFollower } from '../../base/database/table-follower.js';
-import { retryAtStart } from '../../base/database/transient-error.js';
-import { invalidRequest, Problem } from '../../base/common/errors.js';
-import type { Scope } from '../contract/principal.js';
-
-/** Scopes over what belongs to no project: a list of projects would hold nobody who has one of them. */
-const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
-
-/** When a key was used last is worth no statement for each request. */
-const usesEveryMs = 10_000;
-
-/**
- * Makes, changes and revokes API keys. The keys in memory follow the table, whichever replica changes it, and the table
- * learns when keys were used. While the database is away the keys that were good stay so, until their own time is over.
- */
-@Injectable()
-export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger(KeysService.name);
-  /** One look after another: an older answer must not bring a revoked key back. */
-  private readonly oneAtATime = new KeyedMutex();
-  private readonly uses: IntervalLoop;
-  private revision: string | undefined;
-
-  constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
-    private readonly follower: TableFollower,
-    private readonly repository: KeysRepository,
-    private readonly known: KnownKeys,
-  ) {
-    this.uses = new IntervalLoop(
-      () => this.writeUses(),
-      usesEveryMs,
-      (error) => this.logger.warn(error, 'When keys were used last could not be written'),
-    );
-  }
-
-  /** @throws Problem `invalid_request` if a limit would not hold, `conflict` where nobody is asked for a key */
-  async create(body: dto.CreateKeyBody, by: string): Promise<dto.NewKeyView> {
-    if (this.config.auth.mode === 'off')
-      throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
-    refuseIdleLimits(body.scopes, body);
-    const { id, key } = newKey();
-    const { name, owner = name, scopes, projects = null, tools = null, rate = null } = body;
-    const expiresAt = body.expiresAt ? new Date(body.expiresAt) : null;
-    const limits = { projects, tools, rate, expiresAt };
-    await this.repository.insert({ id, hash: hashOfKey(key), name, owner, scopes, ...limits, createdBy: by });
-    await this.look();
-    return { ...(await this.get(id)), key };
-  }
-
-  async list({ limit, cursor }: PageQuery): Promise<Page<dto.KeyView>> {
-    await this.writeUses();
-    const rows = await this.repository.page(limit + 1, keyIn(cursor));
-    const now = this.known.clock.now();
-    return pageFrom(
-      rows.map((key) => viewOf(key, now)),
-      ({ id }) => id,
-      limit,
-    );
-  }
-
-  /** @throws Problem `not_found` */
-  async get(id: string): Promise<dto.KeyView> {
-    return viewOf(await this.stored(id), this.known.clock.now());
-  }
-
-  /** @throws Problem `not_found`, `conflict` for a key that was revoked, `invalid_request` if a limit would not hold */
-  async update(id: string, body: dto.UpdateKeyBody): Promise<dto.KeyView> {
-    const key = await this.stored(id);
-    if (key.revokedAt) throw new Problem('conflict', `The key ${id} is revoked: it stays as it was`);
-    refuseIdleLimits(key.scopes, body);
-    const { expiresAt, ...changes } = body;
-    const moment = expiresAt && new Date(expiresAt);
-    const given: KeyChanges = { ...changes, ...(moment !== undefined && { expiresAt: moment || null }) };
-    await this.repository.update(id, given);
-    await this.look();
-    return this.get(id);
-  }
-
-  /** Its next request is refused. @throws Problem `not_found` */
-  async revoke(id: string, by: string): Promise<void> {
-    await this.stored(id);
-    await this.repository.revoke(id, by);
-    await this.look();
-  }
-
-  /** A server that listens knows its keys. */
-  async onModuleInit(): Promise<void> {
-    await retryAtStart(() => this.look());
-  }
-
-  onApplicationBootstrap(): void {
-    this.follower.follow({ table: 'api_keys', what: 'the API keys' }, () => this.look());
-    this.uses.start();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.uses.stop();
-    await this.writeUses().catch(() => undefined);
-  }
-
-  /** Brings changes of the table into memory. */
-  private look(): Promise<void> {
-    return this.oneAtATime.run('look', async () => {
-      if ((await this.repository.revision()) !== this.revision) {
-        const { revision, keys } = await this.repository.good();
-        this.known.replace(keys);
-        this.revision = revision;
-      }
-      this.known.forgetExpired();
-    });
-  }
-
-  private async writeUses(): Promise<void> {
-    const used = this.known.takeUsed();
-    if (used.size > 0) await this.repository.used(used);
-  }
-
-  private async stored(id: string): Promise<dto.StoredKey> {
-    const key = await this.repository.find(id);
-    if (!key) throw new Problem('not_found', `There is no key ${id}`);
-    return key;
-  }
-}
-
-/** Refuses limits that would not hold: who registers a tool may run anything, and who reads metrics reads those of all. */
-function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: dto.UpdateKeyBody): void {
-  const all = allScopesOf(scopes);
-  const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');
-  const detail = (what: string): string =>
-    `would not hold a key that has ${what}: leave out the one or the other`;
-  if (tools && all.has('tools:admin'))
-    throw invalidRequest({ pointer: '/tools', detail: detail('tools:admin') });
-  if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
-}
-
-function viewOf({ hash: _, ...key }: dto.StoredKey, now: number): dto.KeyView {
-  const { expiresAt, revokedAt } = key;
-  const isOver = expiresAt !== null && expiresAt.getTime() <= now;
-  return { ...key, status: revokedAt ? 'revoked' : isOver ? 'expired' : 'active' };
-}
 
 @ApiRoutes('api/v1/keys', 'keys', 'admin')
 @Audited('id')

@@ -184,7 +184,7 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
     HAVING sum(calls) > 0`;
   });
 
-/** What every statistic sums up of cells, by status. */
+/** Sums of cells by status, for every statistic. */
 const sums = `status, sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
            max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures"`;
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type CustomTool, ToolSettings } from './custom-tool.entity.js';
+import type { CustomTool } from './custom-tool.entity.js';
 import type { ProgramFile } from './tool-revision.entity.js';
 import {
   changesBetween,
@@ -9,8 +9,9 @@ import {
   filesKey,
   restore,
   type RevisionContent,
-} from './tool-revisions.repository.js';
+} from './revision-content.js';
 import { initialOf } from './setting-facets.js';
+import { ToolSettings } from './tool-settings.js';
 import type { SealedValue, StoredEnv } from '../../secrets/env-cipher.js';
 
 const file = (path: string, hash: string | null, changes: Partial<ProgramFile> = {}): ProgramFile => ({

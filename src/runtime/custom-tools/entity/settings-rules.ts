@@ -1,13 +1,9 @@
 import { defaultThresholds, type ToolThresholds } from '../../../web/contract/tool.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { isServerName } from '../../mcp-client/mcp-review.js';
-import {
-  type CustomTool,
-  type CustomToolCreate,
-  type CustomToolUpdate,
-  ToolSettings,
-} from './custom-tool.entity.js';
+import type { CustomTool } from './custom-tool.entity.js';
 import { initialOf } from './setting-facets.js';
+import { type CustomToolCreate, type CustomToolUpdate, ToolSettings } from './tool-settings.js';
 
 /** Transport headers, which a registration cannot set. */
 const ownHeaders = new Set(

@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 import type { StoredEnv } from '../../secrets/env-cipher.js';
-import type { ToolSettings } from './custom-tool.entity.js';
+import type { ToolSettings } from './tool-settings.js';
 
 export const revisionSources = [
   'register',

@@ -21,7 +21,8 @@ import {
   ListCustomToolsQuery,
   ValidationView,
 } from './custom-tools.dto.js';
-import { type CustomTool, CustomToolCreate, CustomToolUpdate } from '../entity/custom-tool.entity.js';
+import { type CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';

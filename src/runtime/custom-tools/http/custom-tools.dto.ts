@@ -2,13 +2,12 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { ToolAnnotations } from '../../../web/contract/tool.js';
 import {
   type CustomTool,
-  CustomToolUpdate,
   type HealthStatus,
   healthStatuses,
-  ToolSettings,
   type ToolStatus,
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
+import { CustomToolUpdate, ToolSettings } from '../entity/tool-settings.js';
 import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
 import type { RunningTools } from '../running/running-tools.js';
 import type { SandboxSettings, ThresholdSettings, ToolPermissions } from '../entity/nested-settings.js';

@@ -18,7 +18,7 @@ import { OutcomeView } from '../../../call/door/tools.dto.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../../web/rest/dto.js';
-import { CustomToolCreate, CustomToolUpdate } from '../entity/custom-tool.entity.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
 import { CustomToolManager, type DryCall } from '../manager/custom-tool-manager.js';
 import { type Request, ToolPlanner } from '../manager/tool-planner.js';

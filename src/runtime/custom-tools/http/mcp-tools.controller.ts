@@ -13,7 +13,7 @@ import {
   mcpToolStates,
   reviewTools,
 } from '../../mcp-client/mcp-review.js';
-import { fieldChanges } from '../entity/tool-revisions.repository.js';
+import { fieldChanges } from '../entity/revision-content.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';

@@ -24,7 +24,7 @@ import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Redactor } from '../../secrets/redactor.js';
 import { checkExecutable } from '../commands/resolve-command.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
-import { configurationOf, type RevisionContent } from '../entity/tool-revisions.repository.js';
+import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';

@@ -8,11 +8,8 @@ import { serverOf } from '../../mcp-client/mcp-review.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { brokenBy } from '../state/tool-states.js';
-import {
-  restore,
-  type RevisionOrigin,
-  ToolRevisionsRepository,
-} from '../entity/tool-revisions.repository.js';
+import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { restore } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { differences, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
 import { type LogBook, PoolOutput } from '../logs/tool-logs.js';

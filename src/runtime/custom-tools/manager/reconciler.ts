@@ -17,7 +17,7 @@ import { retryAtStart } from '../../../base/database/transient-error.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
 import { CustomToolsRepository, type ToolRow } from '../state/custom-tools.repository.js';
-import { differingFiles, filesKey } from '../entity/tool-revisions.repository.js';
+import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
 import { SecretsRenewal } from '../../secrets/secrets-renewal.js';

@@ -12,15 +12,12 @@ import { changedEnv, EnvCipher, sealedEnv, shownUrl } from '../../secrets/env-ci
 import { plainDefinitions, reviewTools } from '../../mcp-client/mcp-review.js';
 import type { Handshake } from '../../process-pool/pool.types.js';
 import { Bundles, type Upload } from '../bundles/bundles.js';
-import { type CustomTool, CustomToolCreate, CustomToolUpdate } from '../entity/custom-tool.entity.js';
+import { type CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { answeredNow, brokenBy } from '../state/tool-states.js';
-import {
-  differingFiles,
-  isConfiguredAs,
-  restore,
-  ToolRevisionsRepository,
-} from '../entity/tool-revisions.repository.js';
+import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
 import { changedSettings, checkSettings, initialTool } from '../entity/settings-rules.js';
 import { type Inspection, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
 

@@ -10,7 +10,7 @@ import {
   contentHashOf,
   processHashOf,
   type RevisionContent,
-} from '../entity/tool-revisions.repository.js';
+} from '../entity/revision-content.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
 import { inSlot, PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';

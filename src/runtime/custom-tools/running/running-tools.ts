@@ -13,7 +13,7 @@ import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { processHashOf, type RevisionContent } from '../entity/tool-revisions.repository.js';
+import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { asUnavailable, ToolSandbox } from '../launch/launch-preparation.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
 import { type LogBook, PoolOutput, ToolLogs } from '../logs/tool-logs.js';

@@ -1,0 +1,141 @@
+import { canonicalJson, sha256 } from '../../../base/common/canonical-json.js';
+import { escapePointer } from '../../../base/common/field-problems.js';
+import { differenceAt, type JsonDifference, jsonDifferences } from '../../../base/common/json-differences.js';
+import { isObject } from '../../../base/common/json.js';
+import type { CustomTool } from './custom-tool.entity.js';
+import { type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
+import { initialOf } from './setting-facets.js';
+import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
+import { ToolSettings } from './tool-settings.js';
+
+/** Content that identifies a revision. */
+export interface RevisionContent {
+  readonly configuration: ToolConfiguration;
+  readonly env: StoredEnv;
+  readonly files: readonly ProgramFile[];
+}
+
+/** One difference between two revisions; its path leads into `{configuration, files}`. */
+export type RevisionChange = JsonDifference;
+
+/** Settings that each revision holds; of all others it holds those that differ from their defaults. */
+const alwaysHeld = new Set(
+  (
+    'name description version command args workingDir inputSchema timeoutMs maxRetries retryDelayMs poolSize minProcesses ' +
+    'maxConcurrency keepAlive annotations sandbox permissions fallback callsPerInvestigation tags metadata'
+  ).split(' '),
+);
+
+/** The settings that make a revision. A setting that is added later changes no revision of a tool that leaves it alone. */
+export function configurationOf(tool: CustomTool): ToolConfiguration {
+  const { env: _apart, ...initial } = initialOf(ToolSettings);
+  const held = Object.entries(initial).flatMap(([name, value]) => {
+    const own = tool[name as keyof typeof initial];
+    return own === undefined || (own === value && !alwaysHeld.has(name)) ? [] : [[name, own]];
+  });
+  return Object.fromEntries(held) as ToolConfiguration;
+}
+
+/** Configures a tool as a revision says. The place of its command was pinned for that command alone. */
+export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
+  const { configuration, env } = revision;
+  const isSameCommand = tool.command === configuration.command;
+  const settings = { ...initialOf(ToolSettings), ...configuration, env };
+  Object.assign(tool, settings, !isSameCommand && { pinnedCommand: null });
+}
+
+/** Whether a revision configures a tool as it is. */
+export const isConfiguredAs = (tool: CustomTool, { configuration, env }: RevisionContent): boolean =>
+  canonicalJson([configurationOf(tool), envIdentity(tool.env)]) ===
+  canonicalJson([configuration, envIdentity(env)]);
+
+/** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
+export function contentHashOf({ configuration, env, files }: RevisionContent): string {
+  const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));
+  return sha256(
+    canonicalJson({ configuration: { ...configuration, env: envIdentity(env) }, files: contents }),
+  );
+}
+
+/** The same without what has been approved of an MCP server: what decides how processes run. */
+export function processHashOf({ configuration, ...others }: RevisionContent): string {
+  const { definitions: _approved, ...ofProcesses } = configuration;
+  return contentHashOf({ configuration: ofProcesses, ...others });
+}
+
+/** Tells environments apart without their values. */
+export function envIdentity(env: StoredEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.id]));
+}
+
+/** When a file was written counts only where its content is too large to be read. */
+function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
+  return hash ?? `${size} bytes of ${modifiedAt}`;
+}
+
+/** Equal for files of equal content. */
+export function filesKey(files: readonly ProgramFile[]): string {
+  return files.map((file) => `${file.path} ${fileIdentity(file)}`).join('\n');
+}
+
+/** @returns the paths of files whose content differs */
+export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFile[]): string[] {
+  const [before, after] = [a, b].map(
+    (files) => new Map(files.map((file) => [file.path, fileIdentity(file)])),
+  );
+  const paths = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
+  return [...paths].filter((path) => before?.get(path) !== after?.get(path)).sort();
+}
+
+/**
+ * Field by field, sorted by path. Objects are gone through, lists are compared as a whole; of an environment variable
+ * only its name is told.
+ */
+export function changesBetween(
+  before: RevisionContent | undefined,
+  after: RevisionContent,
+): RevisionChange[] {
+  const changes = [
+    ...fieldChanges('/configuration', before?.configuration, after.configuration),
+    ...environmentChanges(before?.env ?? {}, after.env),
+    ...fileChanges(before?.files ?? [], after.files),
+  ];
+  return changes.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The differences of two JSON values whose lists are compared as a whole. @param path of both, a JSON pointer */
+export const fieldChanges = (path: string, before: unknown, after: unknown): RevisionChange[] =>
+  jsonDifferences(before, after, membersOf, path);
+
+/** The members of an object; absent values have none. */
+function membersOf(value: unknown): object | undefined {
+  if (value === undefined) return {};
+  return isObject(value) ? value : undefined;
+}
+
+function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const [from, to] = [envIdentity(before), envIdentity(after)];
+  const [hiddenBefore, hiddenAfter] = [withoutValues(before), withoutValues(after)];
+  return [...names]
+    .filter((name) => ownMember(from, name) !== ownMember(to, name))
+    .map((name) =>
+      differenceAt(
+        `/configuration/env/${escapePointer(name)}`,
+        ownMember(hiddenBefore, name),
+        ownMember(hiddenAfter, name),
+      ),
+    );
+}
+
+/** Own members only: every object inherits a `constructor`. */
+const ownMember = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(of, name) ? of[name] : undefined;
+
+function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile[]): RevisionChange[] {
+  return differingFiles(before, after).map((path) => {
+    const of = (files: readonly ProgramFile[]): ProgramFile | undefined =>
+      files.find((file) => file.path === path);
+    return differenceAt(`/files/${escapePointer(path)}`, of(before), of(after));
+  });
+}

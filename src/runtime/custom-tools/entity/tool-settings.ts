@@ -1,0 +1,308 @@
+import {
+  ApiProperty,
+  ApiPropertyOptional,
+  IntersectionType,
+  OmitType,
+  PartialType,
+  PickType,
+} from '@nestjs/swagger';
+import type { JsonSchema } from '../../../base/schemas/json-schema.js';
+import { AnnotationsView } from '../../../call/door/tools.dto.js';
+import { semanticErrorModes, type SemanticErrors } from '../../../web/contract/tool.js';
+import {
+  AnyObject,
+  AnyText,
+  NullableNumber,
+  NullableText,
+  OptionalFlag,
+  OptionalInt,
+  OptionalMap,
+  OptionalNested,
+  OptionalOneOf,
+  OptionalText,
+  OptionalTextList,
+  Rule,
+  TextMap,
+} from '../../../web/rest/dto.js';
+import type { McpDefinition } from '../../mcp-client/mcp-review.js';
+import { type EnvChanges, hiddenValue } from '../../secrets/env-cipher.js';
+import { AnnotationsBody, SandboxSettings, ThresholdSettings, ToolPermissions } from './nested-settings.js';
+import { Setting } from './setting-facets.js';
+
+export const toolProtocols = ['jsonrpc', 'mcp'] as const;
+/** The protocol of the processes: docs/tools/protocol.md for a single tool, or MCP for a server with several tools. */
+export type ToolProtocol = (typeof toolProtocols)[number];
+export const captureSettings = ['none', 'failures', 'all'] as const;
+export type CaptureSetting = (typeof captureSettings)[number];
+export const isolations = ['project', 'shared'] as const;
+/** Whether processes are shared by all callers or only within a project. */
+export type Isolation = (typeof isolations)[number];
+
+const maxMetadataBytes = 16_384;
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Names as a shell takes them. */
+const VariableNames = (): PropertyDecorator =>
+  Rule('must name its variables with letters, digits and _', (env) =>
+    Object.keys(env as object).every((name) => variableName.test(name)),
+  );
+
+/** MCP's defaults: nothing is promised, everything may happen. */
+const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+
+/**
+ * The settings of a custom tool, each declared once: its column, its default, its rules in a request, and how answers
+ * show it. Durations in milliseconds.
+ */
+export class ToolSettings {
+  @Setting('text', ApiProperty({ example: 'log_summary' }), '')
+  @AnyText({
+    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+    example: 'word_count',
+    description: 'Letters, digits, _ and -; begins with a letter',
+  })
+  name!: string;
+  @Setting('text', ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }))
+  @OptionalOneOf(toolProtocols, {
+    default: 'jsonrpc',
+    example: 'jsonrpc',
+    description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
+  })
+  protocol!: ToolProtocol;
+  @Setting('text', ApiProperty({ example: 'Summarises log lines' }), '')
+  @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
+  description!: string;
+  @Setting('text', ApiProperty({ example: '1.0.0' }), '1.0.0')
+  @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
+  version!: string;
+  @Setting('text', ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }), '')
+  @OptionalText(4096, {
+    example: 'python3',
+    description: 'A name on the PATH or a path; needed without `url`',
+  })
+  command!: string;
+  @Setting('text', NullableText(null), null)
+  @OptionalText(4096, {
+    nullable: true,
+    example: null,
+    description:
+      'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
+  })
+  url!: string | null;
+  @Setting(
+    'jsonb',
+    ApiProperty({
+      type: 'object',
+      nullable: true,
+      additionalProperties: { type: 'string' },
+      example: null,
+      description: 'As registered: variables stay names',
+    }),
+    null,
+  )
+  @OptionalMap({
+    additionalProperties: { type: 'string', maxLength: 4096 },
+    nullable: true,
+    example: null,
+    description:
+      'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
+  })
+  headers!: Record<string, string> | null;
+  @Setting('jsonb', ApiProperty({ type: [String], example: ['tool.py'] }))
+  @OptionalTextList({ maxItems: 256, example: ['tool.py'], default: [] })
+  args!: string[];
+  @Setting('text', NullableText(null), null)
+  @OptionalText(4096, {
+    nullable: true,
+    example: './tools/installed/log_summary',
+    description: 'Relative args resolve against it',
+  })
+  workingDir!: string | null;
+  /** The hash of an uploaded bundle. */
+  @Setting(
+    'text',
+    NullableText(
+      null,
+      'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
+    ),
+    null,
+  )
+  bundle!: string | null;
+  /** Values are encrypted in the row, and decrypted only where a process is started. */
+  @Setting('jsonb', TextMap({ API_KEY: hiddenValue }), {})
+  @VariableNames()
+  @OptionalMap({
+    additionalProperties: { type: 'string' },
+    example: { TZ: 'UTC' },
+    description: 'Values are write-only: answers show the names',
+  })
+  env!: Readonly<Record<string, unknown>>;
+  /** Stored as `json`, like the definitions: in the order of its author. */
+  @Setting(
+    'json',
+    ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } }),
+    {},
+  )
+  @AnyObject({
+    required: false,
+    example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    description: "JSON Schema 2020-12; absent: the executable's own",
+  })
+  inputSchema!: JsonSchema;
+  /** Tools of an MCP server that were approved, as they were listed then. */
+  @Setting('json', undefined, null)
+  definitions!: McpDefinition[] | null;
+  @Setting('integer', ApiProperty({ example: 30000 }), 30_000)
+  @OptionalInt(10, 3_600_000, { example: 10000, description: 'Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT' })
+  timeoutMs!: number;
+  @Setting('integer', ApiProperty({ example: 0 }))
+  @OptionalInt(0, 10, { default: 0, example: 1 })
+  maxRetries!: number;
+  @Setting('integer', ApiProperty({ example: 1000 }))
+  @OptionalInt(0, 60_000, { default: 1000, example: 200 })
+  retryDelayMs!: number;
+  @Setting('integer', ApiProperty({ example: 1 }))
+  @OptionalInt(1, 1_000, { default: 1, example: 2, description: 'At most CUSTOM_TOOLS_MAX_POOL_SIZE' })
+  poolSize!: number;
+  @Setting('integer', ApiProperty({ example: 0 }))
+  @OptionalInt(0, 1_000, { default: 0, example: 1, description: 'Processes kept warm; needs keepAlive' })
+  minProcesses!: number;
+  @Setting('integer', ApiProperty({ example: 1 }))
+  @OptionalInt(1, 1_000, {
+    default: 1,
+    example: 1,
+    description: 'Requests that one process serves at a time',
+  })
+  maxConcurrency!: number;
+  @Setting('boolean', ApiProperty({ example: true }))
+  @OptionalFlag({ default: false, example: true, description: 'false: a fresh process for every call' })
+  keepAlive!: boolean;
+  @Setting(
+    'text',
+    ApiProperty({
+      enum: isolations,
+      example: 'shared',
+      description: 'Which callers share a process that stays: those of a project, or all',
+    }),
+    'shared',
+  )
+  @OptionalOneOf(isolations, {
+    example: 'project',
+    description:
+      'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
+  })
+  isolation!: Isolation;
+  @Setting('jsonb', ApiProperty({ type: AnnotationsView }), carefulAnnotations)
+  @OptionalNested(AnnotationsBody)
+  annotations!: AnnotationsBody;
+  @Setting(
+    'jsonb',
+    ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' }),
+    null,
+  )
+  @OptionalNested(ThresholdSettings, { nullable: true, description: 'By which its health is judged' })
+  thresholds!: ThresholdSettings | null;
+  @Setting('jsonb', ApiProperty({ type: SandboxSettings }), null)
+  @OptionalNested(SandboxSettings, { nullable: true })
+  sandbox!: SandboxSettings | null;
+  @Setting('jsonb', ApiProperty({ type: ToolPermissions }), null)
+  @OptionalNested(ToolPermissions, { nullable: true })
+  permissions!: ToolPermissions | null;
+  @Setting('jsonb', ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' }), null)
+  @AnyObject({
+    required: false,
+    nullable: true,
+    example: { note: 'Go on without it' },
+    description: 'What an LLM should read when the tool fails or is refused',
+  })
+  fallback!: Record<string, unknown> | null;
+  @Setting('integer', NullableNumber(null), null)
+  @OptionalInt(0, 1_000_000, {
+    nullable: true,
+    example: 20,
+    description: '0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL',
+  })
+  callsPerInvestigation!: number | null;
+  @Setting('integer', NullableNumber(null, 'Milliseconds; null: never'), null)
+  @OptionalInt(0, 2_147_483_647, {
+    nullable: true,
+    default: 0,
+    example: 60_000,
+    description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
+  })
+  cacheTtlMs!: number | null;
+  @Setting('text', ApiProperty({ enum: semanticErrorModes, example: 'show' }))
+  @OptionalOneOf(semanticErrorModes, {
+    default: 'show',
+    example: 'mark',
+    description:
+      'A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), ' +
+      'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
+  })
+  semanticErrors!: SemanticErrors;
+  @Setting('text', ApiProperty({ enum: captureSettings, example: 'none' }))
+  @OptionalOneOf(captureSettings, {
+    default: 'none',
+    example: 'failures',
+    description:
+      'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
+  })
+  capture!: CaptureSetting;
+  @Setting('jsonb', ApiProperty({ type: [String], example: ['logs'] }), [])
+  @OptionalTextList({ maxItems: 64, example: ['text'] })
+  tags!: string[];
+  @Setting(
+    'jsonb',
+    ApiPropertyOptional({
+      type: 'object',
+      additionalProperties: true,
+      example: {},
+      description: 'Up to 16 KiB; absent in lists',
+    }),
+    {},
+  )
+  @Rule(
+    `must have at most ${maxMetadataBytes} bytes as JSON`,
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes,
+  )
+  @AnyObject({
+    required: false,
+    example: { team: 'platform' },
+    description: 'At most 16 KiB; lists leave it out',
+  })
+  metadata!: Record<string, unknown>;
+}
+
+/** Registers an executable. */
+export class CustomToolCreate extends IntersectionType(
+  PickType(ToolSettings, ['name'] as const),
+  PartialType(OmitType(ToolSettings, ['name', 'bundle', 'definitions'] as const), {
+    skipNullProperties: false,
+  }),
+) {
+  declare readonly env?: Record<string, string>;
+}
+
+/**
+ * Changes a tool; its name stays. What is left out stays as it is, also within annotations, env, sandbox, permissions
+ * and thresholds; null takes a value back to its default.
+ */
+export class CustomToolUpdate extends PartialType(
+  OmitType(CustomToolCreate, ['name', 'env', 'protocol', 'command'] as const),
+  { skipNullProperties: false },
+) {
+  @AnyText({
+    required: false,
+    maxLength: 4096,
+    example: 'python3',
+    description: 'Empty where there is a `url`',
+  })
+  readonly command?: string;
+  @VariableNames()
+  @OptionalMap({
+    additionalProperties: { type: 'string', nullable: true },
+    example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
+    description: 'Text sets a variable, null removes it; variables that are not named keep their values',
+  })
+  readonly env?: EnvChanges;
+}

@@ -1,0 +1,77 @@
+import { backOff } from '../../base/common/back-off.js';
+
+const pauses = { firstMs: 100, maxMs: 60_000 };
+/** Lifetime after which the death of a process does not count as a failed start. */
+const sustainedMs = 10_000;
+
+/** Decides when a pool may start its next process. A pure state machine; all times are milliseconds of one clock. */
+export class RestartPolicy {
+  private failures = 0;
+  /** Failed starts and unused deaths since the last answer. */
+  strikes = 0;
+  private nextAt = 0;
+  private lastFailureAt = -1;
+  private lastError = '';
+
+  constructor(private readonly maxFailedStarts: number) {}
+
+  /** Failed starts in a row. */
+  get failedStarts(): number {
+    return this.failures;
+  }
+
+  /** Whether too many starts failed in a row, so that requests should not wait for the next one. */
+  get failed(): boolean {
+    return this.failures >= this.maxFailedStarts;
+  }
+
+  get error(): string {
+    return this.lastError;
+  }
+
+  /** Allows starts for waiting requests. After a failed start, only one at a time and after the back-off. */
+  mayStart(now: number, starting: number): boolean {
+    return this.failures === 0 || (starting === 0 && now >= this.nextAt);
+  }
+
+  /** Allows starts in advance, which also back off after processes that died unused. */
+  mayStartAhead(now: number, starting: number): boolean {
+    return now >= this.nextAt && this.mayStart(now, starting);
+  }
+
+  /** Time until the next start is allowed; 0 if it is allowed now. */
+  delayMs(now: number): number {
+    return Math.max(0, this.nextAt - now);
+  }
+
+  /** @returns false if the start began before the last failure, because parallel starts count as one failure */
+  startFailed(now: number, begunAt: number, error: string): boolean {
+    this.lastError = error;
+    if (begunAt <= this.lastFailureAt) return false;
+    this.failures++;
+    this.lastFailureAt = now;
+    this.backOff(now);
+    return true;
+  }
+
+  started(): void {
+    this.failures = 0;
+  }
+
+  /** Records that a ready process exited before serving a request. */
+  diedUnused(now: number, livedMs: number): void {
+    if (livedMs >= sustainedMs) this.strikes = 0;
+    this.backOff(now);
+  }
+
+  /** Records a successful answer, which ends the back-off unless starts are failing. */
+  answered(): void {
+    if (this.failures > 0) return;
+    this.strikes = 0;
+    this.nextAt = 0;
+  }
+
+  private backOff(now: number): void {
+    this.nextAt = now + backOff(++this.strikes, pauses);
+  }
+}
