@@ -51,12 +51,13 @@ export function commandLineOf(pid: number): string[] {
 }
 
 /** The fields of `stat` from the state on. The name before it is in brackets and may itself hold brackets and spaces. */
-function statOf(pid: number): string[] {
+export function statOf(pid: number): string[] {
   const stat = readProc(pid, 'stat');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-function readProc(pid: number, file: string): string {
+/** A file of a process; empty if the process has ended. */
+export function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch (error) {

@@ -68,6 +68,7 @@ export class PoolProcess {
   /** The rule that the process broke. */
   private why: string | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private unwatch: (() => void) | undefined;
   private readonly lines = new LineWriter(() => this.child?.stdin);
 
   constructor(
@@ -172,7 +173,7 @@ export class PoolProcess {
       const { startTimeoutMs } = this.limits;
       this.after(startTimeoutMs, () => this.failStart(lateStart(startTimeoutMs, this.unreadSince(0))));
       child.on('error', notStarted);
-      child.on('spawn', () => this.begin(child));
+      child.on('spawn', () => this.begin(child, spec));
       return child;
     } catch (error) {
       // Deferred, as spawn errors are: the owner does not hold this object yet.
@@ -195,8 +196,9 @@ export class PoolProcess {
     child.on('exit', (code, signal) => this.exited(child, code, signal));
   }
 
-  private begin(child: LaunchedProcess): void {
+  private begin(child: LaunchedProcess, { watch }: ProcessSpec): void {
     this.listen(child);
+    this.unwatch = watch?.(child.pid ?? 0, (why) => this.abort('crash', 'tool_crashed', why));
     // It may have been stopped before it ran.
     if (this.state.name !== 'starting') return;
     const sender: DialectSender = {
@@ -277,6 +279,7 @@ export class PoolProcess {
 
   private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {
     clearTimeout(this.timer);
+    this.unwatch?.();
     const cause = this.state.name === 'ending' ? this.state.cause : undefined;
     this.state = { name: 'exited', wasReady: this.wasReady, cause };
     this.output?.readRest(() => {

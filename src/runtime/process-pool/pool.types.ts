@@ -9,6 +9,12 @@ export interface ProcessSpec {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /**
+   * Watches a limit of the process that the kernel does not enforce.
+   * @param over called with the reason if the process must be ended
+   * @returns ends the watch
+   */
+  readonly watch?: (pid: number, over: (why: string) => void) => () => void;
 }
 
 /** Durations in milliseconds, sizes in bytes. */

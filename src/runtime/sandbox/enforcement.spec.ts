@@ -79,10 +79,10 @@ describe('effectiveSandbox', () => {
     },
   );
 
-  it('memory is bounded for each process where there is no group', () => {
+  it('memory is looked at where there is no group', () => {
     const { notes, enforced } = effectiveSandbox(policy(), upToTier(full, 2));
     expect(enforced).toContain('maxMemoryMB');
-    expect(notes.maxMemoryMB).toContain('each of its processes');
+    expect(notes.maxMemoryMB).toContain('every 250 ms');
   });
 });
 

@@ -150,7 +150,7 @@ function hostsOnly(host: HostAbilities, { network }: SandboxPolicy): Verdict {
 
 function memory({ cgroups, launcher, missing }: HostAbilities): Verdict {
   if (cgroups.memory) return true;
-  if (launcher !== undefined) return 'for each of its processes, not for all together';
+  if (launcher !== undefined) return 'looked at every 250 ms: until then a tool may use more';
   return { not: `needs a cgroup or the launcher: ${missing.cgroup}; ${missing.launcher}` };
 }
 
@@ -186,9 +186,13 @@ export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): 
 }
 
 type Missing = (policy: SandboxPolicy) => boolean;
+type Hint = string | ((policy: SandboxPolicy) => string);
 
-/** Error messages typical of a missing grant, and a hint that names the grant. */
-const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
+const memoryHint = ({ memoryMB }: SandboxPolicy): string =>
+  `This tool may use ${memoryMB} MB of memory (sandbox.maxMemoryMB)`;
+
+/** Error messages typical of a missing grant or a limit, and a hint that names it. */
+const hints: readonly (readonly [error: RegExp, missing: Missing, hint: Hint])[] = [
   [
     /\b(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH)\b|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
     ({ network }) => network === 'none',
@@ -209,6 +213,23 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     () => true,
     'This tool may read its own folder (workingDir, or else the folder of its program) and write TMPDIR: sandbox.allowedPaths, with permissions.canWriteFiles, grants more',
   ],
+  [
+    /can't (start new|create) thread|create (new )?(native|OS) thread|spawn thread|pthread_create|fork: .{0,40}temporarily unavailable|spawn \S{1,200} EAGAIN|what\(\): +Resource temporarily unavailable/i,
+    () => true,
+    ({ processes, memoryMB }) =>
+      `This tool may have ${processes} processes and threads (SANDBOX_PROCESSES) and use ${memoryMB} MB of memory (sandbox.maxMemoryMB)`,
+  ],
+  [
+    // Memory of a graphics card is not limited.
+    /^(?![^]*\b(CUDA|GPU)\b)[^]*(out[ _]of[ _]memory\b|(insufficient|not enough|reserve virtual|allocate( \w+)?) memory|unable to allocate \d|cannot allocate (vector|\d)|memory allocation.{0,40}failed|buffer allocation failed|\b(heap|virtual memory|memory) exhausted|reserve enough space|GC heap initialization failed|MemoryE(rror|xception)\b|\bENOMEM\b|\bbad_alloc\b)/i,
+    () => true,
+    memoryHint,
+  ],
+  [
+    /was ended by SIGKILL|ended with exit code 137\b/,
+    () => true,
+    (policy) => `The kernel ends a tool that uses too much memory. ${memoryHint(policy)}`,
+  ],
 ];
 
 /** Error messages of programs that do not start. With bubblewrap a path that is not granted does not exist for the tool. */
@@ -224,7 +245,10 @@ const startHints: typeof hints = [
  * @param starting whether the tool did not start
  * @returns a hint at the grant that may be missing for this error; undefined if none is known
  */
-export const hintFor = (error: string, policy: SandboxPolicy, starting = false): string | undefined =>
-  [...hints, ...(starting ? startHints : [])].find(
-    ([pattern, isMissing]) => pattern.test(error) && isMissing(policy),
-  )?.[2];
+export function hintFor(error: string, policy: SandboxPolicy, starting = false): string | undefined {
+  const [, , hint] =
+    [...hints, ...(starting ? startHints : [])].find(
+      ([pattern, isMissing]) => pattern.test(error) && isMissing(policy),
+    ) ?? [];
+  return typeof hint === 'function' ? hint(policy) : hint;
+}

@@ -1,7 +1,7 @@
 import { hintFor } from './enforcement.js';
 import { type SandboxPolicy } from './sandbox-policy.js';
 
-const policy = { network: 'none' } as SandboxPolicy;
+const policy = { network: 'none', memoryMB: 512, processes: 64 } as SandboxPolicy;
 
 it.each([
   ['getaddrinfo ENOTFOUND api.example.com', /no network/],
@@ -32,4 +32,79 @@ it.each([
 it('a precise hint comes first when a tool does not start', () => {
   const error = "FileNotFoundError, then OSError: Read-only file system: '/srv'";
   expect(hintFor(error, policy, true)).toMatch(/with permissions\.canWriteFiles/);
+});
+
+const memory = /This tool may use 512 MB of memory \(sandbox\.maxMemoryMB\)/;
+
+/** What runtimes and allocators write when memory ends, as it stands in a message or on stderr. */
+it.each([
+  ['V8', 'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory'],
+  ['V8, a new thread', '# Fatal process out of memory: Failed to reserve virtual memory for CodeRange'],
+  ['V8, a buffer', 'RangeError: Array buffer allocation failed'],
+  ['V8, WebAssembly', 'RangeError: WebAssembly.Memory(): could not allocate memory'],
+  ['a worker of Node', 'ERR_WORKER_OUT_OF_MEMORY: Worker terminated due to reaching memory limit'],
+  ['Node, a system call', 'Error: ENOMEM: not enough memory, read'],
+  ['Python', 'Traceback (most recent call last):\n  File "x.py", line 1\nMemoryError'],
+  ['numpy', 'numpy._core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array'],
+  ['Java', 'java.lang.OutOfMemoryError: Java heap space'],
+  ['Java, the start', 'Error: Could not reserve enough space for 4194304KB object heap'],
+  ['Java, the VM', '# There is insufficient memory for the Java Runtime Environment to continue.'],
+  ['Java, the VM again', '# Native memory allocation (mmap) failed to map 268435456 bytes.'],
+  ['Go', 'fatal error: runtime: out of memory'],
+  ['Go, the arena', 'runtime: cannot allocate heap metadata: cannot allocate memory'],
+  ['C++', "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc"],
+  ['Rust', 'memory allocation of 1073741824 bytes failed'],
+  ['.NET', 'Unhandled exception. System.OutOfMemoryException: Exception of type'],
+  ['.NET, the start', 'GC heap initialization failed with error 0x8007000E'],
+  ['Ruby', '[FATAL] failed to allocate memory (NoMemoryError)'],
+  ['Perl', 'Out of memory!'],
+  ['OCaml', 'Fatal error: exception Out_of_memory'],
+  ['Haskell', 'x: Heap exhausted;'],
+  ['R', 'Error: cannot allocate vector of size 7.5 Gb'],
+  ['Lua', 'lua: not enough memory'],
+  ['make', 'virtual memory exhausted: Cannot allocate memory'],
+  ['bash', 'bash: xrealloc: cannot allocate 18446744071562067968 bytes'],
+  ['a fork', 'OSError: [Errno 12] Cannot allocate memory'],
+  ['mimalloc', 'mimalloc: error: unable to allocate memory'],
+  ['the kernel', 'The tool was ended by SIGKILL before it answered'],
+  ['the kernel, in bubblewrap', 'The tool ended with exit code 137 before it answered'],
+])('%s without memory names the limit', (_who, error) => {
+  expect(hintFor(error, policy)).toMatch(memory);
+});
+
+it.each([
+  ['Python', "RuntimeError: can't start new thread"],
+  ['Java', 'java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory'],
+  ['Go', 'runtime: failed to create new OS thread (have 63 already; errno=11)'],
+  ['Node', 'Error: spawn /usr/bin/git EAGAIN'],
+  ['bash', 'bash: fork: retry: Resource temporarily unavailable'],
+  ['C++', "an instance of 'std::system_error'\n  what():  Resource temporarily unavailable"],
+  ['OpenBLAS', 'OpenBLAS blas_thread_init: pthread_create failed for thread 7 of 8'],
+  ['Rust', "thread 'main' panicked: failed to spawn thread: Os { code: 11 }"],
+])('%s without threads names both limits', (_who, error) => {
+  expect(hintFor(error, policy)).toMatch(/64 processes and threads \(SANDBOX_PROCESSES\).*maxMemoryMB/);
+});
+
+it.each([
+  'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB',
+  'Allowed memory size of 134217728 bytes exhausted (tried to allocate 8 bytes)',
+  'the key was not found in memory',
+  'in-memory database is locked',
+  "OOM command not allowed when used memory > 'maxmemory'",
+  'class MemoryErrors is not defined',
+  'BlockingIOError: [Errno 11] Resource temporarily unavailable',
+  'The tool ended with exit code 134 before it answered',
+  'The tool ended with exit code 1370 before it answered',
+  'The tool was ended by SIGTERM before it answered',
+  'thread create failed',
+])('%s is no lack of memory', (error) => {
+  expect(hintFor(error, policy)).toBeUndefined();
+});
+
+it('a long error is read in time that grows with its length', () => {
+  const began = performance.now();
+  for (const part of ['memory allocation ', 'fork: ', 'spawn ', 'allocate ', 'CUDA']) {
+    hintFor(part.repeat(100_000), policy);
+  }
+  expect(performance.now() - began).toBeLessThan(2_000);
 });

@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
 import {
   apartFromLoader,
@@ -35,6 +34,7 @@ import {
   refuseObstacles,
   SandboxRefusal,
 } from './path-access.js';
+import { MemoryWatch } from './memory-watch.js';
 import { launchFiles, mountsFor, type MountTable, noMounts, systemFiles, withAccess } from './mounts.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
 
@@ -75,13 +75,17 @@ export interface Confined {
 
 const megabyte = 1_048_576;
 
-/** Memory that Node reserves at startup without using it, but that RLIMIT_DATA counts. */
-const reservedByNodeMB = 640;
+/**
+ * Memory that a process may reserve beyond four times its limit, because RLIMIT_DATA counts what is only reserved: each
+ * worker thread of Node 24 reserves 540 MB.
+ */
+const reservedMB = 8_192;
+
+const overMemory = (usedMB: number, maxMB: number): string =>
+  `The tool was ended: it used ${Math.ceil(usedMB)} MB of memory, more than ${maxMB} MB (sandbox.maxMemoryMB)`;
 
 interface Session {
   readonly policy: SandboxPolicy;
-  /** Memory that the interpreter reserves without using it, in addition to the limit. */
-  readonly reservedMB: number;
   readonly mounts: MountTable;
   /** A private directory on disk, used without bubblewrap. */
   readonly temporary: string | undefined;
@@ -93,6 +97,7 @@ interface Session {
 /** Runs tools' commands in sandboxes, as far as this host supports it (docs/operate/sandbox.md). */
 export class Sandbox {
   private readonly leafPrefix = newLeafPrefix();
+  private readonly memory = new MemoryWatch();
   private sequence = 0;
 
   constructor(private readonly options: SandboxOptions) {}
@@ -145,8 +150,7 @@ export class Sandbox {
     if (effective.tier === 0) return this.unconfined(command, effective, uid);
     const system = await systemFiles(policy.execute, policy.network !== 'none');
     const mounts = mountsFor(policy, files, system, secrets);
-    const isNode = files.run.some((program) => /^node(js)?$/.test(basename(program)));
-    return this.open({ policy, mounts, reservedMB: isNode ? reservedByNodeMB : 0, uid }, command, effective);
+    return this.open({ policy, mounts, uid }, command, effective);
   }
 
   /**
@@ -206,7 +210,7 @@ export class Sandbox {
     effective: EffectiveSandbox,
   ): Promise<Confined> {
     const { policy, uid } = prepared;
-    const { bubblewrap, socat, cgroups } = this.options.abilities;
+    const { bubblewrap, launcher, socat, cgroups } = this.options.abilities;
     const limits = {
       memory: policy.memoryMB * megabyte,
       pids: policy.processes,
@@ -220,7 +224,10 @@ export class Sandbox {
     const temporary = bubblewrap === undefined ? await makePrivateFolder(uid) : undefined;
     const session = { ...prepared, temporary, proxy };
     return {
-      command: this.wrap(command, session, leaves),
+      command: {
+        ...this.wrap(command, session, leaves),
+        ...(launcher !== undefined && !cgroups.memory && { watch: this.watchOf(policy) }),
+      },
       effective,
       ended: (pid) => void leaves.release(pid),
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
@@ -231,6 +238,11 @@ export class Sandbox {
         if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       },
     };
+  }
+
+  private watchOf({ memoryMB }: SandboxPolicy): Command['watch'] {
+    return (pid, over) =>
+      this.memory.add(pid, memoryMB * megabyte, (used) => over(overMemory(used / megabyte, memoryMB)));
   }
 
   private wrap({ command, args, cwd, env }: Command, session: Session, leaves: CgroupLeaves): Command {
@@ -275,12 +287,12 @@ export class Sandbox {
     return launcher === undefined ? confined : [...holding(launcher, mounts, uid), ...confined];
   }
 
-  private launcher({ policy, mounts, reservedMB, temporary, proxy, uid }: Session): string[] {
+  private launcher({ policy, mounts, temporary, proxy, uid }: Session): string[] {
     const { launcher, bubblewrap, countsProcesses, cgroups } = this.options.abilities;
     if (launcher === undefined) return [];
     const alone = bubblewrap === undefined;
     const limits = {
-      ...(!cgroups.memory && { data: (policy.memoryMB + reservedMB) * megabyte }),
+      ...(!cgroups.memory && { data: (4 * policy.memoryMB + reservedMB) * megabyte }),
       ...(!cgroups.pids && !alone && (countsProcesses || uid !== undefined) && { nproc: policy.processes }),
       ...(alone && !policy.write && { fsize: policy.temporaryMB * megabyte }),
     };

@@ -4,6 +4,8 @@ export interface Command {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Calls `over` with the reason if the process must be ended, until the returned function is called. */
+  readonly watch?: (pid: number, over: (why: string) => void) => () => void;
 }
 
 /** 3: everything; 2: no cgroup; 1: only the launcher; 0: nothing but a clean environment (docs/operate/sandbox.md). */

@@ -6,10 +6,10 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
-import { readFileSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Counter, Gauge } from 'prom-client';
 import { IntervalLoop } from '../../../base/common/interval-loop.js';
+import { readProc } from '../../../base/common/process-identity.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Contributors, forgetTool } from '../../../base/observability/contributors.js';
 import { CallReports } from '../../../call/door/call-reports.js';
@@ -124,22 +124,13 @@ export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplication
  * @returns undefined if the process is gone
  */
 export function residentBytes(pid: number): number | undefined {
-  const status = read(`/proc/${pid}/status`);
+  const status = readProc(pid, 'status');
   return status === '' ? undefined : total(pid, status);
 }
 
 /** A process that has ended, waited for or not, has no VmRSS. */
 function total(pid: number, status: string): number {
   const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
-  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return children.reduce((sum, child) => sum + total(child, read(`/proc/${child}/status`)), own);
-}
-
-/** Empty when the process is gone. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
+  const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  return children.reduce((sum, child) => sum + total(child, readProc(child, 'status')), own);
 }

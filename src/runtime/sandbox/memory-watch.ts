@@ -1,0 +1,128 @@
+import { Logger } from '@nestjs/common';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { IntervalLoop } from '../../base/common/interval-loop.js';
+import { readProc, statOf } from '../../base/common/process-identity.js';
+
+const lookEveryMs = 250;
+/** While a group grows by more than an eighth of its limit between two looks. */
+const lookAgainMs = 50;
+/** Looks after which processes are listed again even if those that are known did nothing. */
+const looksPerListing = 8;
+const threadsPerTurn = 32;
+
+/** A process and its descendants. */
+interface Group {
+  readonly leader: number;
+  readonly maxBytes: number;
+  readonly over: (usedBytes: number) => void;
+  pids: readonly number[];
+  /** CPU time and page faults of `pids` at the last look. */
+  activity: string;
+  /** Upper bound of the memory in use: counts pages of files, and shared pages once for each process. */
+  residentBytes: number;
+}
+
+/** Limits memory in use where there is no cgroup. One timer serves all tools; without tools it does not run. */
+export class MemoryWatch {
+  private readonly groups = new Set<Group>();
+  private readonly logger = new Logger(MemoryWatch.name);
+  private readonly loop = new IntervalLoop(
+    () => this.look(),
+    lookEveryMs,
+    (error, again) => again || this.logger.error(error),
+  );
+  private looks = 0;
+
+  /**
+   * @param leader pid of the process, which leads a process group
+   * @param over called once if the process and its descendants use more than `maxBytes`
+   * @returns ends the watch
+   */
+  add(leader: number, maxBytes: number, over: Group['over']): () => void {
+    const group = { leader, maxBytes, over, pids: [], activity: '', residentBytes: 0 };
+    this.groups.add(group);
+    this.loop.start();
+    return () => void this.remove(group);
+  }
+
+  private remove(group: Group): boolean {
+    const removed = this.groups.delete(group);
+    if (this.groups.size === 0) void this.loop.stop();
+    return removed;
+  }
+
+  private async look(): Promise<void> {
+    const listing = this.looks++ % looksPerListing === 0;
+    for (const group of this.groups) {
+      await nextTurn();
+      const before = group.residentBytes;
+      if (readStats(group) || listing) {
+        group.pids = await this.processesOf(group.leader);
+        readStats(group);
+      }
+      if (group.residentBytes - before > group.maxBytes / 8) this.loop.hasten(lookAgainMs);
+      const used = group.residentBytes > group.maxBytes ? await usedBytes(group) : 0;
+      if (used > group.maxBytes && this.remove(group)) group.over(used);
+    }
+  }
+
+  /** Includes processes whose parent has ended: the spawner adopts them, and without namespaces they keep their group. */
+  private async processesOf(leader: number): Promise<number[]> {
+    const parent = Number(statOf(leader)[1]);
+    const adopted = parent === process.pid ? [] : childrenOf(parent, parent);
+    const leaders = new Set([...this.groups].map((group) => group.leader));
+    const orphans = adopted.filter((pid) => !leaders.has(pid) && Number(statOf(pid)[2]) === leader);
+    const pids = new Set([leader, ...orphans]);
+    for (const pid of pids) {
+      for (const [n, thread] of threadsOf(pid).entries()) {
+        if (n % threadsPerTurn === threadsPerTurn - 1) await nextTurn();
+        for (const child of childrenOf(pid, thread)) pids.add(child);
+      }
+    }
+    return [...pids];
+  }
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+}
+
+/** The children that one thread of a process started. */
+const childrenOf = (pid: number, thread: number | string): number[] =>
+  readProc(pid, `task/${thread}/children`).split(' ').filter(Boolean).map(Number);
+
+/** Deduced from two counts of the same memory: /proc counts in pages, whose size depends on the kernel. */
+const pageBytes =
+  2 ** Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[21])));
+
+/** @returns whether any of the processes ran since the last look, so that it may have started others */
+function readStats(group: Group): boolean {
+  const stats = group.pids.map(statOf);
+  const before = group.activity;
+  group.activity = stats.map((fields) => fields.slice(7, 13).join()).join();
+  group.residentBytes = sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes;
+  return before !== group.activity || before === '';
+}
+
+/** Memory in use. A page that several processes share counts once, if this server may read that. */
+async function usedBytes({ pids, maxBytes }: Group): Promise<number> {
+  const own = pids.map((pid) => kilobytes(readProc(pid, 'status'), /^Rss(?:Anon|Shmem):\s+(\d+)/gm));
+  if (sumOf(own) * 1024 <= maxBytes) return 0;
+  const shares = pids.map(async (pid, n) => {
+    // Needs CAP_SYS_PTRACE for processes of another user.
+    const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
+    return rollup === '' ? (own[n] ?? 0) : kilobytes(rollup, /^Pss_(?:Anon|Shmem):\s+(\d+)/gm);
+  });
+  return sumOf(await Promise.all(shares)) * 1024;
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
+
+const kilobytes = (text: string, lines: RegExp): number =>
+  sumOf([...text.matchAll(lines)].map(([, digits]) => Number(digits)));
