@@ -85,6 +85,7 @@ async function attempt(
     stdio: ['pipe', 'pipe', 'ignore'],
     ...(asRoot && { uid: nobody, gid: nobody }),
   });
+  const unwatch = command.watch?.(child.pid ?? 0, () => child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   const lines = createInterface(child.stdout);
   child.stdin.on('error', () => undefined);
@@ -92,6 +93,7 @@ async function attempt(
   const answer = await Promise.race([once(lines, 'line'), ended.then(() => undefined)]);
   child.stdin.end();
   await ended;
+  unwatch?.();
   await confined.dispose();
   const reply: Json = answer && JSON.parse(String(answer[0]));
   // bubblewrap by itself forbids further namespaces.
