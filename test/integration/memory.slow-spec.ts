@@ -107,6 +107,7 @@ describe.each(modes)('$mode', ({ tier, cgroup }) => {
     ['in a child', 'small', { act: 'child', megabytes: 200 }],
     ['in a child of a thread', 'small', { act: 'thread_child', megabytes: 200 }],
     ['in a session of its own', 'small', { act: 'session', megabytes: 200 }],
+    ['in another program', 'small', { act: 'program', megabytes: 200 }],
     ['in an orphan', 'small', { act: 'orphan', megabytes: 200 }],
     ['in many children', 'small', { act: 'many', megabytes: 30, count: 8 }],
     ['in /dev/shm', 'small', { act: 'share', megabytes: 200 }],

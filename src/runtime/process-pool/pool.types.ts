@@ -9,11 +9,7 @@ export interface ProcessSpec {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /**
-   * Watches a limit of the process that the kernel does not enforce.
-   * @param over called with the reason if the process must be ended
-   * @returns ends the watch
-   */
+  /** Calls `over` with the reason if the process must be ended, until the returned function is called. */
   readonly watch?: (pid: number, over: (why: string) => void) => () => void;
 }
 

@@ -186,13 +186,9 @@ export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): 
 }
 
 type Missing = (policy: SandboxPolicy) => boolean;
-type Hint = string | ((policy: SandboxPolicy) => string);
 
-const memoryHint = ({ memoryMB }: SandboxPolicy): string =>
-  `This tool may use ${memoryMB} MB of memory (sandbox.maxMemoryMB)`;
-
-/** Error messages typical of a missing grant or a limit, and a hint that names it. */
-const hints: readonly (readonly [error: RegExp, missing: Missing, hint: Hint])[] = [
+/** Error messages typical of a missing grant or a limit, and a hint that names it, with members of the policy in braces. */
+const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
   [
     /\b(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH)\b|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
     ({ network }) => network === 'none',
@@ -216,19 +212,13 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: Hint])[]
   [
     /can't (start new|create) thread|create (new )?(native|OS) thread|spawn thread|pthread_create|fork: .{0,40}temporarily unavailable|spawn \S{1,200} EAGAIN|what\(\): +Resource temporarily unavailable/i,
     () => true,
-    ({ processes, memoryMB }) =>
-      `This tool may have ${processes} processes and threads (SANDBOX_PROCESSES) and use ${memoryMB} MB of memory (sandbox.maxMemoryMB)`,
+    'This tool may have {processes} processes and threads (SANDBOX_PROCESSES) and use {memoryMB} MB of memory (sandbox.maxMemoryMB)',
   ],
   [
-    // Memory of a graphics card is not limited.
-    /^(?![^]*\b(CUDA|GPU)\b)[^]*(out[ _]of[ _]memory\b|(insufficient|not enough|reserve virtual|allocate( \w+)?) memory|unable to allocate \d|cannot allocate (vector|\d)|memory allocation.{0,40}failed|buffer allocation failed|\b(heap|virtual memory|memory) exhausted|reserve enough space|GC heap initialization failed|MemoryE(rror|xception)\b|\bENOMEM\b|\bbad_alloc\b)/i,
+    // The last two are what the kernel does. Memory of a graphics card is not limited.
+    /^(?![^]*\b(CUDA|GPU)\b)[^]*(out[ _]of[ _]memory\b|(insufficient|not enough|reserve virtual|allocate( \w+)?) memory|unable to allocate \d|cannot allocate (vector|\d)|memory allocation.{0,40}failed|buffer allocation failed|\b(heap|virtual memory|memory) exhausted|reserve enough space|GC heap initialization failed|MemoryE(rror|xception)\b|\bENOMEM\b|\bbad_alloc\b|was ended by SIGKILL|ended with exit code 137\b)/i,
     () => true,
-    memoryHint,
-  ],
-  [
-    /was ended by SIGKILL|ended with exit code 137\b/,
-    () => true,
-    (policy) => `The kernel ends a tool that uses too much memory. ${memoryHint(policy)}`,
+    'This tool may use {memoryMB} MB of memory (sandbox.maxMemoryMB)',
   ],
 ];
 
@@ -245,10 +235,7 @@ const startHints: typeof hints = [
  * @param starting whether the tool did not start
  * @returns a hint at the grant that may be missing for this error; undefined if none is known
  */
-export function hintFor(error: string, policy: SandboxPolicy, starting = false): string | undefined {
-  const [, , hint] =
-    [...hints, ...(starting ? startHints : [])].find(
-      ([pattern, isMissing]) => pattern.test(error) && isMissing(policy),
-    ) ?? [];
-  return typeof hint === 'function' ? hint(policy) : hint;
-}
+export const hintFor = (error: string, policy: SandboxPolicy, starting = false): string | undefined =>
+  [...hints, ...(starting ? startHints : [])]
+    .find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy))?.[2]
+    .replace(/\{(processes|memoryMB)\}/g, (_, name: 'processes' | 'memoryMB') => String(policy[name]));

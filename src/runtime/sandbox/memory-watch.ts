@@ -14,14 +14,15 @@ const threadsPerTurn = 32;
 
 /** A process and its descendants. */
 interface Group {
+  /** Pid of the process, which leads a process group. */
   readonly leader: number;
-  readonly maxBytes: number;
-  readonly over: (usedBytes: number) => void;
+  readonly maxMB: number;
+  readonly over: (why: string) => void;
   pids: readonly number[];
   /** CPU time and page faults of `pids` at the last look. */
   activity: string;
-  /** Upper bound of the memory in use: counts pages of files, and shared pages once for each process. */
-  residentBytes: number;
+  /** Upper bound of the memory in use: includes pages of files, and shared pages once for each process. */
+  residentMB: number;
 }
 
 /** Limits memory in use where there is no cgroup. One timer serves all tools; without tools it does not run. */
@@ -35,13 +36,9 @@ export class MemoryWatch {
   );
   private looks = 0;
 
-  /**
-   * @param leader pid of the process, which leads a process group
-   * @param over called once if the process and its descendants use more than `maxBytes`
-   * @returns ends the watch
-   */
-  add(leader: number, maxBytes: number, over: Group['over']): () => void {
-    const group = { leader, maxBytes, over, pids: [], activity: '', residentBytes: 0 };
+  /** Calls `over` once if the group of a process uses more memory, until the returned function is called. */
+  add(leader: number, maxMB: number, over: Group['over']): () => void {
+    const group = { leader, maxMB, over, pids: [], activity: '', residentMB: 0 };
     this.groups.add(group);
     this.loop.start();
     return () => void this.remove(group);
@@ -57,30 +54,32 @@ export class MemoryWatch {
     const listing = this.looks++ % looksPerListing === 0;
     for (const group of this.groups) {
       await nextTurn();
-      const before = group.residentBytes;
-      if (readStats(group) || listing) {
+      const { residentMB: before, maxMB } = group;
+      if (hasWorked(group) || listing) {
         group.pids = await this.processesOf(group.leader);
-        readStats(group);
+        hasWorked(group);
       }
-      if (group.residentBytes - before > group.maxBytes / 8) this.loop.hasten(lookAgainMs);
-      const used = group.residentBytes > group.maxBytes ? await usedBytes(group) : 0;
-      if (used > group.maxBytes && this.remove(group)) group.over(used);
+      if (group.residentMB - before > maxMB / 8) this.loop.hasten(lookAgainMs);
+      const used = group.residentMB > maxMB ? Math.ceil(await usedMB(group)) : 0;
+      if (used > maxMB && this.remove(group))
+        group.over(
+          `The tool was ended: it used ${used} MB of memory, more than ${maxMB} MB (sandbox.maxMemoryMB)`,
+        );
     }
   }
 
-  /** Includes processes whose parent has ended: the spawner adopts them, and without namespaces they keep their group. */
+  /** Includes orphans: the spawner adopts them, and without namespaces they stay in their process group. */
   private async processesOf(leader: number): Promise<number[]> {
     const parent = Number(statOf(leader)[1]);
     const adopted = parent === process.pid ? [] : childrenOf(parent, parent);
     const leaders = new Set([...this.groups].map((group) => group.leader));
     const orphans = adopted.filter((pid) => !leaders.has(pid) && Number(statOf(pid)[2]) === leader);
     const pids = new Set([leader, ...orphans]);
-    for (const pid of pids) {
+    for (const pid of pids)
       for (const [n, thread] of threadsOf(pid).entries()) {
         if (n % threadsPerTurn === threadsPerTurn - 1) await nextTurn();
         for (const child of childrenOf(pid, thread)) pids.add(child);
       }
-    }
     return [...pids];
   }
 }
@@ -97,32 +96,31 @@ function threadsOf(pid: number): string[] {
 const childrenOf = (pid: number, thread: number | string): number[] =>
   readProc(pid, `task/${thread}/children`).split(' ').filter(Boolean).map(Number);
 
-/** Deduced from two counts of the same memory: /proc counts in pages, whose size depends on the kernel. */
-const pageBytes =
-  2 ** Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[21])));
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
-/** @returns whether any of the processes ran since the last look, so that it may have started others */
-function readStats(group: Group): boolean {
+/** Deduced from two counts of the same memory: /proc counts in pages, whose size depends on the kernel. */
+const pageBytes = 2 ** Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[21])));
+
+/** Updates a group. @returns whether any of its processes ran since the last look, so that it may have started others */
+function hasWorked(group: Group): boolean {
   const stats = group.pids.map(statOf);
   const before = group.activity;
   group.activity = stats.map((fields) => fields.slice(7, 13).join()).join();
-  group.residentBytes = sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes;
+  group.residentMB = (sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes) / 1_048_576;
   return before !== group.activity || before === '';
 }
 
 /** Memory in use. A page that several processes share counts once, if this server may read that. */
-async function usedBytes({ pids, maxBytes }: Group): Promise<number> {
-  const own = pids.map((pid) => kilobytes(readProc(pid, 'status'), /^Rss(?:Anon|Shmem):\s+(\d+)/gm));
-  if (sumOf(own) * 1024 <= maxBytes) return 0;
+async function usedMB({ pids, maxMB }: Group): Promise<number> {
+  const own = pids.map((pid) => megabytes(readProc(pid, 'status'), /^Rss(?:Anon|Shmem):\s+(\d+)/gm));
+  if (sumOf(own) <= maxMB) return 0;
   const shares = pids.map(async (pid, n) => {
     // Needs CAP_SYS_PTRACE for processes of another user.
     const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
-    return rollup === '' ? (own[n] ?? 0) : kilobytes(rollup, /^Pss_(?:Anon|Shmem):\s+(\d+)/gm);
+    return rollup === '' ? (own[n] ?? 0) : megabytes(rollup, /^Pss_(?:Anon|Shmem):\s+(\d+)/gm);
   });
-  return sumOf(await Promise.all(shares)) * 1024;
+  return sumOf(await Promise.all(shares));
 }
 
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
-
-const kilobytes = (text: string, lines: RegExp): number =>
-  sumOf([...text.matchAll(lines)].map(([, digits]) => Number(digits)));
+const megabytes = (text: string, lines: RegExp): number =>
+  sumOf([...text.matchAll(lines)].map(([, kilobytes]) => Number(kilobytes))) / 1_024;

@@ -81,9 +81,6 @@ const megabyte = 1_048_576;
  */
 const reservedMB = 8_192;
 
-const overMemory = (usedMB: number, maxMB: number): string =>
-  `The tool was ended: it used ${Math.ceil(usedMB)} MB of memory, more than ${maxMB} MB (sandbox.maxMemoryMB)`;
-
 interface Session {
   readonly policy: SandboxPolicy;
   readonly mounts: MountTable;
@@ -226,7 +223,8 @@ export class Sandbox {
     return {
       command: {
         ...this.wrap(command, session, leaves),
-        ...(launcher !== undefined && !cgroups.memory && { watch: this.watchOf(policy) }),
+        ...(launcher !== undefined &&
+          !cgroups.memory && { watch: (pid, over) => this.memory.add(pid, policy.memoryMB, over) }),
       },
       effective,
       ended: (pid) => void leaves.release(pid),
@@ -238,11 +236,6 @@ export class Sandbox {
         if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       },
     };
-  }
-
-  private watchOf({ memoryMB }: SandboxPolicy): Command['watch'] {
-    return (pid, over) =>
-      this.memory.add(pid, memoryMB * megabyte, (used) => over(overMemory(used / megabyte, memoryMB)));
   }
 
   private wrap({ command, args, cwd, env }: Command, session: Session, leaves: CgroupLeaves): Command {
