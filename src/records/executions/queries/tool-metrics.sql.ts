@@ -19,6 +19,22 @@ export const selectFailureGroups = `
   ORDER BY count(*) DESC, max(recorded_at) DESC
   LIMIT 2000`;
 
+/** Condition of `caller_errors` in the rollups. */
+const isCallerError = `error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault`;
+
+/** tools, since */
+export const selectLastFailures = `
+  SELECT tool, last.*
+  FROM unnest($1::text[]) AS tool
+  CROSS JOIN LATERAL (
+    SELECT recorded_at AS at, metric_id AS "executionId", error_type AS "errorType", error_message AS message
+    FROM tool_metrics
+    WHERE tool_name = tool AND status <> 'success' AND NOT is_test AND recorded_at >= $2
+      AND (${isCallerError}) IS NOT TRUE
+    ORDER BY recorded_at DESC
+    LIMIT 1
+  ) AS last`;
+
 /** tool, limit */
 export const selectRecentOutcomes = `
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
