@@ -277,15 +277,16 @@ describe('how a tool is doing now', () => {
 
   it('names an outage, its start and its last error beside an hour that is mostly good', async () => {
     await record('orders', 300, { recordedAt: ago(30 * minute) });
+    await record('orders', 7, { recordedAt: new Date(inMinute(4).getTime() - 1) });
     for (const back of [4, 3, 2, 1]) await record('orders', 5, { ...failure, recordedAt: inMinute(back) });
     await record('orders', 2, { status: 'error', errorType: 'tool_error', recordedAt: inMinute(1) });
     await record('fine', 5, { recordedAt: inMinute(1) });
     const outage = {
-      calls: 20,
+      calls: 27,
       failures: 20,
-      failureRate: 1,
+      failureRate: 0.7407,
       p95LatencyMs: 0,
-      failingSince: startOf(4),
+      failingSince: inMinute(4).toISOString(),
       recoveringSince: null,
       callsSince: 20,
       failuresSince: 20,
@@ -322,11 +323,26 @@ describe('how a tool is doing now', () => {
     });
   });
 
+  it('recovers with the first success after a total outage, within the minute of its last failure', async () => {
+    await record('orders', 20, { ...failure, recordedAt: inMinute(1) });
+    expect(await nowOf('orders')).toMatchObject({ recoveringSince: null, callsSince: 20 });
+    await record('orders', 1, { recordedAt: new Date(inMinute(1).getTime() + 1) });
+    expect(await nowOf('orders')).toMatchObject({
+      failingSince: null,
+      recoveringSince: inMinute(1).toISOString(),
+      callsSince: 1,
+      failuresSince: 0,
+    });
+  });
+
   it('dates an outage of more than an hour from its beginning', async () => {
     await record('orders', 5, { recordedAt: ago(4 * hour) });
     for (const back of [170, 120, 58, 30, 1])
       await record('orders', 3, { ...failure, recordedAt: inMinute(back) });
-    expect(await nowOf('orders')).toMatchObject({ failingSince: startOf(170), failuresSince: 15 });
+    expect(await nowOf('orders')).toMatchObject({
+      failingSince: inMinute(170).toISOString(),
+      failuresSince: 15,
+    });
   });
 
   it('has zeros for a tool without calls', async () => {

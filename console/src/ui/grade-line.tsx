@@ -1,12 +1,18 @@
 import type { ReactNode } from 'react';
 import type { ToolReportView } from '../lib/api.js';
-import { counted, duration, number, percent } from '../lib/format.js';
+import { clockTime, counted, duration, exactTime, number, percent } from '../lib/format.js';
 import css from './grade-line.module.css';
 import { Since } from './time.js';
 
-/** "44 % failing (167 of 380)", why that is no worse grade, and since when the tool has it: the same on every screen. */
+/** How a tool is doing now if it fails or recovers, else the figures of its grade: the same on every screen. */
 export const GradeLine = ({ report }: { readonly report: ToolReportView }): ReactNode => {
   const since = sinceOf(report);
+  if (courseOf(report) !== undefined)
+    return (
+      <span className={css.line} data-state={courseOf(report)}>
+        <NowLine report={report} />
+      </span>
+    );
   return (
     <span className={css.line}>
       {since && (
@@ -18,6 +24,36 @@ export const GradeLine = ({ report }: { readonly report: ToolReportView }): Reac
     </span>
   );
 };
+
+/** Whether the tool fails now, or recovers while its grade is still bad. */
+export const courseOf = ({ now, status }: ToolReportView): 'failing' | 'recovering' | undefined => {
+  if (now.failingSince !== null) return 'failing';
+  return now.recoveringSince !== null && status !== 'healthy' ? 'recovering' : undefined;
+};
+
+/** Failures among the calls since the tool began to fail, 0 to 1. */
+export const failingShare = ({ now: { callsSince, failuresSince } }: ToolReportView): number =>
+  callsSince === 0 ? 0 : failuresSince / callsSince;
+
+/** "100 % failing since 19:48 · 41 calls", "recovering: 0 of 210 failed since 19:52". */
+function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
+  const { failingSince, recoveringSince, callsSince, failuresSince } = report.now;
+  const at = failingSince ?? recoveringSince ?? '';
+  const start = (
+    <time dateTime={at} title={exactTime(at)}>
+      since {clockTime(at)}
+    </time>
+  );
+  return failingSince !== null ? (
+    <>
+      {percent(failingShare(report))} failing {start} · {counted(callsSince, 'call')}
+    </>
+  ) : (
+    <>
+      recovering: {number(failuresSince)} of {number(callsSince)} failed {start}
+    </>
+  );
+}
 
 /** Since when a tool is degraded or unhealthy. */
 export const sinceOf = ({ status, why }: ToolReportView): string | undefined =>

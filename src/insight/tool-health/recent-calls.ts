@@ -3,8 +3,12 @@ import { dayMs, hourMs, minuteMs } from '../../base/common/clock.js';
 import { KnownTools } from '../../call/circuits/known-tools.js';
 import { rounded } from '../../records/executions/queries/rounding.js';
 import type { FleetFigures, Trend } from '../../records/executions/queries/tool-figures.js';
-import { type LastFailure, ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
-import type { ToolNowView } from './tool-health.dto.js';
+import {
+  type FirstFailure,
+  type LastFailure,
+  ToolMetricsRepository,
+} from '../../records/executions/tool-metrics.repository.js';
+import type { LastErrorView, ToolNowView } from './tool-health.dto.js';
 
 /** Calls of one minute without callers' errors; `at` is its start, milliseconds since the epoch. */
 export interface MinuteOfCalls {
@@ -42,11 +46,14 @@ const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>
 });
 
 /**
- * A tool that always fails has recovered with the first minute of successes; one that fails one call of five needs
- * fourteen successes, since a few of them are luck.
+ * A tool that always fails has recovered with its first success; one that fails one call of five needs fourteen
+ * successes, since a few of them are luck.
  */
-const hasRecovered = ({ calls, failures, working }: FailingStretch): boolean =>
-  working !== undefined && (1 - failures / calls) ** working.calls <= maxChance;
+const isNoLuck = ({ calls, failures }: CallsSince, successes: number): boolean =>
+  (1 - failures / calls) ** successes <= maxChance;
+
+const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
+  working !== undefined && isNoLuck(failing, working.calls);
 
 /**
  * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls
@@ -85,8 +92,27 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Min
   }));
 };
 
+/**
+ * A tool fails from its first failure on and not from the start of that minute, so that an outage is 100 % failing. It
+ * recovers after its last failure, within that minute.
+ */
+function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
+  if (course?.state !== 'failing' || !first) return course;
+  const of = { ...course.of, since: first.at.getTime(), calls: course.of.calls - first.successesBefore };
+  if (!last || !isNoLuck({ ...of, calls: of.calls - last.successesAfter }, last.successesAfter))
+    return { state: 'failing', of };
+  return {
+    state: 'recovering',
+    of: { since: last.at.getTime(), calls: last.successesAfter, failures: 0 },
+  };
+}
+
 const isoOrNull = (ms: number | undefined): string | null =>
   ms === undefined ? null : new Date(ms).toISOString();
+
+const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): LastErrorView => ({
+  ...{ at: at.toISOString(), executionId, errorType, message },
+});
 
 function viewOf(figures: FleetFigures | undefined, course?: Course, last?: LastFailure): ToolNowView {
   const { totalCalls = 0, successCount = 0, callerErrors = 0, p95TimeMs } = figures ?? {};
@@ -100,7 +126,7 @@ function viewOf(figures: FleetFigures | undefined, course?: Course, last?: LastF
     recoveringSince: isoOrNull(state === 'recovering' ? of?.since : undefined),
     callsSince: of?.calls ?? 0,
     failuresSince: of?.failures ?? 0,
-    lastError: last && course ? { ...last, at: last.at.toISOString() } : null,
+    lastError: last && course ? lastErrorOf(last) : null,
   };
 }
 
@@ -118,8 +144,15 @@ export class RecentCalls {
       this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
       this.courses(now, tools),
     ]);
-    const failures = await this.metrics.getLastFailures([...courses.keys()], new Date(now - dayMs));
-    return (tool) => viewOf(figures.get(tool), courses.get(tool), failures.get(tool));
+    const failing = [...courses].filter(([, { state }]) => state === 'failing');
+    const [firsts, lasts] = await Promise.all([
+      this.metrics.getFirstFailures(new Map(failing.map(([tool, { of }]) => [tool, new Date(of.since)]))),
+      this.metrics.getLastFailures([...courses.keys()], new Date(now - dayMs)),
+    ]);
+    return (tool) => {
+      const last = lasts.get(tool);
+      return viewOf(figures.get(tool), exact(courses.get(tool), firsts.get(tool), last), last);
+    };
   }
 
   /** Of the last hour; of the last day for tools that have failed all that hour. */

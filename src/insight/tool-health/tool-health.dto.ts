@@ -85,7 +85,7 @@ export class ToolNowView {
   @Example(1, '0 to 1, four decimals') readonly failureRate!: number;
   @NullableNumber(480, 'Milliseconds, at most 2 % off; null without calls')
   readonly p95LatencyMs!: number | null;
-  @NullableText(checkedAtExample, 'First minute with too many failures; null: it does not fail now')
+  @NullableText(checkedAtExample, 'First of the failures; null: it does not fail now')
   readonly failingSince!: string | null;
   @NullableText(
     null,

@@ -57,6 +57,15 @@ export interface LastFailure {
   readonly executionId: string;
   readonly errorType: string | null;
   readonly message: string | null;
+  /** Successes since then; counted up to 1,000. */
+  readonly successesAfter: number;
+}
+
+/** The failure with which a tool began to fail. */
+export interface FirstFailure {
+  readonly at: Date;
+  /** Successes in the same minute, before it. */
+  readonly successesBefore: number;
 }
 
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
@@ -247,8 +256,18 @@ export class ToolMetricsRepository {
   async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, LastFailure>> {
     if (tools.length === 0) return new Map();
     const names = tools.map(sanitisedText);
-    const rows = await this.select<LastFailure & { tool: string }>(sql.selectLastFailures, [names, since]);
-    return new Map(rows.map(({ tool, ...failure }) => [tool, failure]));
+    const values = [names, since, maxSuccessesAfter];
+    const rows = await this.select<LastFailure & { tool: string }>(sql.selectLastFailures, values);
+    return new Map(rows.map((row) => [row.tool, row]));
+  }
+
+  /** The first failure of each tool in the minute in which it began to fail, by name. */
+  async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, FirstFailure>> {
+    if (minutes.size === 0) return new Map();
+    const tools = [...minutes.keys()].map(sanitisedText);
+    const values = [tools, [...minutes.values()]];
+    const rows = await this.select<FirstFailure & { tool: string }>(sql.selectFirstFailures, values);
+    return new Map(rows.map((row) => [row.tool, row]));
   }
 
   /** The newest executions of all time, test calls excluded. */
@@ -269,6 +288,8 @@ export class ToolMetricsRepository {
     return this.db.query<Row[]>(statement, parameters);
   }
 }
+
+const maxSuccessesAfter = 1_000;
 
 /** Errors that say nothing of the tool, or of one replica alone. */
 const uncounted: ReadonlySet<string> = new Set([
