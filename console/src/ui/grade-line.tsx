@@ -38,6 +38,7 @@ export const failingShare = ({ now: { callsSince, failuresSince } }: ToolReportV
 /** "100 % failing since 19:48 · 41 calls", "recovering: 0 of 210 failed since 19:52". */
 function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
   const { failingSince, recoveringSince, callsSince, failuresSince } = report.now;
+  const refused = refusedText(report);
   const at = failingSince ?? recoveringSince ?? '';
   const start = (
     <time dateTime={at} title={exactTime(at)}>
@@ -47,6 +48,7 @@ function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
   return failingSince !== null ? (
     <>
       {percent(failingShare(report))} failing {start} · {counted(callsSince, 'call')}
+      {refused && ` · ${refused}`}
     </>
   ) : (
     <>
@@ -59,11 +61,16 @@ function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
 export const sinceOf = ({ status, why }: ToolReportView): string | undefined =>
   status === 'healthy' ? undefined : (why.find(({ since }) => since !== null)?.since ?? undefined);
 
+/** Calls that were not run; empty without any. */
+function refusedText({ refusals }: Pick<ToolReportView, 'refusals'>): string {
+  const refused = refusals.reduce((sum, { count }) => sum + count, 0);
+  return refused > 0 ? `${number(refused)} refused` : '';
+}
+
 function figuresText({ status, totalCalls, recentErrors, failureRate, ...report }: ToolReportView): string {
-  const { avgLatencyMs, why, refusals } = report;
+  const { avgLatencyMs, why } = report;
   const callerErrors = why.find((reason) => reason.callerErrors)?.callerErrors ?? 0;
   const isSlow = status !== 'healthy' && why.some(({ rule }) => rule === 'avg_latency');
-  const refused = refusals.reduce((sum, { count }) => sum + count, 0);
   return [
     totalCalls === 0
       ? 'no calls in the last hour'
@@ -72,7 +79,7 @@ function figuresText({ status, totalCalls, recentErrors, failureRate, ...report 
         : `${percent(failureRate)} failing (${number(recentErrors)} of ${number(totalCalls)})`,
     callerErrors > 0 && `${number(callerErrors)} by callers' errors, not graded`,
     isSlow && `${duration(avgLatencyMs)} on average`,
-    refused > 0 && `${number(refused)} refused`,
+    refusedText(report),
   ]
     .filter(Boolean)
     .join(' · ');

@@ -140,33 +140,29 @@ const Refusing = ({ circuit, isAlone }: { circuit: CircuitStateView; isAlone: bo
 /** Why a tool is listed: the error of now, its refusals, its most frequent failure, or what its grade says. */
 function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
   const { lastError } = report.now;
-  if (courseOf(report) !== undefined && lastError) return <LastError error={lastError} />;
+  if (courseOf(report) !== undefined && lastError)
+    return <Failures tool={report.toolName} newest={lastError} />;
   const [refused] = refusalsOf(report);
   if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
   return report.recentErrors > 0 ? <Failures tool={report.toolName} /> : report.issues[0];
 }
 
-/** The newest failure, which leads to its execution. */
-const LastError = ({ error }: { readonly error: LastErrorView }): ReactNode => (
-  <span title={error.message ?? undefined}>
-    <Link to="/executions/$id" params={{ id: error.executionId }}>
-      {error.errorType ?? 'error'}
-    </Link>{' '}
-    {error.message}
-  </span>
-);
-
-/** The most frequent failure, which leads to its executions. */
-function Failures({ tool }: { readonly tool: string }): ReactNode {
+/** The most frequent failure, or the newest one of a tool that fails now; it leads to all of its type. */
+function Failures({ tool, newest }: { readonly tool: string; readonly newest?: LastErrorView }): ReactNode {
   const { data } = useQuery(errorPatternsQuery(tool));
   const [most] = data?.messages ?? [];
-  if (!most) return null;
+  const errorType = newest?.errorType ?? most?.errorType;
+  const text = newest?.message ?? most?.example;
+  if (!data || errorType === undefined) return null;
+  const count = newest
+    ? data.patterns.find((pattern) => pattern.errorType === errorType)?.count
+    : most?.count;
   return (
-    <span title={most.example}>
-      <Link to="/executions" search={{ tool, errorType: most.errorType, since: '1h' }}>
-        {most.count} × {most.errorType}
+    <span title={text}>
+      <Link to="/executions" search={{ tool, errorType, since: '1h' }}>
+        {count} × {errorType}
       </Link>{' '}
-      {most.example}
+      {text}
     </span>
   );
 }

@@ -57,7 +57,7 @@ const columns: readonly Column<ToolRow>[] = [
     ),
   },
   {
-    ...{ name: 'Health', width: 196, card: 'state' },
+    ...{ name: 'Health', width: 212, card: 'state' },
     sort: { by: 'health', value: ({ report }) => healthRank(report) },
     cell: (row) => <Health {...row} />,
   },
