@@ -96,7 +96,8 @@ const columns: readonly Column<ToolRow>[] = [
 
 /** Grade and since when, and why calls are refused. */
 function Health({ report, status, circuit }: ToolRow): ReactNode {
-  const since = report && (report.now.failingSince ?? sinceOf(report));
+  const isRecovering = report && courseOf(report) === 'recovering';
+  const since = isRecovering ? undefined : report && (report.now.failingSince ?? sinceOf(report));
   return (
     <>
       {report && (report.status !== 'unknown' || status === 'active') && <ReportState report={report} />}{' '}
