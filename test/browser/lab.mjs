@@ -140,8 +140,8 @@ export async function openLab(more = {}) {
 }
 
 /** A condition that comes true in a moment. */
-export async function until(isTrue, what) {
-  const end = Date.now() + 20_000;
+export async function until(isTrue, what, withinMs = 20_000) {
+  const end = Date.now() + withinMs;
   for (;;) {
     const value = await isTrue();
     if (value) return value;

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { CircuitBreakers } from '../../src/call/circuits/circuit-breakers.js';
 import { CircuitsService } from '../../src/call/circuits/circuits.service.js';
 import { CallEvents } from '../../src/web/contract/call-events.js';
+import { RecentCalls } from '../../src/insight/tool-health/recent-calls.js';
 import { RefusalCounts } from '../../src/insight/tool-health/refusal-counts.js';
 import { HealthEvents, ToolHealthService } from '../../src/insight/tool-health/tool-health.service.js';
 import { KnownTools } from '../../src/call/circuits/known-tools.js';
@@ -36,7 +37,8 @@ beforeEach(async () => {
   const breakers = { notClosed: () => [] } as unknown as CircuitBreakers;
   const circuits = new CircuitsService(breakers, undefined as never, metrics, known, clock);
   const refusals = new RefusalCounts(new CallEvents(), clock);
-  health = new ToolHealthService(metrics, known, circuits, refusals, new HealthEvents(), clock);
+  const recent = new RecentCalls(metrics, known);
+  health = new ToolHealthService(metrics, known, circuits, refusals, recent, new HealthEvents(), clock);
 });
 
 afterEach(() => db.release());

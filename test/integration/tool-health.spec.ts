@@ -30,8 +30,9 @@ import { until } from '../support/wait.js';
 
 // Real: PostgreSQL, the metrics' repository, the Nest application with its pipe and filter. Ours: the clock.
 
-// Stands still; the real time is near, for the retention of metrics goes by that.
+// Moves by hand alone; the real time is near, for the retention of metrics goes by that.
 const now = Date.now();
+let later = 0;
 const checkedAt = new Date(now).toISOString();
 const minute = 60_000;
 const hour = 60 * minute;
@@ -59,7 +60,7 @@ async function startApp(): Promise<void> {
     ],
   })
     .overrideProvider(CLOCK)
-    .useValue({ now: () => now })
+    .useValue({ now: () => now + later })
     .compile();
   app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
   app.useGlobalPipes(new DtoPipe());
@@ -76,6 +77,7 @@ async function startApp(): Promise<void> {
 }
 
 beforeEach(async () => {
+  later = 0;
   db = await createTestDatabase();
   await startApp();
 });
@@ -262,6 +264,140 @@ describe('checkToolHealth', () => {
         why: 'Success rate is critically low: 50.0%',
       },
     ]);
+  });
+});
+
+describe('how a tool is doing now', () => {
+  const nowOf = async (tool: string) => (await health.reportTool(tool)).now;
+  /** Calls of the minute that is so many before this one. */
+  const inMinute = (back: number): Date =>
+    new Date((Math.floor(now / minute) - back) * minute + (back === 0 ? now % minute : 30_000));
+  const startOf = (back: number): string =>
+    new Date((Math.floor(now / minute) - back) * minute).toISOString();
+
+  it('names an outage, its start and its last error beside an hour that is mostly good', async () => {
+    await record('orders', 300, { recordedAt: ago(30 * minute) });
+    await record('orders', 7, { recordedAt: new Date(inMinute(4).getTime() - 1) });
+    for (const back of [4, 3, 2, 1]) await record('orders', 5, { ...failure, recordedAt: inMinute(back) });
+    await record('orders', 2, { status: 'error', errorType: 'tool_error', recordedAt: inMinute(1) });
+    await record('fine', 5, { recordedAt: inMinute(1) });
+    const outage = {
+      calls: 27,
+      failures: 20,
+      failureRate: 0.7407,
+      p95LatencyMs: 0,
+      failingSince: inMinute(4).toISOString(),
+      recoveringSince: null,
+      callsSince: 20,
+      failuresSince: 20,
+      lastError: {
+        at: inMinute(1).toISOString(),
+        executionId: expect.any(String),
+        errorType: 'tool_crashed',
+        message: 'it crashed',
+      },
+    };
+    expect(await health.checkToolHealth('orders')).toMatchObject({ status: 'degraded' });
+    expect(await nowOf('orders')).toEqual(outage);
+    const { toolReports } = await health.checkAllToolsHealth();
+    expect(toolReports.map((report) => [report.toolName, report.now])).toEqual([
+      ['fine', expect.objectContaining({ calls: 5, failures: 0, failingSince: null, lastError: null })],
+      ['orders', outage],
+    ]);
+    expect((await request('GET', '/orders')).body).toMatchObject({ toolName: 'orders', now: outage });
+  });
+
+  it('says that it recovers while the grade of the hour is still bad', async () => {
+    for (const back of [9, 8, 7]) await record('orders', 10, { ...failure, recordedAt: inMinute(back) });
+    for (const back of [6, 5, 2]) await record('orders', 10, { recordedAt: inMinute(back) });
+    expect(await health.reportTool('orders')).toMatchObject({
+      status: 'unhealthy',
+      now: {
+        failures: 0,
+        failingSince: null,
+        recoveringSince: startOf(6),
+        callsSince: 30,
+        failuresSince: 0,
+        lastError: { message: 'it crashed' },
+      },
+    });
+  });
+
+  it('recovers with the first success after a total outage, within the minute of its last failure', async () => {
+    await record('orders', 20, { ...failure, recordedAt: inMinute(1) });
+    expect(await nowOf('orders')).toMatchObject({ recoveringSince: null, callsSince: 20 });
+    await record('orders', 1, { recordedAt: new Date(inMinute(1).getTime() + 1) });
+    expect(await nowOf('orders')).toMatchObject({
+      failingSince: null,
+      recoveringSince: inMinute(1).toISOString(),
+      callsSince: 1,
+      failuresSince: 0,
+    });
+  });
+
+  it('dates an outage of more than an hour from its beginning', async () => {
+    await record('orders', 5, { recordedAt: ago(4 * hour) });
+    for (const back of [170, 120, 58, 30, 1])
+      await record('orders', 3, { ...failure, recordedAt: inMinute(back) });
+    expect(await nowOf('orders')).toMatchObject({
+      failingSince: inMinute(170).toISOString(),
+      failuresSince: 15,
+    });
+  });
+
+  it('has zeros for a tool without calls', async () => {
+    expect(await nowOf('nobody')).toMatchObject({
+      calls: 0,
+      failures: 0,
+      p95LatencyMs: null,
+      lastError: null,
+    });
+  });
+});
+
+describe('a tool at its threshold', () => {
+  const changes = (): string[] => {
+    const heard: string[] = [];
+    app.get(HealthEvents).subscribe(({ from, to }) => heard.push(`${from} ${to}`));
+    return heard;
+  };
+
+  it('emits one change, when it has lasted two minutes', async () => {
+    const heard = changes();
+    await record('search', 95, { recordedAt: ago(50 * minute) });
+    await record('search', 5, { ...failure, recordedAt: ago(50 * minute) });
+    await health.look();
+    const healthySince = (await health.checkToolHealth('search')).why[0]?.since;
+    for (let step = 0; step < 6; step++) {
+      // 94.9 % and 95.0 % in turn.
+      await record('search', step % 2 === 0 ? 1 : 19, step % 2 === 0 ? failure : {});
+      later += minute;
+      const { status, why } = await health.checkToolHealth('search');
+      expect([status, why[0]?.since]).toEqual([step % 2 === 0 ? 'degraded' : 'healthy', healthySince]);
+    }
+    expect(heard).toEqual(['unknown healthy']);
+    await record('search', 1, failure);
+    const seen = new Date(now + later).toISOString();
+    await health.look();
+    later += 2 * minute;
+    expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: seen }] });
+    expect(heard).toEqual(['unknown healthy', 'healthy degraded']);
+  });
+
+  it('emits a clear change at once, and keeps its start through an improvement', async () => {
+    const heard = changes();
+    await record('search', 20);
+    await health.look();
+    await record('search', 20, failure);
+    const { why } = await health.checkToolHealth('search');
+    expect(why).toMatchObject([{ figure: 0.5, since: checkedAt }]);
+    await record('search', 150);
+    later = minute;
+    expect(await health.checkToolHealth('search')).toMatchObject({
+      status: 'degraded',
+      why: [{ since: checkedAt }],
+    });
+    expect(heard).toEqual(['unknown healthy', 'healthy unhealthy', 'unhealthy degraded']);
   });
 });
 

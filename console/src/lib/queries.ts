@@ -95,9 +95,9 @@ export const templatesQuery = queryOptions({
 export const healthQuery = queryOptions({
   queryKey: ['health', 'all'],
   queryFn: ({ signal }) => ask(getHealthOfAllTools({ signal })),
-  refetchInterval: 30_000,
+  refetchInterval: 15_000,
   // The next screen shows the same figures, not those of a moment later.
-  staleTime: 15_000,
+  staleTime: 10_000,
 });
 
 /** @returns the report of one tool; null for one that the server does not know */
@@ -145,6 +145,23 @@ export const seriesQuery = (tool: string | undefined, sinceHours: number) =>
     // Another period is drawn over the one before, not into an empty place.
     placeholderData: keepPreviousData,
   });
+
+const nowHours = 5 / 60;
+
+/** All tools together: the last five minutes, and the hour before them. */
+export const trafficNowQuery = queryOptions({
+  queryKey: ['health', 'now'],
+  queryFn: async ({ signal }) => {
+    const bucketMs = 60_000;
+    const since = hoursAgo(nowHours);
+    const [recent, before] = await Promise.all([
+      ask(getSeries({ query: { since, bucketMs }, signal })),
+      ask(getSeries({ query: { since: hoursAgo(nowHours + 1), until: since, bucketMs }, signal })),
+    ]);
+    return { recent, before, minutes: (Date.now() - Date.parse(recent.data[0]?.at ?? since)) / bucketMs };
+  },
+  refetchInterval: 15_000,
+});
 
 export const executionQuery = (id: string) =>
   queryOptions({

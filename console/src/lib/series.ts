@@ -35,6 +35,15 @@ const pointsOf = ({ data, bucketMs }: Series, valueOf: (bucket: Bucket) => numbe
     return { startedAt, endedAt: startedAt + bucketMs, value: valueOf(bucket) };
   });
 
+/** Without the empty time before the first call: a young server's axis starts at its first datum. */
+export const sinceFirstCall = <B extends { readonly calls: number }>(data: readonly B[]): readonly B[] =>
+  data.slice(
+    Math.max(
+      0,
+      data.findIndex(({ calls }) => calls > 0),
+    ),
+  );
+
 /** Executions a minute; the stretch that is not over counts as long as it lasts. */
 export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =>
   data.map(({ at, calls, errors, timeouts }) => {

@@ -4,13 +4,13 @@ import { backName } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
 import { Modes } from './modes.js';
 
-/** Hours back from now, as they stand in the address; absent: a day. */
+/** Hours back from now, as they stand in the address; absent: an hour, like grades. */
 type Period = ReturnType<typeof periodSearch>['period'];
 
-export const hoursOf = (period: Period): number => Number(period ?? '24');
+export const hoursOf = (period: Period): number => Number(period ?? '1');
 
 /** The same hours as the range of a list. */
-export const sinceOf = (period: Period): string => ({ '1': '1h', '24': '24h', '168': '7d' })[period ?? '24'];
+export const sinceOf = (period: Period): string => ({ '1': '1h', '24': '24h', '168': '7d' })[period ?? '1'];
 
 const names = { '1': backName('1h'), '24': backName('24h'), '168': backName('7d') } as const;
 
@@ -21,8 +21,8 @@ export function PeriodModes({ period }: { readonly period: Period }): ReactNode 
     <Modes
       label="Period"
       names={names}
-      value={period ?? '24'}
-      onChange={(chosen) => change({ period: chosen === '24' ? undefined : chosen })}
+      value={period ?? '1'}
+      onChange={(chosen) => change({ period: chosen === '1' ? undefined : chosen })}
     />
   );
 }

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
-import type { CircuitView, CustomToolView } from '../lib/api.js';
+import type { CircuitView, CustomToolView, ToolReportView } from '../lib/api.js';
 import { Badge } from './controls.js';
+import { courseOf } from './grade-line.js';
 
 export const statusNames = {
   active: 'active',
@@ -11,6 +12,13 @@ export const statusNames = {
 interface ToolStateProps {
   readonly status?: CustomToolView['status'] | undefined;
   readonly circuit?: CircuitView['state'] | undefined;
+}
+
+/** "failing now" or "recovering", else the grade of the last hour. */
+export function ReportState({ report }: { readonly report: ToolReportView }): ReactNode {
+  const course = courseOf(report);
+  if (course === 'failing') return <Badge state="failing now" tone="bad" />;
+  return <Badge state={course ?? report.status} {...(course && { tone: 'warn' })} />;
 }
 
 /** Why calls of a tool are refused: its status, and its circuit. That both let calls pass goes without saying. */

@@ -4,7 +4,7 @@ import { type ComponentProps, type ReactNode, useCallback } from 'react';
 import type { SeriesView } from '../lib/api.js';
 import { counted, duration, percent } from '../lib/format.js';
 import { seriesQuery } from '../lib/queries.js';
-import { type ChartPoint, failingOf, p95Of, rate, ratesOf } from '../lib/series.js';
+import { type ChartPoint, failingOf, p95Of, rate, ratesOf, sinceFirstCall } from '../lib/series.js';
 import { Chart, ChartGroup } from './chart.js';
 import { Card, Note } from './layout.js';
 import { Loaded } from './states.js';
@@ -39,7 +39,12 @@ export function Traffic({ tool, hours, minSuccess = 0.95, slowMs, marks = [] }: 
   const card = (label: string, chartOf: (series: SeriesView) => Omit<ChartProps, 'label'>): ReactNode => (
     <Card title={label}>
       <Loaded query={series} lines={8}>
-        {(data) => <Chart {...{ label, marks, onPeriod }} {...chartOf(data)} />}
+        {(all) => (
+          <Chart
+            {...{ label, marks, onPeriod }}
+            {...chartOf({ ...all, data: [...sinceFirstCall(all.data)] })}
+          />
+        )}
       </Loaded>
     </Card>
   );

@@ -65,6 +65,11 @@ export class CircuitStateView {
   readonly by!: string | null;
   @Example('2026-01-23T10:30:00.000Z', 'Beginning of the state') readonly since!: string;
   @NullableText(
+    '2026-01-23T10:30:00.000Z',
+    'First opening since it was last closed: failed probes do not restart it; null while it is closed',
+  )
+  readonly openSince!: string | null;
+  @NullableText(
     '2026-01-23T10:30:30.000Z',
     'When an open circuit lets the first calls try the tool; null when none is to come',
   )

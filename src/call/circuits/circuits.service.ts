@@ -88,6 +88,7 @@ function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
   const state = breaker.current();
   const { faults, calls } = breaker.counts();
   const { failures, minFailureRate, windowMs } = breaker.rules();
+  const openSince = breaker.openSince();
   const until = state.kind === 'open' ? state.until : null;
   return {
     tool,
@@ -95,6 +96,7 @@ function stateOf(tool: string, breaker: CircuitBreaker): dto.CircuitStateView {
     reason: state.reason,
     by: state.by,
     since: iso(state.since),
+    openSince: openSince === null ? null : iso(openSince),
     nextProbeAt: until === null ? null : iso(until),
     heldByHand: breaker.isHeld(),
     faultsInWindow: faults,

@@ -54,9 +54,9 @@ export class ToolHealthController {
     summary: 'Health of one tool',
     description: 'A tool that nobody knows has the status `unknown`.',
   })
-  @ApiOkResponse({ type: dto.ToolHealthView })
+  @ApiOkResponse({ type: dto.ToolHealthNowView })
   getToolHealth(@Param() { tool }: ToolParams, @Query() { periodHours }: dto.HealthPeriodQuery) {
-    return this.health.checkToolHealth(tool, periodHours);
+    return this.health.reportTool(tool, periodHours);
   }
 
   @Get(':tool/history')

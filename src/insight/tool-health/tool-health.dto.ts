@@ -3,6 +3,7 @@ import { CircuitStateView } from '../../call/circuits/circuit.dto.js';
 import {
   Example,
   Many,
+  NullableNumber,
   NullableText,
   OptionalExample,
   OptionalInt,
@@ -35,7 +36,7 @@ export class HealthReasonView {
   readonly callerErrors?: number;
   @NullableText(
     checkedAtExample,
-    'Since when it has this grade; a first grade counts from the first call that it is made of. ' +
+    'Since when it has this grade, or a worse one; a first grade counts from the first call that it is made of. ' +
       'null: of a period other than the last hour, or of a tool that had no other grade than unknown',
   )
   readonly since!: string | null;
@@ -68,6 +69,40 @@ export class ToolHealthView {
   @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
+/** The newest failure of a tool. */
+export class LastErrorView {
+  @Example(checkedAtExample) readonly at!: string;
+  @ApiProperty({ format: 'uuid' }) readonly executionId!: string;
+  @NullableText('tool_error') readonly errorType!: string | null;
+  @NullableText('could not connect to server: Connection refused') readonly message!: string | null;
+}
+
+/** How a tool is doing now: its last five minutes. Callers' errors and test calls are not counted. */
+@ApiExtraModels(LastErrorView)
+export class ToolNowView {
+  @Example(41, 'Of the last five minutes') readonly calls!: number;
+  @Example(41) readonly failures!: number;
+  @Example(1, '0 to 1, four decimals') readonly failureRate!: number;
+  @NullableNumber(480, 'Milliseconds, at most 2 % off; null without calls')
+  readonly p95LatencyMs!: number | null;
+  @NullableText(checkedAtExample, 'First of the failures; null: it does not fail now')
+  readonly failingSince!: string | null;
+  @NullableText(
+    null,
+    'First minute without them, after a failing one in the last hour; null: it did not fail, or still does',
+  )
+  readonly recoveringSince!: string | null;
+  @Example(41, 'Since `failingSince` or `recoveringSince`') readonly callsSince!: number;
+  @Example(41, 'Failures among `callsSince`') readonly failuresSince!: number;
+  @OrNull(LastErrorView, 'The newest failure; null unless it fails or recovers')
+  readonly lastError!: LastErrorView | null;
+}
+
+/** Health report of one tool, and how it is doing now. */
+export class ToolHealthNowView extends ToolHealthView {
+  @ApiProperty({ type: ToolNowView }) readonly now!: ToolNowView;
+}
+
 const everyBucket = (description: string): PropertyDecorator =>
   ApiProperty({ type: 'array', items: { type: 'integer' }, example: [4, 0, 7], description });
 
@@ -86,7 +121,7 @@ export class RefusalCountView {
 
 /** A tool's report among those of all. */
 @ApiExtraModels(ToolTrendView)
-export class ToolReportView extends ToolHealthView {
+export class ToolReportView extends ToolHealthNowView {
   @NullableText(checkedAtExample, 'Of all time; null: never executed') readonly lastUsed!: string | null;
   // `nullable` beside a reference would still ask for an object.
   @OrNull(ToolTrendView, 'null without calls') readonly trend!: ToolTrendView | null;

@@ -7,6 +7,7 @@ import { Replicas } from '../../base/database/replicas.js';
 import { ToolMetricsModule } from '../../records/executions/tool-metrics.module.js';
 import { GradeHistory, StoredGrades } from './grade-history.js';
 import { HealthEvents, ToolHealthService } from './tool-health.service.js';
+import { RecentCalls } from './recent-calls.js';
 import { RefusalCounts } from './refusal-counts.js';
 import { ToolHealthController } from './tool-health.controller.js';
 
@@ -19,6 +20,7 @@ const lookEveryMs = 60_000;
   providers: [
     HealthEvents,
     RefusalCounts,
+    RecentCalls,
     ToolHealthService,
     StoredGrades,
     GradeHistory,

@@ -15,6 +15,8 @@ import {
   type GradedStats,
   type GradedTool,
   infoOf,
+  isClear,
+  isLessBad,
   neverExecuted,
   overallStatus,
   reportOf,
@@ -22,6 +24,7 @@ import {
 } from './grading.js';
 import { CircuitsService } from '../../call/circuits/circuits.service.js';
 import { KnownTools } from '../../call/circuits/known-tools.js';
+import { RecentCalls } from './recent-calls.js';
 import { RefusalCounts } from './refusal-counts.js';
 
 /** A caller's report of an execution that did not come through the door. */
@@ -50,6 +53,17 @@ const nobodysFault: readonly (string | null | undefined)[] = [
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
+interface KnownGrade {
+  readonly status: HealthStatus;
+  /** Milliseconds since the epoch; null: it never had a grade other than unknown. */
+  readonly since: number | null;
+  /** Another grade that was seen first at this time, and is not emitted yet. */
+  readonly next?: { readonly status: HealthStatus; readonly at: number };
+}
+
+/** A grade near its threshold counts as changed when it has lasted so long: a tool at its threshold emits one change. */
+const settledMs = 2 * minuteMs;
+
 /** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since the epoch. */
 export interface HealthChange {
   readonly tool: string;
@@ -73,13 +87,14 @@ export class HealthEvents extends TypedEvents<HealthChange> {
 @Injectable()
 export class ToolHealthService {
   /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
-  private readonly statuses = new Map<string, { readonly status: HealthStatus; readonly since: number }>();
+  private readonly statuses = new Map<string, KnownGrade>();
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
     private readonly knownTools: KnownTools,
     private readonly circuits: CircuitsService,
     private readonly refusals: RefusalCounts,
+    private readonly recent: RecentCalls,
     private readonly events: HealthEvents,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
@@ -107,20 +122,31 @@ export class ToolHealthService {
     return this.reportOf({ name: tool, figures, grade: graded, since }, now);
   }
 
+  /** The grade of the period, and how the tool is doing now. */
+  async reportTool(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthNowView> {
+    const [report, nowOf] = await Promise.all([
+      this.checkToolHealth(tool, periodHours),
+      this.recent.at(this.clock.now(), [tool]),
+    ]);
+    return { ...report, now: nowOf(tool) };
+  }
+
   /** Every tool that is registered or was ever executed, by name. */
   async checkAllToolsHealth(periodHours = gradedHours): Promise<dto.SystemHealthView> {
     const bucketMs = (periodHours * hourMs) / trendPoints;
-    const [{ now, tools, ...overall }, trends] = await Promise.all([
+    const [{ now, tools, ...overall }, trends, nowOf] = await Promise.all([
       this.gradeAll(periodHours, 'of all'),
       this.metrics.getTrends(new Date(this.clock.now()), bucketMs, trendPoints),
+      this.recent.at(this.clock.now()),
     ]);
     const toolReports = tools.map((tool) => {
-      const trend = trends.get(tool.name);
+      const { calls, failures } = trends.get(tool.name) ?? {};
       const { successRateHealthy, latencyHealthyMs } = this.knownTools.thresholdsOf(tool.name);
       return {
         ...this.reportOf(tool, now),
+        now: nowOf(tool.name),
         lastUsed: tool.lastUsed?.toISOString() ?? null,
-        trend: trend ? { bucketMs, ...trend } : null,
+        trend: calls && failures ? { bucketMs, calls, failures } : null,
         minSuccessRate: successRateHealthy,
         maxAvgLatencyMs: latencyHealthyMs,
         refusals: this.refusals.of(tool.name),
@@ -256,19 +282,30 @@ export class ToolHealthService {
   private sinceWhen(
     tool: string,
     figures: FleetFigures | undefined,
-    { status, issues, why: reasons }: Grade,
+    grade: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
-    const before = this.statuses.get(tool) ?? { status: 'unknown', since: null };
-    if (before.status === status) return before.since;
+    const { status, issues, why: reasons } = grade;
+    const before: KnownGrade = this.statuses.get(tool) ?? { status: 'unknown', since: null };
+    const { next, ...same } = before;
+    if (before.status === status) {
+      if (next) this.statuses.set(tool, same);
+      return before.since;
+    }
+    const seen = next?.status === status ? next.at : now;
+    if (before.since !== null && !isClear(grade) && now - seen < settledMs) {
+      this.statuses.set(tool, { ...same, next: { status, at: seen } });
+      return before.since;
+    }
     const isFailing = status !== 'healthy' && reasons.some(({ rule }) => rule === 'success_rate');
     const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
     // A first grade begins at the end of the minute of its cause: never before the cause.
-    const since = before.since === null ? Math.min(now, causeMs + minuteMs) : now;
+    const at = before.since === null ? Math.min(now, causeMs + minuteMs) : seen;
+    const since = isLessBad(status, before.status) ? (before.since ?? at) : at;
     this.statuses.set(tool, { status, since });
     const why = issues.join('; ') || 'Success rate and latency are within their targets';
-    this.events.emit({ tool, from: before.status, to: status, at: since, why });
+    this.events.emit({ tool, from: before.status, to: status, at, why });
     return since;
   }
 }

@@ -51,6 +51,23 @@ export interface FailureGroup {
   /** Up to five, the newest first; `at` in seconds. */
   readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
 }
+/** A failure of a tool, the newest one. */
+export interface LastFailure {
+  readonly at: Date;
+  readonly executionId: string;
+  readonly errorType: string | null;
+  readonly message: string | null;
+  /** Successes since then; counted up to 1,000. */
+  readonly successesAfter: number;
+}
+
+/** The failure with which a tool began to fail. */
+export interface FirstFailure {
+  readonly at: Date;
+  /** Successes in the same minute, before it. */
+  readonly successesBefore: number;
+}
+
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
 /** Executions longer than this may be missing from a window that they end in. */
@@ -98,17 +115,28 @@ export class ToolMetricsRepository {
     return this.run<SeriesRow>(selectSeries(range, tool));
   }
 
-  /** The course of all tools' calls, by tool name; a tool without calls is absent. @param points the last one is not over */
-  async getTrends(until: Date, bucketMs: number, points: number): Promise<Map<string, Trend>> {
+  /**
+   * The course of tools' calls, by tool name; a tool without calls is absent.
+   * @param points the last one is not over
+   * @param tools all unless some are named
+   */
+  async getTrends(
+    until: Date,
+    bucketMs: number,
+    points: number,
+    tools?: readonly string[],
+  ): Promise<Map<string, Trend>> {
     const to = (Math.floor(until.getTime() / bucketMs) + 1) * bucketMs;
     const range = { from: new Date(to - points * bucketMs), to: new Date(to), bucketMs };
     const none = (): number[] => Array.from({ length: points }, () => 0);
     const trends = new Map<string, Trend>();
-    for (const { toolName, at, calls, failures } of await this.run<TrendRow>(selectTrends(range))) {
-      const trend = trends.get(toolName) ?? { calls: none(), failures: none() };
+    for (const row of await this.run<TrendRow>(selectTrends(range, tools))) {
+      const { toolName, at, calls, failures, callerErrors } = row;
+      const trend = trends.get(toolName) ?? { calls: none(), failures: none(), callerErrors: none() };
       trends.set(toolName, trend);
       trend.calls[at] = calls;
       trend.failures[at] = failures;
+      trend.callerErrors[at] = callerErrors;
     }
     return trends;
   }
@@ -224,6 +252,24 @@ export class ToolMetricsRepository {
     return this.select<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
   }
 
+  /** The newest failure of each of these tools, by name; callers' errors and test calls excluded. */
+  async getLastFailures(tools: readonly string[], since: Date): Promise<Map<string, LastFailure>> {
+    if (tools.length === 0) return new Map();
+    const names = tools.map(sanitisedText);
+    const values = [names, since, maxSuccessesAfter];
+    const rows = await this.select<LastFailure & { tool: string }>(sql.selectLastFailures, values);
+    return new Map(rows.map((row) => [row.tool, row]));
+  }
+
+  /** The first failure of each tool in the minute in which it began to fail, by name. */
+  async getFirstFailures(minutes: ReadonlyMap<string, Date>): Promise<Map<string, FirstFailure>> {
+    if (minutes.size === 0) return new Map();
+    const tools = [...minutes.keys()].map(sanitisedText);
+    const values = [tools, [...minutes.values()]];
+    const rows = await this.select<FirstFailure & { tool: string }>(sql.selectFirstFailures, values);
+    return new Map(rows.map((row) => [row.tool, row]));
+  }
+
   /** The newest executions of all time, test calls excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
@@ -242,6 +288,8 @@ export class ToolMetricsRepository {
     return this.db.query<Row[]>(statement, parameters);
   }
 }
+
+const maxSuccessesAfter = 1_000;
 
 /** Errors that say nothing of the tool, or of one replica alone. */
 const uncounted: ReadonlySet<string> = new Set([

@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CircuitStateView, SystemHealthView, ToolReportView } from '../../lib/api.js';
+import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
 import { Sparkline } from '../../ui/chart.js';
-import { Badge, buttonLook } from '../../ui/controls.js';
-import { GradeLine } from '../../ui/grade-line.js';
+import { buttonLook } from '../../ui/controls.js';
+import { courseOf, failingShare, GradeLine } from '../../ui/grade-line.js';
 import { Card, Muted } from '../../ui/layout.js';
 import { Since, Time } from '../../ui/time.js';
-import { ToolState } from '../../ui/tool-state.js';
+import { ReportState, ToolState } from '../../ui/tool-state.js';
 import css from './overview.module.css';
 
 const worst = ['unhealthy', 'degraded'];
@@ -31,26 +31,42 @@ const isTheirs = new Set(['invalid_input', 'payload_too_large', 'idempotency_key
 const refusalsOf = ({ refusals }: ToolReportView): ToolReportView['refusals'] =>
   refusals.filter(({ code }) => !isTheirs.has(code));
 
-/** Tools that need attention, worst first: those that cannot start, with an open circuit, failing, slow, or refusing. */
+/** What fails now comes before what only has a bad hour; among equals the larger share of failures. */
+const ranks: readonly ((trouble: Trouble) => boolean)[] = [
+  ({ report }) => report !== undefined && courseOf(report) === 'failing',
+  ({ fault }) => fault !== undefined,
+  ({ circuit }) => circuit !== undefined,
+  ({ report }) => report?.status === 'unhealthy' && courseOf(report) === undefined,
+  ({ report }) => report?.status === 'degraded' && courseOf(report) === undefined,
+  ({ report }) => report !== undefined && courseOf(report) === 'recovering',
+  () => true,
+];
+const rankOf = (trouble: Trouble): number => ranks.findIndex((isIt) => isIt(trouble));
+const shareOf = ({ report }: Trouble): number =>
+  report ? (courseOf(report) === 'failing' ? failingShare(report) : report.failureRate) : 0;
+
+/** Tools that need attention, worst first. */
 export function troubles(
   { toolReports, circuits }: SystemHealthView,
   broken: ReadonlyMap<string, string>,
 ): Trouble[] {
-  const ailing = toolReports
-    .filter(({ status }) => worst.includes(status))
-    .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || b.failureRate - a.failureRate);
+  const ailing = toolReports.filter(
+    (report) => worst.includes(report.status) || courseOf(report) === 'failing',
+  );
   const names = new Set([
     ...broken.keys(),
     ...circuits.map(({ tool }) => tool),
     ...ailing.map(({ toolName }) => toolName),
     ...toolReports.filter((report) => refusalsOf(report).length > 0).map(({ toolName }) => toolName),
   ]);
-  return [...names].map((tool) => ({
-    tool,
-    report: toolReports.find(({ toolName }) => toolName === tool),
-    circuit: circuits.find((each) => each.tool === tool),
-    fault: broken.get(tool),
-  }));
+  return [...names]
+    .map((tool) => ({
+      tool,
+      report: toolReports.find(({ toolName }) => toolName === tool),
+      circuit: circuits.find((each) => each.tool === tool),
+      fault: broken.get(tool),
+    }))
+    .sort((a, b) => rankOf(a) - rankOf(b) || shareOf(b) - shareOf(a));
 }
 
 interface AttentionProps {
@@ -88,11 +104,14 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
           <Link to="/tools/$name/health" params={{ name }}>
             {name}
           </Link>
-          {report && report.status !== 'unknown' && <Badge state={report.status} />}
+          {report && (report.status !== 'unknown' || courseOf(report)) && <ReportState report={report} />}
           <ToolState status={fault === undefined ? undefined : 'error'} circuit={circuit?.state} />
           {report && <GradeLine report={report} />}
         </h3>
-        <p>{fault ?? (circuit ? <Refusing circuit={circuit} /> : report && <Reason report={report} />)}</p>
+        <p>
+          {fault ?? (report && <Reason report={report} />)}
+          {fault === undefined && circuit && <Refusing circuit={circuit} isAlone={!report} />}
+        </p>
       </div>
       <div className={css.spark}>
         {report?.trend && <Sparkline values={report.trend.calls} bad={report.trend.failures} />}
@@ -104,45 +123,46 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
   );
 }
 
-/** The failures that opened a circuit, its reason, and when calls are tried again. */
-const Refusing = ({ circuit }: Required<Pick<Trouble, 'circuit'>>): ReactNode =>
-  circuit && (
-    <>
-      <Failures tool={circuit.tool} isShort /> circuit <Since at={circuit.since} />
-      {!circuit.heldByHand && circuit.nextProbeAt !== null && (
-        <>
-          , next probe <Time at={circuit.nextProbeAt} />
-        </>
-      )}
-      : {circuit.reason}
-      {circuit.by !== null && ` (by ${circuit.by})`}
-    </>
-  );
+/** For how long a circuit refuses calls, and when they are tried again. Its reason stands there if no error does. */
+const Refusing = ({ circuit, isAlone }: { circuit: CircuitStateView; isAlone: boolean }): ReactNode => (
+  <span className={css.circuit}>
+    circuit <Since at={circuit.openSince ?? circuit.since} />
+    {!circuit.heldByHand && circuit.nextProbeAt !== null && (
+      <>
+        , next probe <Time at={circuit.nextProbeAt} />
+      </>
+    )}
+    {(isAlone || circuit.by !== null) && `: ${circuit.reason}`}
+    {circuit.by !== null && ` (by ${circuit.by})`}
+  </span>
+);
 
-/** Why a tool whose circuit is closed is listed: its refusals, its most frequent failure, or what its grade says. */
+/** Why a tool is listed: the error of now, its refusals, its most frequent failure, or what its grade says. */
 function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
+  const { lastError } = report.now;
+  if (courseOf(report) !== undefined && lastError)
+    return <Failures tool={report.toolName} newest={lastError} />;
   const [refused] = refusalsOf(report);
   if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
   return report.recentErrors > 0 ? <Failures tool={report.toolName} /> : report.issues[0];
 }
 
-/** The most frequent failure, which leads to its executions. */
-function Failures({
-  tool,
-  isShort = false,
-}: {
-  readonly tool: string;
-  readonly isShort?: boolean;
-}): ReactNode {
+/** The most frequent failure, or the newest one of a tool that fails now; it leads to all of its type. */
+function Failures({ tool, newest }: { readonly tool: string; readonly newest?: LastErrorView }): ReactNode {
   const { data } = useQuery(errorPatternsQuery(tool));
   const [most] = data?.messages ?? [];
-  if (!most) return null;
+  const errorType = newest?.errorType ?? most?.errorType;
+  const text = newest?.message ?? most?.example;
+  if (!data || errorType === undefined) return null;
+  const count = newest
+    ? data.patterns.find((pattern) => pattern.errorType === errorType)?.count
+    : most?.count;
   return (
-    <span title={most.example}>
-      <Link to="/executions" search={{ tool, errorType: most.errorType, since: '1h' }}>
-        {most.count} × {most.errorType}
+    <span title={text}>
+      <Link to="/executions" search={{ tool, errorType, since: '1h' }}>
+        {count} × {errorType}
       </Link>{' '}
-      {isShort ? '·' : most.example}
+      {text}
     </span>
   );
 }

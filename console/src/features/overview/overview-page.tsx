@@ -3,8 +3,14 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitStateView, ExecutionView, SeriesView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
-import { customToolsQuery, healthQuery, newestFailuresQuery, seriesQuery } from '../../lib/queries.js';
-import { rate } from '../../lib/series.js';
+import {
+  customToolsQuery,
+  healthQuery,
+  newestFailuresQuery,
+  seriesQuery,
+  trafficNowQuery,
+} from '../../lib/queries.js';
+import { rate, sinceFirstCall } from '../../lib/series.js';
 import { Sparkline } from '../../ui/chart.js';
 import { Card, Page, Stack } from '../../ui/layout.js';
 import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
@@ -41,7 +47,7 @@ function Overview({ hours }: { readonly hours: number }): ReactNode {
   const faults = new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
   return (
     <Stack>
-      <KeyFigures series={series} hours={hours} circuits={health.data.circuits} />
+      <KeyFigures series={series} circuits={health.data.circuits} />
       <div className={css.columns}>
         <Attention list={troubles(health.data, faults)} summary={health.data.summary} />
         <NewestFailures rows={failures.data} />
@@ -82,53 +88,86 @@ const NewestFailures = ({ rows }: { readonly rows: readonly ExecutionView[] }): 
 interface KeyFiguresProps {
   /** Absent while it is loading: the figures keep their place. */
   readonly series: SeriesView | undefined;
-  readonly hours: number;
   readonly circuits: readonly CircuitStateView[];
 }
 
-/** The four figures that an operator looks at first, with their course over the period. */
-function KeyFigures({ series, hours, circuits }: KeyFiguresProps): ReactNode {
-  const { calls = 0, errors = 0, timeouts = 0, p95TimeMs = null } = series?.total ?? {};
-  const perMinute = calls / (hours * 60);
-  const points = series?.data ?? [];
+type Total = SeriesView['total'];
+const successOf = ({ calls, errors, timeouts }: Total): number => 1 - (errors + timeouts) / calls;
+
+/** The figures of the last five minutes, their change against the hour before, and their course over the period. */
+function KeyFigures({ series, circuits }: KeyFiguresProps): ReactNode {
+  const { data: now } = useQuery(trafficNowQuery);
+  const recent = now?.recent.total;
+  const before = now?.before.total;
+  const perMinute = now && now.recent.total.calls / now.minutes;
+  const perMinuteBefore = before && before.calls / minutesWith(now.before);
+  const points = sinceFirstCall(series?.data ?? []);
   const failures = points.map((point) => point.errors + point.timeouts);
   const success = points.map((point, index) =>
     point.calls === 0 ? null : 1 - (failures[index] ?? 0) / point.calls,
   );
-  const open = circuits.filter(({ state }) => state === 'open');
   const names = circuits
     .map(({ tool, state }) => (state === 'open' ? tool : `${tool} (half-open)`))
     .join(', ');
+  const compared = before !== undefined && before.calls > 0 && recent !== undefined && recent.calls > 0;
   return (
     <dl className={css.figures}>
       <Figure
         name="Requests / min"
-        value={!series ? '–' : calls > 0 && perMinute < 0.01 ? '< 0.01' : rate(perMinute)}
+        value={perMinute === undefined ? '–' : perMinute > 0 && perMinute < 0.01 ? '< 0.01' : rate(perMinute)}
+        change={
+          compared && perMinuteBefore ? changeOf((perMinute ?? 0) / perMinuteBefore - 1, wholePercent) : ''
+        }
       >
         <Sparkline values={points.map((point) => point.calls)} bad={failures} />
       </Figure>
-      <Figure name="Success" value={calls === 0 ? '–' : percent(1 - (errors + timeouts) / calls)}>
+      <Figure
+        name="Success"
+        value={!recent || recent.calls === 0 ? '–' : percent(successOf(recent))}
+        change={compared ? changeOf(successOf(recent) - successOf(before), percentagePoints) : ''}
+      >
         <Sparkline values={success} />
       </Figure>
-      <Figure name="p95 duration" value={p95TimeMs === null ? '–' : duration(p95TimeMs)}>
+      <Figure
+        name="p95 duration"
+        value={recent?.p95TimeMs == null ? '–' : duration(recent.p95TimeMs)}
+        change={compared ? changeOf((recent.p95TimeMs ?? 0) - (before.p95TimeMs ?? 0), duration) : ''}
+      >
         <Sparkline values={points.map((point) => point.p95TimeMs)} />
       </Figure>
-      <Figure name="Open circuits" value={number(open.length)}>
+      <Figure name="Open circuits" value={number(circuits.filter(({ state }) => state === 'open').length)}>
         <span title={names}>{names}</span>
       </Figure>
     </dl>
   );
 }
 
+/** Minutes from the first call on: the hour before a young server's first call is no hour without calls. */
+const minutesWith = (series: SeriesView): number =>
+  (sinceFirstCall(series.data).length * series.bucketMs) / 60_000;
+
+const wholePercent = (share: number): string => `${Math.round(share * 100)} %`;
+const percentagePoints = (share: number): string => percent(share).replace('%', 'points');
+
+/** "+ 12 %", "− 3.4 ms", "" for no change. */
+const changeOf = (difference: number, format: (value: number) => string): string => {
+  const text = format(Math.abs(difference));
+  return text === format(0) ? '' : `${difference < 0 ? '−' : '+'} ${text}`;
+};
+
 interface FigureProps {
   readonly name: string;
   readonly value: string;
+  readonly change?: string;
   readonly children: ReactNode;
 }
 
-const Figure = ({ name, value, children }: FigureProps): ReactNode => (
+const Figure = ({ name, value, change = '', children }: FigureProps): ReactNode => (
   <div>
-    <dt>{name}</dt>
+    <dt>
+      {name}
+      {change && <span title="Last 5 minutes against the hour before">{change}</span>}
+    </dt>
     <dd>
       <span>{value}</span>
       <span className={css.course}>{children}</span>

@@ -6,13 +6,13 @@ import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/quer
 import { usePermission } from '../../lib/session.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Clamped } from '../../ui/clamped.js';
-import { Badge, buttonLook, Tag } from '../../ui/controls.js';
+import { buttonLook, Tag } from '../../ui/controls.js';
 import { DidYouMean } from '../../ui/did-you-mean.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
-import { ToolState } from '../../ui/tool-state.js';
+import { ReportState, ToolState } from '../../ui/tool-state.js';
 import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
 import css from './tool.module.css';
 import { useRegistration } from './use-registration.js';
@@ -67,7 +67,7 @@ export function ToolFrame(): ReactNode {
         title={
           <>
             {name}
-            {!isServer && report && <Badge state={report.status} />}
+            {!isServer && report && <ReportState report={report} />}
             <ToolState status={custom?.status} circuit={circuit?.state} />
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
             {!isServer && report && <GradeLine report={report} />}

@@ -15,20 +15,24 @@ import type { toolsSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
-import { Badge, buttonLook, stateName, Tag } from '../../ui/controls.js';
+import { buttonLook, stateName, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
-import { sinceOf } from '../../ui/grade-line.js';
+import { courseOf, sinceOf } from '../../ui/grade-line.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Since, Time } from '../../ui/time.js';
-import { statusNames, ToolState } from '../../ui/tool-state.js';
+import { ReportState, statusNames, ToolState } from '../../ui/tool-state.js';
 import css from './tools.module.css';
 
 const route = getRouteApi('/shell/tools');
 
 /** The worst first. */
 const grades = ['unhealthy', 'degraded', 'healthy', 'unknown'] as const;
+
+/** What fails now first, then by grade. */
+const healthRank = (report: ToolReportView | undefined): number =>
+  report && courseOf(report) === 'failing' ? -1 : grades.indexOf(report?.status ?? 'unknown');
 
 const keyOf = ({ name }: ToolRow): string => name;
 
@@ -53,8 +57,8 @@ const columns: readonly Column<ToolRow>[] = [
     ),
   },
   {
-    ...{ name: 'Health', width: 196, card: 'state' },
-    sort: { by: 'health', value: ({ report }) => grades.indexOf(report?.status ?? 'unknown') },
+    ...{ name: 'Health', width: 212, card: 'state' },
+    sort: { by: 'health', value: ({ report }) => healthRank(report) },
     cell: (row) => <Health {...row} />,
   },
   { ...{ name: 'Kind', width: 80, isOptional: true }, cell: ({ kind }) => <Tag>{kind}</Tag> },
@@ -92,10 +96,11 @@ const columns: readonly Column<ToolRow>[] = [
 
 /** Grade and since when, and why calls are refused. */
 function Health({ report, status, circuit }: ToolRow): ReactNode {
-  const since = report && sinceOf(report);
+  const isRecovering = report && courseOf(report) === 'recovering';
+  const since = isRecovering ? undefined : report && (report.now.failingSince ?? sinceOf(report));
   return (
     <>
-      {report && (report.status !== 'unknown' || status === 'active') && <Badge state={report.status} />}{' '}
+      {report && (report.status !== 'unknown' || status === 'active') && <ReportState report={report} />}{' '}
       {since && circuit === 'closed' && (
         <Muted>
           <Since at={since} />
@@ -176,6 +181,13 @@ interface ToolRow extends ListedTool {
   readonly circuit: CircuitStateView['state'];
 }
 
+/** Failing tools and those that refuse calls lead the list; tools that are used come next. */
+const urgency = ({ report, circuit, status }: ToolRow): number => {
+  const isFailing = report !== undefined && courseOf(report) === 'failing';
+  if (isFailing || circuit !== 'closed' || status === 'error') return 0;
+  return report && report.totalCalls > 0 ? 1 : 2;
+};
+
 type Wanted = ReturnType<typeof toolsSearch>;
 
 function toolRows(
@@ -204,5 +216,5 @@ function wantedRows(rows: readonly ToolRow[], { q = '', kind, grade, circuit, st
         (circuit === undefined || row.circuit === circuit) &&
         (status === undefined || row.status === status),
     )
-    .sort((a, b) => a.name.localeCompare(b.name));
+    .sort((a, b) => urgency(a) - urgency(b) || a.name.localeCompare(b.name));
 }

@@ -59,6 +59,24 @@ function setUpHalfOpen(changes: Partial<CircuitSettings> = {}) {
   return it;
 }
 
+describe('openSince', () => {
+  it('counts from the first opening, whatever probes fail, until it is closed', () => {
+    const { breaker, clock, results, call } = setUp();
+    expect(breaker.openSince()).toBeNull();
+    results(5, true);
+    for (const opening of [1, 2, 3]) {
+      clock.time += 30_000 * 2 ** (opening - 1);
+      expect([call(true), breaker.openSince()]).toEqual(['probe', 1_000_000]);
+    }
+    hand(breaker, 'open', 'held', clock.time);
+    expect(breaker.openSince()).toBe(1_000_000);
+    hand(breaker, 'closed', 'mended', clock.time);
+    expect(breaker.openSince()).toBeNull();
+    hand(breaker, 'open', 'again', clock.time + 1);
+    expect(breaker.openSince()).toBe(clock.time + 1);
+  });
+});
+
 describe('a closed circuit', () => {
   it('lets calls pass and takes up to four faults', () => {
     const { breaker, results, admitted } = setUp();

@@ -20,6 +20,8 @@ const probeRetryMs = 1_000;
 export class CircuitBreaker {
   private window: SampleRing;
   private state: CircuitState;
+  /** First opening since it was last closed, milliseconds since the epoch; null while it is closed. */
+  private firstOpening: number | null = null;
 
   constructor(
     private settings: CircuitSettings,
@@ -90,11 +92,11 @@ export class CircuitBreaker {
     const opening = this.openingIn(sorted, now);
     if (held) {
       const { at, reason, by } = held;
-      this.state = { kind: 'open', since: at, reason, by, until: null, openings };
+      this.set({ kind: 'open', since: at, reason, by, until: null, openings });
     } else if (opening) {
       const state = this.opened(opening.at, `${opening.reason} (before the restart)`);
       // The opening itself was emitted before the restart.
-      if (lastState === 'open') this.state = state;
+      if (lastState === 'open') this.set(state);
       else this.enter(state, opening.at, lastState);
     } else if (lastState !== 'closed') {
       const reason = 'The last window before the restart holds too few faults';
@@ -121,11 +123,11 @@ export class CircuitBreaker {
   adopt({ to, at, reason, by, openings }: Omit<CircuitChange, 'from'>, probingMs = 0): void {
     if (to === 'closed') {
       this.window.clear();
-      this.state = { kind: 'closed', since: at, reason, by, openings };
+      this.set({ kind: 'closed', since: at, reason, by, openings });
       return;
     }
     const again = to === 'half_open' ? this.clock.now() + probingMs : at + this.openMsOf(openings);
-    this.state = { kind: 'open', since: at, reason, by, until: by === null ? again : null, openings };
+    this.set({ kind: 'open', since: at, reason, by, until: by === null ? again : null, openings });
   }
 
   /** The state as of now: an opening that is over has become half-open. */
@@ -148,6 +150,11 @@ export class CircuitBreaker {
   /** The results that the window holds now. */
   counts(): WindowCounts {
     return { ...this.window.totals(this.clock.now()) };
+  }
+
+  /** Since when calls are refused, failed probes included: milliseconds since the epoch; null while it is closed. */
+  openSince(): number | null {
+    return this.firstOpening;
   }
 
   /** Opened by hand, and not yet closed by hand. */
@@ -237,12 +244,17 @@ export class CircuitBreaker {
     return openings === 1 ? ms : Math.round(ms * (1 - this.random() / 5));
   }
 
+  private set(state: CircuitState): void {
+    this.firstOpening = state.kind === 'closed' ? null : (this.firstOpening ?? state.since);
+    this.state = state;
+  }
+
   private enter<S extends CircuitState & { reason: string }>(
     state: S,
     at: number,
     from = this.state.kind,
   ): S {
-    this.state = state;
+    this.set(state);
     const { kind: to, reason, by, openings } = state;
     this.onChange({ at, from, to, reason, by, openings });
     return state;

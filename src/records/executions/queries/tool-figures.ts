@@ -149,10 +149,11 @@ export interface SeriesRow extends CountedRow {
   readonly at: Date;
 }
 
-/** Calls and failures of a tool over a period, in buckets of the same length. */
+/** Calls of a tool over a period, in buckets of the same length: all, the failures, and callers' errors among these. */
 export interface Trend {
   readonly calls: number[];
   readonly failures: number[];
+  readonly callerErrors: number[];
 }
 
 export interface TrendRow {
@@ -161,6 +162,7 @@ export interface TrendRow {
   readonly at: number;
   readonly calls: number;
   readonly failures: number;
+  readonly callerErrors: number;
 }
 
 /** Each divides a day, or is some. */

@@ -19,6 +19,45 @@ export const selectFailureGroups = `
   ORDER BY count(*) DESC, max(recorded_at) DESC
   LIMIT 2000`;
 
+/** Condition of `caller_errors` in the rollups. */
+const isCallerError = `error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault`;
+
+/** tools, since, how many successes after it are counted at most */
+export const selectLastFailures = `
+  SELECT tool, last.*, (
+    SELECT count(*)::float8
+    FROM (
+      SELECT FROM tool_metrics
+      WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at > last.at
+      LIMIT $3
+    ) AS successes
+  ) AS "successesAfter"
+  FROM unnest($1::text[]) AS tool
+  CROSS JOIN LATERAL (
+    SELECT recorded_at AS at, metric_id AS "executionId", error_type AS "errorType", error_message AS message
+    FROM tool_metrics
+    WHERE tool_name = tool AND status <> 'success' AND NOT is_test AND recorded_at >= $2
+      AND (${isCallerError}) IS NOT TRUE
+    ORDER BY recorded_at DESC
+    LIMIT 1
+  ) AS last`;
+
+/** tools, and the minute in which each began to fail: its first failure there, and the successes before it */
+export const selectFirstFailures = `
+  SELECT tool, first.at, (
+    SELECT count(*)::float8
+    FROM tool_metrics
+    WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at >= minute AND recorded_at < first.at
+  ) AS "successesBefore"
+  FROM unnest($1::text[], $2::timestamptz[]) AS failing (tool, minute)
+  CROSS JOIN LATERAL (
+    SELECT min(recorded_at) AS at
+    FROM tool_metrics
+    WHERE tool_name = tool AND status <> 'success' AND NOT is_test
+      AND recorded_at >= minute AND recorded_at < minute + interval '1 minute' AND (${isCallerError}) IS NOT TRUE
+  ) AS first
+  WHERE first.at IS NOT NULL`;
+
 /** tool, limit */
 export const selectRecentOutcomes = `
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"

@@ -141,8 +141,11 @@ export function periodParts(since: Date, until: Date): PeriodParts {
 /** All tools unless some are named; `latency` is most of what there is to read. */
 export interface CountsWanted {
   readonly latency: boolean;
-  readonly tools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
 }
+
+const toolsIn = (tools: readonly string[] | undefined, values: SqlValues): string =>
+  tools ? `AND tool_name = ANY (${values.add(tools.map(sanitisedText))}::text[])` : '';
 
 const counted = `
   tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures,
@@ -155,9 +158,7 @@ const counted = `
  */
 export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): Statement =>
   statement((values) => {
-    const ofTools = of.tools
-      ? `AND tool_name = ANY (${values.add(of.tools.map(sanitisedText))}::text[])`
-      : '';
+    const ofTools = toolsIn(of.tools, values);
     // The bounds stand in it as parameters of their own, so that the planner sees which days it needs not look at.
     const within = (column: string, { from, to }: Span): string =>
       `${column} >= ${values.add(new Date(from))} AND ${column} < ${values.add(new Date(to))} AND NOT is_test ${ofTools}`;
@@ -215,13 +216,17 @@ export const selectSeries = (range: SeriesRange, tool: string | undefined): Stat
     HAVING sum(calls) > 0`,
   );
 
-/** Calls and failures of all tools by bucket, whose index is `at`; tools without calls are absent. */
-export const selectTrends = (range: SeriesRange): Statement =>
+/**
+ * Calls and failures by bucket, whose index is `at`; tools without calls are absent.
+ * @param tools all unless some are named
+ */
+export const selectTrends = (range: SeriesRange, tools?: readonly string[]): Statement =>
   statement(
     (values) => `
     SELECT tool_name AS "toolName", sum(calls)::float8 AS calls,
            coalesce(sum(calls) FILTER (WHERE status <> 'success'), 0)::float8 AS failures,
+           sum(caller_errors)::float8 AS "callerErrors",
            (extract(epoch FROM starts_at - ${values.add(range.from)}::timestamptz)::int / ${values.add(range.bucketMs / 1_000)}::int) AS at
-    ${cellsOf(range, values)}
+    ${cellsOf(range, values)} ${toolsIn(tools, values)}
     GROUP BY tool_name, at`,
   );

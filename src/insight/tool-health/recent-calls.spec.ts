@@ -1,0 +1,43 @@
+import { courseOf, type MinuteOfCalls } from './recent-calls.js';
+
+const minute = 60_000;
+
+/** Minutes as `failures/calls`, oldest first; `-` is a minute without calls. */
+const minutes = (text: string): MinuteOfCalls[] =>
+  text.split(' ').map((each, index) => {
+    const [failures = 0, calls = 0] = each === '-' ? [] : each.split('/').map(Number);
+    return { at: index * minute, calls, failures };
+  });
+
+/** `failing 3: 20/20` is failing since minute 3, with 20 failures of 20 calls since then. */
+function course(text: string, minRate = 0.8): string {
+  const { state, of } = courseOf(minutes(text), minRate) ?? {};
+  return of ? `${state} ${of.since / minute}: ${of.failures}/${of.calls}` : 'fine';
+}
+
+describe('courseOf', () => {
+  it.each([
+    ['never failed', '0/10 0/10 0/10', 'fine'],
+    ['no calls at all', '- - -', 'fine'],
+    ['one failure is no outage', '0/10 1/1 -', 'fine'],
+    ['fails within what is allowed', '1/10 1/10 2/10 1/10', 'fine'],
+    ['total outage', '0/10 0/10 10/10 10/10', 'failing 2: 20/20'],
+    ['the minute in which it broke', '0/10 4/10', 'failing 1: 4/10'],
+    ['failing since the first minute', '5/5 5/5', 'failing 0: 10/10'],
+    ['nobody calls any more', '0/10 10/10 - - -', 'failing 1: 10/10'],
+    ['called seldom', '- 1/1 - - 1/1 - - 1/1 -', 'failing 1: 3/3'],
+    ['recovered', '10/10 10/10 0/10 0/9', 'recovering 2: 0/19'],
+    ['recovered with the first success', '10/10 10/10 0/1', 'recovering 2: 0/1'],
+    ['recovered, though few calls fail still', '10/10 10/10 1/20 0/20', 'recovering 2: 1/40'],
+    ['the minute in which it was mended is a failing one', '10/10 6/10 0/10', 'recovering 2: 0/10'],
+    ['a lucky minute is no recovery', '3/10 3/10 4/10 0/3', 'failing 0: 10/33'],
+    ['enough luck is one', '3/10 3/10 4/10 0/3 0/6', 'recovering 3: 0/9'],
+    ['fails again soon: it failed all the time', '9/9 0/9 0/9 9/9', 'failing 0: 18/36'],
+    ['fails again after five minutes: a new outage', '9/9 0/9 0/9 0/9 0/9 0/9 0/9 8/8', 'failing 7: 8/8'],
+  ])('%s', (_, text, expected) => expect(course(text)).toBe(expected));
+
+  it("follows the tool's own limit", () => {
+    expect(course('3/10 3/10', 0.8)).toBe('failing 0: 6/20');
+    expect(course('3/10 3/10', 0.5)).toBe('fine');
+  });
+});

@@ -1,0 +1,177 @@
+import { Injectable } from '@nestjs/common';
+import { dayMs, hourMs, minuteMs } from '../../base/common/clock.js';
+import { KnownTools } from '../../call/circuits/known-tools.js';
+import { rounded } from '../../records/executions/queries/rounding.js';
+import type { FleetFigures, Trend } from '../../records/executions/queries/tool-figures.js';
+import {
+  type FirstFailure,
+  type LastFailure,
+  ToolMetricsRepository,
+} from '../../records/executions/tool-metrics.repository.js';
+import type { LastErrorView, ToolNowView } from './tool-health.dto.js';
+
+/** Calls of one minute without callers' errors; `at` is its start, milliseconds since the epoch. */
+export interface MinuteOfCalls {
+  readonly at: number;
+  readonly calls: number;
+  readonly failures: number;
+}
+
+interface CallsSince {
+  readonly since: number;
+  readonly calls: number;
+  readonly failures: number;
+}
+
+/** A stretch of time in which a tool fails, and the minutes after it in which it works. */
+interface FailingStretch extends CallsSince {
+  readonly working?: CallsSince;
+}
+
+export interface Course {
+  readonly state: 'failing' | 'recovering';
+  readonly of: CallsSince;
+}
+
+const nowMs = 5 * minuteMs;
+/** A single failure is no outage. */
+const minFailures = 3;
+/** Chance that a tool which still fails as before would have succeeded so often in a row. */
+const maxChance = 0.05;
+
+const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
+  since: before.since,
+  calls: before.calls + calls,
+  failures: before.failures + failures,
+});
+
+/**
+ * A tool that always fails has recovered with its first success; one that fails one call of five needs fourteen
+ * successes, since a few of them are luck.
+ */
+const isNoLuck = ({ calls, failures }: CallsSince, successes: number): boolean =>
+  (1 - failures / calls) ** successes <= maxChance;
+
+const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
+  working !== undefined && isNoLuck(failing, working.calls);
+
+/**
+ * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls
+ * succeed. A tool that fails again within five minutes of its recovery has failed all the time.
+ * @param minutes oldest first
+ * @returns undefined for a tool that did not fail in these minutes, or only once or twice
+ */
+export function courseOf(minutes: readonly MinuteOfCalls[], minRate: number): Course | undefined {
+  let stretch: FailingStretch | undefined;
+  for (const minute of minutes) {
+    const { at: since, calls, failures } = minute;
+    if (calls === 0) continue;
+    if (1 - failures / calls >= minRate) {
+      if (stretch)
+        stretch = { ...stretch, working: plus(stretch.working ?? { since, calls: 0, failures: 0 }, minute) };
+    } else if (!stretch || (hasRecovered(stretch) && since - (stretch.working?.since ?? since) >= nowMs)) {
+      stretch = { since, calls, failures };
+    } else {
+      stretch = plus(plus(stretch, stretch.working ?? { calls: 0, failures: 0 }), minute);
+    }
+  }
+  if (!stretch || stretch.failures < minFailures) return undefined;
+  const { working, ...failing } = stretch;
+  if (!working) return { state: 'failing', of: failing };
+  return hasRecovered(stretch)
+    ? { state: 'recovering', of: working }
+    : { state: 'failing', of: plus(failing, working) };
+}
+
+const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): MinuteOfCalls[] => {
+  const first = Math.floor(until / minuteMs) + 1 - calls.length;
+  return calls.map((count, index) => ({
+    at: (first + index) * minuteMs,
+    calls: count - (callerErrors[index] ?? 0),
+    failures: (failures[index] ?? 0) - (callerErrors[index] ?? 0),
+  }));
+};
+
+/**
+ * A tool fails from its first failure on and not from the start of that minute, so that an outage is 100 % failing. It
+ * recovers after its last failure, within that minute.
+ */
+function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
+  if (course?.state !== 'failing' || !first) return course;
+  const of = { ...course.of, since: first.at.getTime(), calls: course.of.calls - first.successesBefore };
+  if (!last || !isNoLuck({ ...of, calls: of.calls - last.successesAfter }, last.successesAfter))
+    return { state: 'failing', of };
+  return {
+    state: 'recovering',
+    of: { since: last.at.getTime(), calls: last.successesAfter, failures: 0 },
+  };
+}
+
+const isoOrNull = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
+
+const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): LastErrorView => ({
+  ...{ at: at.toISOString(), executionId, errorType, message },
+});
+
+function viewOf(figures: FleetFigures | undefined, course?: Course, last?: LastFailure): ToolNowView {
+  const { totalCalls = 0, successCount = 0, callerErrors = 0, p95TimeMs } = figures ?? {};
+  const calls = totalCalls - callerErrors;
+  const failures = calls - successCount;
+  const { state, of } = course ?? {};
+  return {
+    ...{ calls, failures, failureRate: rounded(failures / (calls || 1), 4) },
+    p95LatencyMs: p95TimeMs === undefined ? null : rounded(p95TimeMs, 2),
+    failingSince: isoOrNull(state === 'failing' ? of?.since : undefined),
+    recoveringSince: isoOrNull(state === 'recovering' ? of?.since : undefined),
+    callsSince: of?.calls ?? 0,
+    failuresSince: of?.failures ?? 0,
+    lastError: last && course ? lastErrorOf(last) : null,
+  };
+}
+
+/** How tools are doing now, beside their grade of the last hour: read from the rollups by minute. */
+@Injectable()
+export class RecentCalls {
+  constructor(
+    private readonly metrics: ToolMetricsRepository,
+    private readonly knownTools: KnownTools,
+  ) {}
+
+  /** @param tools all unless some are named. @returns a view for any name; a tool without calls has zeros */
+  async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
+    const [figures, courses] = await Promise.all([
+      this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
+      this.courses(now, tools),
+    ]);
+    const failing = [...courses].filter(([, { state }]) => state === 'failing');
+    const [firsts, lasts] = await Promise.all([
+      this.metrics.getFirstFailures(new Map(failing.map(([tool, { of }]) => [tool, new Date(of.since)]))),
+      this.metrics.getLastFailures([...courses.keys()], new Date(now - dayMs)),
+    ]);
+    return (tool) => {
+      const last = lasts.get(tool);
+      return viewOf(figures.get(tool), exact(courses.get(tool), firsts.get(tool), last), last);
+    };
+  }
+
+  /** Of the last hour; of the last day for tools that have failed all that hour. */
+  private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
+    const courses = await this.coursesOver(hourMs, now, tools);
+    const long = [...courses].filter(([, { of }]) => of.since < now - hourMs + nowMs).map(([tool]) => tool);
+    return long.length === 0 ? courses : new Map([...courses, ...(await this.coursesOver(dayMs, now, long))]);
+  }
+
+  private async coursesOver(
+    periodMs: number,
+    now: number,
+    tools?: readonly string[],
+  ): Promise<Map<string, Course>> {
+    const trends = await this.metrics.getTrends(new Date(now), minuteMs, periodMs / minuteMs, tools);
+    const courses = [...trends].map(([tool, trend]) => {
+      const { successRateDegraded } = this.knownTools.thresholdsOf(tool);
+      return [tool, courseOf(minutesOf(trend, now), successRateDegraded)] as const;
+    });
+    return new Map(courses.flatMap(([tool, course]) => (course ? [[tool, course]] : [])));
+  }
+}
