@@ -1,5 +1,6 @@
 import { canonicalJson } from '../../base/common/canonical-json.js';
 import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { fileOf, jsonWithoutFiles, type Part, partOf, textOfPart } from './content-parts.js';
 
 type Block = JsonObject & { readonly type: string };
@@ -31,8 +32,6 @@ const blocks = new Map<unknown, (block: JsonObject) => boolean>([
  * @param isMcp whether an MCP server answered it: malformed content is then read as what it means
  * @returns undefined if another tool's value has another form
  */
-export function mcpResult(value: unknown, isMcp: true): McpResult;
-export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined;
 export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined {
   const given = isObject(value) ? value : { content: value };
   const { content: said, structuredContent, isError, ...others } = given;
@@ -53,6 +52,14 @@ export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined
     ...(isStructured && { structuredContent }),
     ...(typeof isError === 'boolean' && { isError }),
   };
+}
+
+/** A result in the form of MCP, or a server's own words of a failure, unless the tool's fallback takes their place. */
+export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | undefined {
+  if (outcome.status === 'success') return mcpResult(outcome.result, isMcp);
+  const { data } = outcome.error;
+  const isOwn = outcome.result === undefined && isObject(data) && data['isError'] === true;
+  return isOwn ? mcpResult(data, true) : undefined;
 }
 
 /** What a model reads of a result: nothing twice. A server's other members belong to the protocol. */

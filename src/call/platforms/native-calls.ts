@@ -11,7 +11,7 @@ import {
   responsesFile,
   textOfParts,
 } from './content-parts.js';
-import { isSaid, mcpResult, partsOf, textOf } from './mcp-results.js';
+import { isSaid, ownResult, partsOf, textOf } from './mcp-results.js';
 
 /** The answer for a model: the result, the tool's fallback, or the error. */
 export interface ReadableAnswer {
@@ -24,32 +24,28 @@ export interface ReadableAnswer {
 
 /** @param isMcp whether a tool of an MCP server was called */
 export function readableOutcome(outcome: ToolOutcome, isMcp = false): ReadableAnswer {
-  const { status, result: value } = outcome;
-  if (status !== 'success')
-    return value === undefined ? readableError(outcome.error) : { failed: true, value };
-  const result = mcpResult(value, isMcp);
-  if (!result) return { failed: false, value };
-  const { structuredContent, isError: failed = false } = result;
-  const parts = partsOf(result, isMcp);
-  const isStructured = !failed && parts.length === 1 && structuredContent && isSaid(parts, structuredContent);
-  return { failed, value: isStructured ? structuredContent : textOfParts(parts), parts };
+  const own = ownResult(outcome, isMcp);
+  const parts = own && partsOf(own, isMcp);
+  if (outcome.status !== 'success' && outcome.result === undefined)
+    return readableError(outcome.error, parts);
+  const failed = outcome.status !== 'success' || own?.isError === true;
+  if (!parts) return { failed, value: outcome.result };
+  const { structuredContent: data } = own;
+  const isData = !failed && parts.length === 1 && data !== undefined && isSaid(parts, data);
+  return { failed, value: isData ? data : textOfParts(parts), parts };
 }
 
 /** Characters of an error's data that a model reads. */
 const maxData = 4_000;
 
-/** An error with what the tool said beside its message: an MCP server in content, other tools in data. */
-function readableError({ type, message, code, data }: ToolErrorBody): ReadableAnswer {
-  const parts: Part[] = [`${type}: ${message}`];
-  if (isObject(data) && data['isError'] === true) {
-    const isTold = (text: string): boolean => message.includes(text) || text.startsWith(message);
-    const said = partsOf(mcpResult(data, true), true);
-    parts.push(...said.filter((part) => typeof part !== 'string' || !isTold(part)));
-  } else {
-    if (code !== errorTable[type].jsonRpc) parts.push(`code: ${code}`);
-    const isNew = data !== undefined && data !== null && !isSaid([message], data);
-    if (isNew) parts.push(`data: ${cut(jsonWithoutFiles(data), maxData)}`);
-  }
+/** @param said content of an MCP server's error; other tools give details as code and data */
+function readableError({ type, message, code, data }: ToolErrorBody, said?: Part[]): ReadableAnswer {
+  const isTold = (text: string): boolean => message.includes(text) || text.startsWith(message);
+  const parts = said?.filter((part) => typeof part !== 'string' || !isTold(part)) ?? [];
+  if (!said && code !== errorTable[type].jsonRpc) parts.push(`code: ${code}`);
+  if (!said && data !== undefined && data !== null && !isSaid([message], data))
+    parts.push(`data: ${cut(jsonWithoutFiles(data), maxData)}`);
+  parts.unshift(`${type}: ${message}`);
   return { failed: true, value: textOfParts(parts), parts };
 }
 

@@ -57,20 +57,14 @@ export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 /** Formats in which a platform can enforce the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
 
-/** What clients of MCP take for granted. */
-const usualHints = { readOnlyHint: false, idempotentHint: false, destructiveHint: true, openWorldHint: true };
-
-/** MCP's hints. A server's are those that it lists, beside what its registration says that is not usual. */
-function hintsOf({ annotations, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object {
-  const { readOnly, idempotent, destructive, openWorld } = annotations;
-  const own: Readonly<Record<keyof typeof usualHints, boolean>> = {
-    ...{ readOnlyHint: readOnly, idempotentHint: idempotent },
-    ...{ destructiveHint: destructive, openWorldHint: openWorld },
-  };
-  const names = Object.keys(usualHints) as (keyof typeof usualHints)[];
-  const given = names.filter((name) => !hints || own[name] !== usualHints[name]);
-  return { ...Object.fromEntries(given.map((name) => [name, own[name]])), ...hints };
-}
+/** MCP's hints. A server's are those that it lists, beside what its registration says otherwise than MCP's defaults. */
+const hintsOf = ({ annotations: own, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object => ({
+  ...((!hints || own.readOnly) && { readOnlyHint: own.readOnly }),
+  ...((!hints || own.idempotent) && { idempotentHint: own.idempotent }),
+  ...((!hints || !own.destructive) && { destructiveHint: own.destructive }),
+  ...((!hints || !own.openWorld) && { openWorldHint: own.openWorld }),
+  ...hints,
+});
 
 /** A schema without a strict form is given as it is. */
 function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {

@@ -10,7 +10,7 @@ import { isObject } from '../../base/common/json.js';
 import { errorTable, type Problem, type ProblemCode } from '../../base/common/errors.js';
 import { asProblem, type OwnErrorBody, problemBody } from '../../web/rest/problem.filter.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
-import { mcpResult, textOf } from '../../call/platforms/mcp-results.js';
+import { ownResult, textOf } from '../../call/platforms/mcp-results.js';
 import { type ReadableAnswer, readableOutcome, readableProblem } from '../../call/platforms/native-calls.js';
 
 export type RpcId = JSONRPCRequest['id'];
@@ -93,18 +93,8 @@ export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has
  */
 export function toolResultOf(outcome: ToolOutcome, isMcp: boolean): CallToolResult {
   const { result: _result, ...about } = outcome;
-  return {
-    ...(ownResult(outcome, isMcp) ?? contentOf(readableOutcome(outcome))),
-    _meta: { 'toolkeeper/outcome': about },
-  };
-}
-
-/** A result in the form of MCP, or a server's own words of a failure, unless the tool's fallback takes their place. */
-function ownResult(outcome: ToolOutcome, isMcp: boolean): CallToolResult | undefined {
-  if (outcome.status === 'success') return mcpResult(outcome.result, isMcp) as CallToolResult | undefined;
-  const { data } = outcome.error;
-  const isOwn = outcome.result === undefined && isObject(data) && data['isError'] === true;
-  return isOwn ? (mcpResult(data, true) as object as CallToolResult) : undefined;
+  const own = ownResult(outcome, isMcp) as CallToolResult | undefined;
+  return { ...(own ?? contentOf(readableOutcome(outcome))), _meta: { 'toolkeeper/outcome': about } };
 }
 
 /** A call that was not run, for the model to read. */
