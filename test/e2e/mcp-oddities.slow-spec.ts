@@ -195,16 +195,34 @@ describe('a result', () => {
       { content: [{ type: 'image', data: 'AA==', mimeType: 'image/png' }], isError: true },
       {},
     ],
-    ['with a block that no client knows', { content: [text, video] }, { content: [text, asText(video)] }],
+    [
+      'with a block that no client knows',
+      { content: [text, video] },
+      { content: [text, { type: 'text', text: '[video video/mp4, 1 bytes]' }] },
+    ],
     [
       'with a block that lacks a member',
       { content: [{ type: 'image', data: '' }, text] },
-      { content: [asText({ type: 'image', data: '' }), text] },
+      { content: [{ type: 'text', text: '[image, 0 bytes]' }, text] },
     ],
     [
       'with a block that is no object',
       { content: ['plain', text] },
       { content: [{ type: 'text', text: 'plain' }, text] },
+    ],
+    ['without content', { content: [] }, {}],
+    ['without content beside an error', { content: [], isError: true }, {}],
+    ['with a text as content', { content: 't' }, { content: [text] }],
+    ['with one block as content', { content: text }, { content: [text] }],
+    [
+      'with a number as text',
+      { content: [{ type: 'text', text: 7 }] },
+      { content: [{ type: 'text', text: '7' }] },
+    ],
+    [
+      'with a list as structured content beside its text',
+      { content: [{ type: 'text', text: '[1]' }], structuredContent: [1] },
+      { structuredContent: undefined },
     ],
     [
       'with a list as structured content',

@@ -101,7 +101,9 @@ export class ChatTools {
         context,
         idempotencyKey: `${chatId}/${turn}/${toolCallId}`,
       });
-      Object.assign(part, { state: 'output-available', output: keptOutcome(keptOutcomeOf(tool, outcome)) });
+      const isMcp = tool?.definition.kind === 'mcp';
+      const output = keptOutcome(keptOutcomeOf(tool, outcome), isMcp);
+      Object.assign(part, { state: 'output-available', output });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       Object.assign(part, { state: 'output-error', errorText: `${error.code}: ${error.detail}` });

@@ -1,6 +1,7 @@
 import type { ModelMessage } from 'ai';
 import { randomBytes } from 'node:crypto';
-import { readableOutcome, textOf } from '../../call/platforms/native-calls.js';
+import { answerText, cut, readableOutcome } from '../../call/platforms/native-calls.js';
+import { textOf } from '../../call/platforms/mcp-results.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { type CallPart, type ChatMessage, isCall, type TextPart } from './chat-message.js';
 
@@ -76,16 +77,16 @@ function resultOf({ state, output, errorText = '' }: CallPart, data: DataWrapper
   if (state === 'output-denied')
     return 'approval_required: the person did not agree to this call. It was not run.';
   if (state === 'output-available')
-    return data.wrap('result', cut(textOf(readableOutcome(output as ToolOutcome).value), most));
+    return data.wrap('result', cut(answerText(readableOutcome(output as ToolOutcome)), most));
   if (state === 'output-error') return data.wrap('result', cut(errorText, most));
   return 'The turn ended before the result of this call was known. The tool may have done its work.';
 }
 
-const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most)}\n… ${text.length - most} more characters were cut`;
-
-/** An outcome as a chat stores it: of a result that is too long only the beginning. */
-export function keptOutcome(outcome: ToolOutcome): ToolOutcome {
-  const text = textOf(outcome.result);
-  return text.length <= maxResult ? outcome : { ...outcome, result: cut(text, maxResult) };
+/** An outcome as a chat stores it: content of MCP is the text that the model reads, without files. */
+export function keptOutcome(outcome: ToolOutcome, isMcp: boolean): ToolOutcome {
+  const answer = readableOutcome(outcome, isMcp);
+  const result = outcome.status === 'success' && answer.parts ? answerText(answer) : outcome.result;
+  const text = textOf(result);
+  if (text.length > maxResult) return { ...outcome, result: cut(text, maxResult) };
+  return result === outcome.result ? outcome : { ...outcome, result };
 }

@@ -62,6 +62,8 @@ class NamedView {
 }
 
 export class ToolView extends NamedView {
+  @ApiPropertyOptional({ example: 'Read a file', description: 'As its MCP server listed it' })
+  readonly title?: string;
   @OneOfThese(['builtin', 'custom', 'mcp', 'ui'], 'builtin') readonly kind!: string;
   @Example('1.0.0') readonly version!: string;
   @ApiProperty({
@@ -72,6 +74,8 @@ export class ToolView extends NamedView {
   readonly inputSchema!: object;
   @OptionalObject({ type: 'object' }, "Of the results' structured content") readonly outputSchema?: object;
   @ApiProperty() readonly annotations!: AnnotationsView;
+  @OptionalObject({ readOnlyHint: true }, 'Annotations as its MCP server listed them')
+  readonly hints?: object;
   @Texts(['incidents']) readonly tags!: string[];
   @Example(30000, 'Limit of one call, milliseconds') readonly timeoutMs!: number;
   @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
@@ -132,7 +136,8 @@ export class ToolCallsView {
     type: 'array',
     items: { type: 'object', additionalProperties: true },
     example: [{ role: 'tool', tool_call_id: 'call_1', content: '{"playbooks":[],"total_results":0}' }],
-    description: "In the order of the calls, as the platform's next message needs them",
+    description:
+      "In the order of the calls, as the platform's next message needs them. Pictures and files have the platform's form, or a mark where it takes text alone",
   })
   readonly results!: object[];
 }
@@ -158,9 +163,10 @@ class AnthropicToolView extends NamedView {
 }
 
 class McpListedToolView extends NamedView {
+  @ApiPropertyOptional({ example: 'Read a file' }) readonly title?: string;
   @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
   @AnyObject({ required: false, example: { type: 'object' } }) readonly outputSchema?: object;
-  @AnyObject({ example: { readOnlyHint: true } }) readonly annotations!: object;
+  @AnyObject({ required: false, example: { readOnlyHint: true } }) readonly annotations?: object;
 }
 
 class DistriToolView extends NamedView {

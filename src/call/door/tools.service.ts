@@ -25,8 +25,8 @@ import {
   type ReadableAnswer,
   readableOutcome,
   readableProblem,
-  textOf,
 } from '../platforms/native-calls.js';
+import { textOf } from '../platforms/mcp-results.js';
 import { platformSchema } from '../platforms/platform-schema.js';
 import { withoutNulls } from '../platforms/strict-schemas.js';
 
@@ -167,7 +167,7 @@ export class ToolsService {
     const most = largestResults * this.config.customTools.maxOutputBytes;
     let left = most;
     return (answer) => {
-      const size = calls > largestResults ? textOf(answer.value).length : 0;
+      const size = calls > largestResults ? textOf(answer.parts ?? answer.value).length : 0;
       if (size > left) return tooLarge(most);
       left -= size;
       return answer;
@@ -182,9 +182,10 @@ export class ToolsService {
   }
 
   private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {
+    const isMcp = this.registry.find(request.tool)?.definition.kind === 'mcp';
     try {
       if (malformed !== undefined) throw new Problem('invalid_input', malformed);
-      return readableOutcome((await this.door.call(request)).outcome);
+      return readableOutcome((await this.door.call(request)).outcome, isMcp);
     } catch (error) {
       return readableProblem(loggedProblem(error, request.context.requestId));
     }

@@ -1,29 +1,65 @@
-import type { Problem } from '../../base/common/errors.js';
-import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { errorTable, type Problem } from '../../base/common/errors.js';
+import type { ToolErrorBody, ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../../base/common/json-depth.js';
 import { alwaysFits, excessOfCaller, excessOfNames } from '../../base/common/json-size.js';
 import { isObject } from '../../base/common/json.js';
+import {
+  anthropicFile,
+  blocksOf,
+  jsonWithoutFiles,
+  type Part,
+  responsesFile,
+  textOfParts,
+} from './content-parts.js';
+import { isSaid, ownResult, partsOf, textOf } from './mcp-results.js';
 
 /** The answer for a model: the result, the tool's fallback, or the error. */
 export interface ReadableAnswer {
   readonly failed: boolean;
   /** Any JSON value. */
   readonly value: unknown;
+  /** Its texts and files; absent: the value is all there is. */
+  readonly parts?: readonly Part[];
 }
 
-export function readableOutcome(outcome: ToolOutcome): ReadableAnswer {
-  if (outcome.status === 'success') return { failed: false, value: outcome.result };
-  const { type, message } = outcome.error;
-  return { failed: true, value: outcome.result ?? `${type}: ${message}` };
+/** @param isMcp whether a tool of an MCP server was called */
+export function readableOutcome(outcome: ToolOutcome, isMcp = false): ReadableAnswer {
+  const own = ownResult(outcome, isMcp);
+  const parts = own && partsOf(own, isMcp);
+  if (outcome.status !== 'success' && outcome.result === undefined)
+    return readableError(outcome.error, parts);
+  const failed = outcome.status !== 'success' || own?.isError === true;
+  if (!parts) return { failed, value: outcome.result };
+  const { structuredContent: data } = own;
+  const isData = !failed && parts.length === 1 && data !== undefined && isSaid(parts, data);
+  return { failed, value: isData ? data : textOfParts(parts), parts };
 }
+
+/** Characters of an error's data that a model reads. */
+const maxData = 4_000;
+
+/** @param said content of an MCP server's error; other tools give details as code and data */
+function readableError({ type, message, code, data }: ToolErrorBody, said?: Part[]): ReadableAnswer {
+  const isTold = (text: string): boolean => message.includes(text) || text.startsWith(message);
+  const parts = said?.filter((part) => typeof part !== 'string' || !isTold(part)) ?? [];
+  if (!said && code !== errorTable[type].jsonRpc) parts.push(`code: ${code}`);
+  if (!said && data !== undefined && data !== null && !isSaid([message], data))
+    parts.push(`data: ${cut(jsonWithoutFiles(data), maxData)}`);
+  parts.unshift(`${type}: ${message}`);
+  return { failed: true, value: textOfParts(parts), parts };
+}
+
+export const cut = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most)}\n… ${text.length - most} more characters were cut`;
 
 export const readableProblem = ({ code, detail, details }: Problem): ReadableAnswer => ({
   failed: true,
   value: details.fallback ?? `${code}: ${detail}`,
 });
 
-export const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value ?? null);
+/** The answer as one text. */
+export const answerText = ({ value, parts }: ReadableAnswer): string =>
+  parts ? textOfParts(parts) : textOf(value);
 
 /** A tool call parsed from a platform's own format. */
 export interface NativeCall {
@@ -90,16 +126,18 @@ function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCal
 }
 
 const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object> = {
-  openai: ({ id }, { value }) => ({ role: 'tool', tool_call_id: id, content: textOf(value) }),
-  'openai-responses': ({ id }, { value }) => ({
+  // Its tool messages take text alone.
+  openai: ({ id }, answer) => ({ role: 'tool', tool_call_id: id, content: answerText(answer) }),
+  'openai-responses': ({ id }, { value, parts = [textOf(value)] }) => ({
     type: 'function_call_output',
     call_id: id,
-    output: textOf(value),
+    output: blocksOf(parts, 'input_text', responsesFile),
   }),
-  anthropic: ({ id }, { value, failed }) => ({
+  anthropic: ({ id }, { value, failed, parts = [textOf(value)] }) => ({
     type: 'tool_result',
     tool_use_id: id,
-    content: textOf(value),
+    // Beside `is_error` it takes text alone.
+    content: failed ? textOfParts(parts) || 'The tool failed' : blocksOf(parts, 'text', anthropicFile),
     ...(failed && { is_error: true }),
   }),
   distri: ({ id, tool }, { value, failed }) => {

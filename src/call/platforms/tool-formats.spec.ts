@@ -50,6 +50,38 @@ it('every schema is said to be one of an object', () => {
   });
 });
 
+describe('hints of an MCP server’s tool', () => {
+  const unsaid = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+  it.each<[string, object, object, object | undefined]>([
+    ['that it gives none of', {}, unsaid, undefined],
+    ['of which it gives one', { readOnlyHint: true }, { ...unsaid, readOnly: true }, { readOnlyHint: true }],
+    ['and its title', { title: 'Find' }, unsaid, { title: 'Find' }],
+    [
+      'that are usual',
+      { readOnlyHint: false, destructiveHint: true },
+      unsaid,
+      { readOnlyHint: false, destructiveHint: true },
+    ],
+    ['that decide otherwise', { openWorldHint: false }, unsaid, { openWorldHint: false }],
+    [
+      'beside those of its registration',
+      { idempotentHint: false },
+      { readOnly: true, idempotent: false, destructive: false, openWorld: false },
+      { readOnlyHint: true, idempotentHint: false, destructiveHint: false, openWorldHint: false },
+    ],
+  ])('%s', (_what, hints, annotations, expected) => {
+    const { annotations: listed } = toolFormats.mcp({ ...definition, annotations, hints } as ToolDefinition);
+    expect(listed).toEqual(expected);
+  });
+});
+
+it('a title is given to MCP alone', () => {
+  const titled = { ...definition, title: 'Find it' };
+  expect(toolFormats.mcp(titled)).toMatchObject({ title: 'Find it' });
+  for (const format of ['openai', 'openai-responses', 'anthropic', 'distri', 'holmes'] as const)
+    expect(toolFormats[format](titled)).toEqual(toolFormats[format](definition));
+});
+
 describe('OpenAI’s strict mode', () => {
   const parameters = {
     type: 'object',

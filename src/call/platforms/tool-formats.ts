@@ -25,18 +25,17 @@ export const toolFormats = {
     description,
     input_schema: platformSchema(inputSchema).schema,
   }),
-  mcp: ({ name, description, inputSchema, outputSchema, annotations }: ToolDefinition) => ({
-    name,
-    description,
-    inputSchema: objectSchema(inputSchema),
-    ...(outputSchema && { outputSchema: objectSchema(outputSchema) }),
-    annotations: {
-      readOnlyHint: annotations.readOnly,
-      idempotentHint: annotations.idempotent,
-      destructiveHint: annotations.destructive,
-      openWorldHint: annotations.openWorld,
-    },
-  }),
+  mcp: ({ name, title, description, inputSchema, outputSchema, ...tool }: ToolDefinition) => {
+    const annotations = hintsOf(tool);
+    return {
+      name,
+      ...(title !== undefined && { title }),
+      description,
+      inputSchema: objectSchema(inputSchema),
+      ...(outputSchema && { outputSchema: objectSchema(outputSchema) }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    };
+  },
   /** Distri's function tools take `parameters`, not `input_schema`. */
   distri: ({ name, description, inputSchema }: ToolDefinition) => ({
     name,
@@ -57,6 +56,15 @@ export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
 /** Formats in which a platform can enforce the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
+
+/** MCP's hints. A server's are those that it lists, beside what its registration says otherwise than MCP's defaults. */
+const hintsOf = ({ annotations: own, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object => ({
+  ...((!hints || own.readOnly) && { readOnlyHint: own.readOnly }),
+  ...((!hints || own.idempotent) && { idempotentHint: own.idempotent }),
+  ...((!hints || !own.destructive) && { destructiveHint: own.destructive }),
+  ...((!hints || !own.openWorld) && { openWorldHint: own.openWorld }),
+  ...hints,
+});
 
 /** A schema without a strict form is given as it is. */
 function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {

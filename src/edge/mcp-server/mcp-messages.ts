@@ -6,16 +6,12 @@ import type {
   JSONRPCResultResponse,
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.js';
+import { isObject } from '../../base/common/json.js';
 import { errorTable, type Problem, type ProblemCode } from '../../base/common/errors.js';
 import { asProblem, type OwnErrorBody, problemBody } from '../../web/rest/problem.filter.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
-import {
-  type ReadableAnswer,
-  readableOutcome,
-  readableProblem,
-  textOf,
-} from '../../call/platforms/native-calls.js';
+import { ownResult, textOf } from '../../call/platforms/mcp-results.js';
+import { type ReadableAnswer, readableOutcome, readableProblem } from '../../call/platforms/native-calls.js';
 
 export type RpcId = JSONRPCRequest['id'];
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
@@ -88,36 +84,17 @@ const protocolErrors: ReadonlySet<ProblemCode> = new Set([
   'invalid_request',
   'internal_error',
 ]);
-const areTexts = (...values: unknown[]): boolean => values.every((value) => typeof value === 'string');
-/** The members that a client insists on in each kind of content. */
-const blocks = new Map<unknown, (block: JsonObject) => boolean>([
-  ['text', ({ text }) => areTexts(text)],
-  ['image', ({ data, mimeType }) => areTexts(data, mimeType)],
-  ['audio', ({ data, mimeType }) => areTexts(data, mimeType)],
-  [
-    'resource',
-    ({ resource }) => isObject(resource) && areTexts(resource['uri'], resource['text'] ?? resource['blob']),
-  ],
-  ['resource_link', ({ uri, name }) => areTexts(uri, name)],
-]);
-
 /** Whether a model should read the refusal, in place of a result; the others are errors of JSON-RPC. */
 export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has(code);
 
-/** The outcome of a call as a result of MCP. The outcome without its result is in `_meta`. */
-export function toolResultOf(outcome: ToolOutcome): CallToolResult {
+/**
+ * The outcome of a call as a result of MCP. The outcome without its result is in `_meta`.
+ * @param isMcp whether a tool of an MCP server was called
+ */
+export function toolResultOf(outcome: ToolOutcome, isMcp: boolean): CallToolResult {
   const { result: _result, ...about } = outcome;
-  return {
-    ...(failedResult(outcome) ?? contentOf(readableOutcome(outcome))),
-    _meta: { 'toolkeeper/outcome': about },
-  };
-}
-
-/** A server's own words of a failure, unless the tool's fallback takes their place. */
-function failedResult(outcome: ToolOutcome): CallToolResult | undefined {
-  if (outcome.status === 'success' || outcome.result !== undefined) return undefined;
-  const { data } = outcome.error;
-  return isObject(data) && data['isError'] === true ? mcpResult(data) : undefined;
+  const own = ownResult(outcome, isMcp) as CallToolResult | undefined;
+  return { ...(own ?? contentOf(readableOutcome(outcome))), _meta: { 'toolkeeper/outcome': about } };
 }
 
 /** A call that was not run, for the model to read. */
@@ -126,43 +103,9 @@ export const refusedResult = (problem: Problem, requestId: string): CallToolResu
   _meta: { 'toolkeeper/problem': problemBody(problem, requestId) },
 });
 
-/** An object is given as structured content, too; what has the form of MCP's own results is handed on as it is. */
-function contentOf({ failed, value }: ReadableAnswer): CallToolResult {
-  const own = !failed && isObject(value) ? mcpResult(value) : undefined;
-  return (
-    own ?? {
-      content: [textBlock(value)],
-      ...(isObject(value) && { structuredContent: value }),
-      ...(failed && { isError: true }),
-    }
-  );
-}
-
-/**
- * A value in the form of an MCP result, as clients read it: nulls are absent, unknown content becomes text.
- * @returns undefined if it has not
- */
-function mcpResult({
-  structuredContent,
-  content,
-  isError,
-  ...others
-}: JsonObject): CallToolResult | undefined {
-  const given: unknown = withoutNulls(content ?? []);
-  if (!Array.isArray(given) || !(isObject(structuredContent) || given.some(isBlock))) return undefined;
-  const isOdd = structuredContent !== undefined && structuredContent !== null && !isObject(structuredContent);
-  const blocks = given.map((block: unknown) => (isBlock(block) ? block : textBlock(block)));
-  // A model reads text: a server may give structured content alone.
-  if (blocks.length === 0 || isOdd) blocks.push(textBlock(structuredContent));
-  return {
-    ...others,
-    content: blocks,
-    ...(isObject(structuredContent) && { structuredContent }),
-    ...(typeof isError === 'boolean' && { isError }),
-  };
-}
-
-const textBlock = (value: unknown) => ({ type: 'text' as const, text: textOf(value) });
-
-const isBlock = (block: unknown): block is CallToolResult['content'][number] =>
-  isObject(block) && (blocks.get(block['type'])?.(block) ?? false);
+/** An object is given as structured content, too. */
+const contentOf = ({ failed, value }: ReadableAnswer): CallToolResult => ({
+  content: [{ type: 'text', text: textOf(value) }],
+  ...(isObject(value) && { structuredContent: value }),
+  ...(failed && { isError: true }),
+});

@@ -234,9 +234,10 @@ export class McpService {
   /** Never throws: what was refused is an answer, too. */
   private async run(asked: Asked, call: CallRequest): Promise<Answer> {
     const { message, request } = asked;
+    const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
     try {
       const { outcome } = await this.tools.call(call);
-      return this.done(asked, toolResultOf(outcome));
+      return this.done(asked, toolResultOf(outcome, isMcp));
     } catch (error) {
       const problem = loggedProblem(error, request.id);
       return isForTheModel(problem)

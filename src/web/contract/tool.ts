@@ -26,6 +26,7 @@ export type SemanticErrors = (typeof semanticErrorModes)[number];
 /** A tool as its callers see it. */
 export interface ToolDefinition {
   readonly name: string;
+  readonly title?: string;
   readonly description: string;
   readonly kind: ToolKind;
   readonly version: string;
@@ -34,6 +35,8 @@ export interface ToolDefinition {
   /** JSON Schema of the structured content of its results, where an MCP server promises one. */
   readonly outputSchema?: JsonSchema;
   readonly annotations: ToolAnnotations;
+  /** Annotations as an MCP server lists them. */
+  readonly hints?: object;
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */
   readonly timeoutMs: number;

@@ -11,6 +11,7 @@ import type {
   ToolRun,
 } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import { mcpResult } from '../../../call/platforms/mcp-results.js';
 import type { InputValidator } from '../../../base/schemas/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
@@ -211,6 +212,7 @@ export const mcpDefinitionOf = (
 ): ToolDefinition => ({
   ...definitionOf(tool),
   name: mcpToolName(tool.name, approved.name),
+  ...(approved.title !== undefined && { title: approved.title }),
   description: approved.description ?? approved.title ?? '',
   kind: 'mcp',
   inputSchema: { ...approved.inputSchema, type: 'object' },
@@ -218,6 +220,7 @@ export const mcpDefinitionOf = (
     ...annotationsOf(approved, tool.annotations),
     ...(!isClosed && isDoubted(approved, tool) && { openWorld: true }),
   },
+  hints: approved.annotations ?? {},
 });
 
 /** It claims to reach nobody: without a closed sandbox only the registration decides that. */
@@ -227,12 +230,8 @@ const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean 
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
 function textIn({ content, structuredContent }: JsonObject): string {
-  const blocks: unknown[] = Array.isArray(content) ? content : [];
-  const texts = blocks.flatMap((block) => {
-    const { type, text } = (block ?? {}) as { type?: unknown; text?: unknown };
-    return type === 'text' && typeof text === 'string' ? [text] : [];
-  });
-  const text = texts.join('\n');
+  const said = mcpResult({ content }, true)?.content ?? [];
+  const text = said.flatMap((block) => (block.type === 'text' ? [block['text']] : [])).join('\n');
   if (text !== '') return text;
   return isObject(structuredContent)
     ? jsonExcerpt(structuredContent, 2_000)

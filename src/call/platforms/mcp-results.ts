@@ -1,0 +1,107 @@
+import { canonicalJson } from '../../base/common/canonical-json.js';
+import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { fileOf, jsonWithoutFiles, type Part, partOf, textOfPart } from './content-parts.js';
+
+type Block = JsonObject & { readonly type: string };
+/** A result in the form of MCP. Its blocks are those that clients accept. */
+export type McpResult = JsonObject & {
+  readonly content: readonly Block[];
+  readonly structuredContent?: JsonObject;
+  readonly isError?: boolean;
+};
+
+export const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? null);
+
+const areTexts = (...values: unknown[]): boolean => values.every((value) => typeof value === 'string');
+/** The members that a client insists on in each kind of content. */
+const blocks = new Map<unknown, (block: JsonObject) => boolean>([
+  ['text', ({ text }) => areTexts(text)],
+  ['image', ({ data, mimeType }) => areTexts(data, mimeType)],
+  ['audio', ({ data, mimeType }) => areTexts(data, mimeType)],
+  [
+    'resource',
+    ({ resource }) => isObject(resource) && areTexts(resource['uri'], resource['text'] ?? resource['blob']),
+  ],
+  ['resource_link', ({ uri, name }) => areTexts(uri, name)],
+]);
+
+/**
+ * A value in the form of an MCP result: nulls are absent, content that no client knows becomes text.
+ * @param isMcp whether an MCP server answered it: malformed content is then read as what it means
+ * @returns undefined if another tool's value has another form
+ */
+export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined {
+  const given = isObject(value) ? value : { content: value };
+  const { content: said, structuredContent, isError, ...others } = given;
+  const { _meta, ...members } = others;
+  const isStructured = isObject(structuredContent);
+  const isBare = isMcp && given === value && !said && !isStructured && Object.keys(members).length > 0;
+  const listed: unknown = withoutNulls(isBare ? members : (said ?? []));
+  const hasForm = given === value && Array.isArray(listed) && (isStructured || listed.some(isBlock));
+  if (!isMcp && !hasForm) return undefined;
+  const content = (Array.isArray(listed) ? listed : [listed]).map(blockOf);
+  // A model reads text: a server may give structured content alone.
+  const isUnsaid = isStructured
+    ? content.length === 0
+    : !isSaid(content.map(partOf), structuredContent ?? []);
+  return {
+    ...others,
+    content: isUnsaid ? [...content, textBlock(structuredContent)] : content,
+    ...(isStructured && { structuredContent }),
+    ...(typeof isError === 'boolean' && { isError }),
+  };
+}
+
+/** A result in the form of MCP, or a server's own words of a failure, unless the tool's fallback takes their place. */
+export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | undefined {
+  if (outcome.status === 'success') return mcpResult(outcome.result, isMcp);
+  const { data } = outcome.error;
+  const isOwn = outcome.result === undefined && isObject(data) && data['isError'] === true;
+  return isOwn ? mcpResult(data, true) : undefined;
+}
+
+/** What a model reads of a result: nothing twice. A server's other members belong to the protocol. */
+export function partsOf(result: McpResult, isMcp: boolean): Part[] {
+  const { content, structuredContent, isError: _isError, _meta, ...others } = result;
+  const parts = content.map(partOf);
+  if (structuredContent && !isSaid(parts, structuredContent)) parts.push(jsonWithoutFiles(structuredContent));
+  if (!isMcp && Object.keys(others).length > 0) parts.push(jsonWithoutFiles(others));
+  return parts;
+}
+
+/** Whether texts give a value, as a whole or item by item. SDKs of Python give a value as `{result: value}`. */
+export function isSaid(parts: readonly Part[], value: unknown): boolean {
+  const { result, ...others } = isObject(value) ? value : { result: value };
+  const inner = Object.keys(others).length === 0 ? result : value;
+  const texts = parts.filter((part) => typeof part === 'string');
+  const said = new Set(texts.flatMap((text) => [canonicalJson(text), canonicalText(text)]));
+  const isIn = (each: unknown): boolean => said.has(canonicalJson(each));
+  return isIn(value) || isIn(inner) || (Array.isArray(inner) && inner.every(isIn));
+}
+
+/** The canonical form of a text that is JSON. */
+function canonicalText(text: string): string {
+  try {
+    return canonicalJson(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+const textBlock = (value: unknown): Block => ({ type: 'text', text: textOf(value) });
+
+const isBlock = (block: unknown): block is Block =>
+  isObject(block) && (blocks.get(block['type'])?.(block) ?? false);
+
+/** The block, or what it means as a text. */
+function blockOf(given: unknown): Block {
+  if (isBlock(given)) return given;
+  if (!isObject(given)) return textBlock(given);
+  const { type, text, data, blob, mimeType } = given;
+  if (type === 'text' || typeof text === 'string') return textBlock(text ?? '');
+  const encoded = data ?? blob;
+  if (typeof encoded !== 'string') return textBlock(jsonWithoutFiles(given));
+  return textBlock(textOfPart(fileOf(typeof type === 'string' ? type : 'file', mimeType, encoded)));
+}
