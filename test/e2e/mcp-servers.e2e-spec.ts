@@ -348,7 +348,7 @@ describe.each(['json', 'events'])('an MCP server behind a URL that answers with 
   it('is at fault for a status, a cut connection and a session that it forgot, and is called again', async () => {
     expect((await answer(`${how}__status`, { code: 503 })).error).toMatchObject({
       type: 'tool_error',
-      message: 'It answered 503',
+      message: 'It answered 503: sorry',
     });
     expect((await answer(`${how}__cut`)).error).toMatchObject({ type: 'tool_crashed' });
     expect(await answer(`${how}__forget`)).toMatchObject({ status: 'success' });

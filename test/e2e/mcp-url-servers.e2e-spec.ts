@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { startApp, type TestApp } from '../support/app.js';
 import { WebSite } from '../support/web-site.js';
 
@@ -13,6 +14,8 @@ interface Answer {
   readonly status: number;
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
+  /** In place of `body`. */
+  readonly raw?: string | Buffer;
 }
 /** What a server answers in another way than others do; undefined: as others do. */
 type Oddity = (message: Message, request: IncomingMessage, session: Session) => Answer | undefined;
@@ -51,7 +54,7 @@ class OddServer {
       this.odd(message, request, this.sessions.has(session) ? 'known' : 'unknown') ??
       this.usual(message, session);
     response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
-    response.end(answer.body === undefined ? '' : JSON.stringify(answer.body));
+    response.end(answer.raw ?? (answer.body === undefined ? '' : JSON.stringify(answer.body)));
   }
 
   private usual({ id, method }: Message, session: string): Answer {
@@ -181,6 +184,201 @@ it.each<[string, Answer, RegExp]>([
   expect(error).toMatchObject({ type: 'tool_error', message: expect.stringMatching(message) });
   if (what.startsWith('422')) expect(error.code).toBe(-32602);
   expect(server.introductions).toBe(2);
+});
+
+it.each<[string, Answer, RegExp]>([
+  [
+    '403-html',
+    { status: 403, raw: '<html><title>Blocked</title><p>Ask <b>us</b>' },
+    /^It answered 403: Blocked Ask us$/,
+  ],
+  ['502-text', { status: 502, raw: 'no healthy upstream' }, /^It answered 502: no healthy upstream$/],
+  [
+    '401-json',
+    { status: 401, body: { error: 'invalid_token' } },
+    /^It answered 401: \{"error":"invalid_token"\}$/,
+  ],
+  [
+    '503-secret',
+    { status: 503, raw: 'Bearer sesame-open is over its quota', headers: { 'retry-after': '9' } },
+    /^It answered 503: Bearer \[secret TOKEN\] is over its quota; retry-after: 9$/,
+  ],
+  [
+    '200-html',
+    { status: 200, raw: '<!doctype html><title>Sign in</title>' },
+    /200 to "tools\/call" without .*: Sign in$/,
+  ],
+  ['200-json', { status: 200, body: { Output: 1 } }, /200 to "tools\/call" without .*: \{"Output":1\}$/],
+  ['200-empty', { status: 200 }, /200 to "tools\/call" without .*: an empty body$/],
+  ['202-empty', { status: 202 }, /202 to "tools\/call" without .*: an empty body$/],
+  ['200-error', { status: 200, body: rpcError(undefined, -32700, 'it choked') }, /^it choked$/],
+])('a call that is answered with %s quotes it, without secrets', async (what, answer, message) => {
+  const server = await OddServer.start(({ method }) => (method === 'tools/call' ? answer : undefined));
+  const name = `quotes-${what}`;
+  const headers = { Authorization: 'Bearer ${TOKEN}' };
+  await tk.http
+    .post('/api/v1/custom-tools')
+    .send({ name, protocol: 'mcp', url: server.site.url, headers, env: { TOKEN: 'sesame-open' } })
+    .expect(201);
+  expect((await call(name)).error).toMatchObject({ message: expect.stringMatching(message) });
+  expect(server.introductions).toBe(2);
+});
+
+const ok = (id?: string) =>
+  JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'ok' }] } });
+const events = { 'content-type': 'text/event-stream' };
+it.each<[string, (text: string) => Answer]>([
+  ['gzip', (text) => ({ status: 200, headers: { 'content-encoding': 'gzip' }, raw: gzipSync(text) })],
+  [
+    'brotli',
+    (text) => ({ status: 200, headers: { 'content-encoding': 'br' }, raw: brotliCompressSync(text) }),
+  ],
+  [
+    'deflate',
+    (text) => ({ status: 200, headers: { 'content-encoding': 'deflate' }, raw: deflateSync(text) }),
+  ],
+  [
+    'gzip-events',
+    (text) => ({
+      status: 200,
+      headers: { ...events, 'content-encoding': 'gzip' },
+      raw: gzipSync(`data: ${text}\n\n`),
+    }),
+  ],
+  ['batch', (text) => ({ status: 200, raw: `[${text}]` })],
+  ['mark', (text) => ({ status: 200, raw: `\ufeff${text}` })],
+  ['plain', (text) => ({ status: 200, headers: { 'content-type': 'text/plain' }, raw: text })],
+  ['returns', (text) => ({ status: 200, headers: events, raw: `event: message\rdata: ${text}\r\r` })],
+  ['no-end', (text) => ({ status: 200, headers: events, raw: `data: ${text}\n` })],
+  ['batch-events', (text) => ({ status: 200, headers: events, raw: `data: [${text}]\n\n` })],
+])('an answer in the form %s is read', async (form, answer) => {
+  const server = await OddServer.start(({ id, method }) =>
+    method === 'tools/call' ? answer(ok(id)) : undefined,
+  );
+  await register(`reads-${form}`, server.site.url).expect(201);
+  expect(await call(`reads-${form}`)).toMatchObject({ status: 'success' });
+});
+
+it('a bomb is read to the limit of an answer', async () => {
+  const bomb = gzipSync(Buffer.alloc(100_000_000, ' '));
+  const server = await OddServer.start(({ method }) =>
+    method === 'tools/call' ? { status: 200, headers: { 'content-encoding': 'gzip' }, raw: bomb } : undefined,
+  );
+  await register('bomb', server.site.url).expect(201);
+  expect((await call('bomb')).error.message).toMatch(/^Its answer is over \d+ bytes$/);
+});
+
+describe('requests of a session', () => {
+  it("carry its cookies behind the registration's, which end with it, and name Toolkeeper", async () => {
+    const seen: [string | undefined, string | undefined, string | undefined][] = [];
+    const server = await OddServer.start(({ method, id }, { headers }) => {
+      seen.push([method, headers.cookie, headers['user-agent']]);
+      if (method !== 'initialize') return headers.cookie?.includes('node=') ? undefined : { status: 404 };
+      const session = `s${server.introductions++}`;
+      server.sessions.add(session);
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'odd' } };
+      const set = { 'set-cookie': `node=${session}; Path=/; HttpOnly`, 'mcp-session-id': session };
+      return { status: 200, headers: set, body: { jsonrpc: '2.0', id, result } };
+    });
+    const headers = { Cookie: 'token=${TOKEN}' };
+    await tk.http
+      .post('/api/v1/custom-tools')
+      .send({ name: 'sticky', protocol: 'mcp', url: server.site.url, headers, env: { TOKEN: 'sesame' } })
+      .expect(201);
+    expect(await call('sticky')).toMatchObject({ status: 'success' });
+    const begins = seen.filter(([method]) => method === 'initialize').map(([, cookie]) => cookie);
+    expect(begins).toEqual(begins.map(() => 'token=sesame'));
+    const called = seen.find(([method]) => method === 'tools/call');
+    expect(called).toEqual([
+      'tools/call',
+      expect.stringMatching(/^token=sesame; node=s\d$/),
+      expect.stringMatching(/^toolkeeper\/\d/),
+    ]);
+  });
+
+  it("have the registration's own User-Agent", async () => {
+    const seen: unknown[] = [];
+    const server = await OddServer.start((_message, { headers }) => void seen.push(headers['user-agent']));
+    await tk.http
+      .post('/api/v1/custom-tools')
+      .send({ name: 'agent', protocol: 'mcp', url: server.site.url, headers: { 'User-Agent': 'mine/1' } })
+      .expect(201);
+    expect(new Set(seen)).toEqual(new Set(['mine/1']));
+  });
+
+  it('send no cookie to where they are redirected', async () => {
+    const elsewhere = await OddServer.start();
+    const server = await OddServer.start(() => ({
+      status: 307,
+      headers: { 'set-cookie': 'a=1', location: elsewhere.site.url },
+    }));
+    await register('moved', server.site.url).expect(400);
+    expect(elsewhere.introductions).toBe(0);
+  });
+});
+
+it.each<[string, Answer, Answer, RegExp]>([
+  [
+    '405',
+    { status: 405, raw: 'Method Not Allowed' },
+    { status: 200, headers: events, raw: 'event: endpoint\ndata: /m?s=1\n\n' },
+    /older HTTP\+SSE/,
+  ],
+  [
+    '404',
+    { status: 404 },
+    { status: 200, headers: events, raw: ': hi\r\n\r\nevent: endpoint\r\ndata: /m\r\n\r\n' },
+    /older HTTP\+SSE/,
+  ],
+  [
+    '405-alone',
+    { status: 405 },
+    { status: 405 },
+    /It answered 405\. It takes no POST there.*older HTTP\+SSE/,
+  ],
+  ['404-alone', { status: 404, raw: 'no page' }, { status: 404 }, /It answered 404: no page$/],
+])('a server of the older transport is named as one: %s', async (_what, post, get, detail) => {
+  const server = await OddServer.start(({ method }) => (method === 'GET' ? get : post));
+  const { body } = await register('older', server.site.url).expect(400);
+  expect(body.errors[0].detail).toMatch(detail);
+});
+
+it.each(['initialize', 'tools/list'])(
+  'a server that does not answer %s is told by that name',
+  async (hanging) => {
+    const server = await OddServer.start(({ method }) =>
+      method === hanging ? { status: 200, headers: events, raw: undefined as unknown as string } : undefined,
+    );
+    const { body } = await register('hanging', server.site.url).expect(400);
+    expect(body.errors[0].detail).toContain(`"${hanging}"`);
+  },
+);
+
+it('a refusal of a tool that works is no fault; of one that never worked it is', async () => {
+  let refuses = true;
+  const text = 'Error: the order was not found';
+  const server = await OddServer.start(({ id, method }) =>
+    method === 'tools/call' && refuses
+      ? {
+          status: 200,
+          body: { jsonrpc: '2.0', id, result: { isError: true, content: [{ type: 'text', text }] } },
+        }
+      : undefined,
+  );
+  await register('refusing', server.site.url).expect(201);
+  const faults = async (): Promise<number> =>
+    (await tk.http.get('/api/v1/tool-health/refusing__go/circuit').expect(200)).body.faultsInWindow;
+  await call('refusing');
+  expect(await faults()).toBe(1);
+  refuses = false;
+  expect(await call('refusing')).toMatchObject({ status: 'success' });
+  refuses = true;
+  for (let n = 0; n < 8; n++)
+    expect(await call('refusing')).toMatchObject({
+      status: 'error',
+      error: { type: 'tool_error', message: text },
+    });
+  expect(await faults()).toBe(1);
 });
 
 it.each([

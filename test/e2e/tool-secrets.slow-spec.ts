@@ -63,6 +63,44 @@ describe('the values of env', () => {
     expect(await envOf('sealed')).toMatchObject({ TOKEN: secret, MODE: 'second' });
   });
 
+  it('are shown and left in texts where they are said to be no secrets, or are ordinary words', async () => {
+    const env = { TOKEN: secret, REGION: { value: 'eu-west-1', secret: false }, DEBUG: 'true', PIN: '77' };
+    const shown = { ...env, TOKEN: '***', DEBUG: { value: 'true', secret: false }, PIN: '***' };
+    await tk.register('regional', { env });
+    const { body: made } = await tk.http.get('/api/v1/custom-tools/regional').expect(200);
+    expect(made.env).toEqual(shown);
+    expect(await envOf('regional')).toMatchObject({
+      TOKEN: secret,
+      REGION: 'eu-west-1',
+      DEBUG: 'true',
+      PIN: '77',
+    });
+    const message = `true in eu-west-1, not ${secret}, https://h/?pin=77 77`;
+    expect((await tk.call('regional', { action: 'error', message })).body.error.message).toBe(
+      'true in eu-west-1, not [secret TOKEN], https://h/?pin=[secret PIN] 77',
+    );
+    const { body: same } = await patch('regional', { env: shown }).expect(200);
+    expect([same.env, same.revision]).toEqual([shown, made.revision]);
+    const { body: after } = await patch('regional', {
+      env: { REGION: { value: 'us', secret: true }, DEBUG: null },
+    });
+    expect(after.env).toEqual({ TOKEN: '***', REGION: '***', PIN: '***' });
+    const { body: change } = await tk.http.get('/api/v1/custom-tools/regional/revisions/2/diff?with=1');
+    expect(JSON.stringify(change)).toContain('eu-west-1');
+  });
+
+  it.each([
+    { value: 7 },
+    { value: 'x', secret: 'no' },
+    { secret: false },
+    { value: 'x', hidden: 1 },
+    ['x'],
+    true,
+    { value: '***' },
+  ])('cannot be %j', async (value) => {
+    await patch('sealed', { env: { NEW: value } }).expect(400, /"pointer":"\/env\/NEW"/);
+  });
+
   it('must be values: *** is none', async () => {
     await patch('sealed', { env: { NEW: '***' } }).expect(400, /"pointer":"\/env\/NEW"/);
     await patch('sealed', { env: { NEW: 7 } }).expect(400, /"pointer":"\/env\/NEW"/);

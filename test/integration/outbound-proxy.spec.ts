@@ -97,7 +97,7 @@ const webTool = async (url: string, allow = '', resolver?: NameServer['resolver'
 
 async function mcpClient(origin: string): Promise<string> {
   const launch = remoteLauncher(
-    { url: new URL(`${origin}/mcp`), headers: {} },
+    { url: new URL(`${origin}/mcp`), headers: {}, redact: String },
     { maxBytes: 10_000, linesPerSecond: 100, ownPort: () => undefined },
   );
   const server = launch({ command: '', args: [], cwd: '/', env: {} });

@@ -175,9 +175,15 @@ class ToolProcess {
     environment: Readonly<Record<string, string>>,
     private readonly listener: Listener,
   ) {
+    const own = Object.fromEntries(
+      Object.entries(env ?? {}).map(([name, given]) => [
+        name,
+        typeof given === 'string' ? given : given.value,
+      ]),
+    );
     this.child = spawn(command, args, {
       cwd: workingDir,
-      env: { ...environment, ...env },
+      env: { ...environment, ...own },
       stdio: ['pipe', 'pipe', 'pipe'],
       // Its own group: what it starts ends with it.
       detached: true,

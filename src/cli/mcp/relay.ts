@@ -169,7 +169,9 @@ export function mcp({ surroundings }: Session): Promise<never> {
   const relay = new Relay(server, (line) => process.stdout.write(`${line}\n`));
   const framer = new LineFramer(maxLineBytes, {
     line: (text) => {
-      if (text.trim() !== '') void relay.take(text);
+      // A byte order mark counts as white space here.
+      const line = text.trim();
+      if (line !== '') void relay.take(line);
       return true;
     },
     overflow: () => process.exit(exit.no),

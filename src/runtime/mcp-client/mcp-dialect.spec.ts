@@ -62,7 +62,6 @@ it.each<[string, Reply, RegExp]>([
     { result: { protocolVersion: '1999-01-01' } },
     /"1999-01-01"; this server speaks MCP 2025/,
   ],
-  ['no tools', { result: { protocolVersion: '2025-11-25', capabilities: {} } }, /without tools/],
 ])('does not start a server that introduces itself with %s', (_what, reply, why) => {
   const server = new Server();
   server.asked.shift()?.answered(reply, 9);
@@ -87,6 +86,22 @@ it.each<[string, unknown, number, RegExp]>([
 ])('does not start a server that lists %s', (_what, result, bytes, why) => {
   const server = new Server().begins().answer(result, bytes);
   expect(server.handshakes).toEqual([expect.stringMatching(why)]);
+});
+
+it.each([{}, { tools: true }, { tools: null }, undefined])(
+  'asks a server for its tools whatever it says of its capabilities: %j',
+  (capabilities) => {
+    const server = new Server();
+    server.asked.shift()?.answered({ result: { protocolVersion: '2025-11-25', capabilities } }, 9);
+    server.answer({ tools: [tool('a')] });
+    expect(server.handshakes).toMatchObject([{ tools: [tool('a')] }]);
+  },
+);
+
+it('does not start a server that knows no list of tools', () => {
+  const server = new Server().begins();
+  server.asked.shift()?.answered({ error: { code: -32601, message: 'Method not found' } }, 9);
+  expect(server.handshakes).toEqual([expect.stringMatching(/without tools/)]);
 });
 
 it('does not read pages without end, nor many that are too much together', () => {

@@ -152,12 +152,11 @@ function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
     return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
   const { result } = reply;
   if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
-  const { protocolVersion, serverInfo, capabilities } = result;
+  const { protocolVersion, serverInfo } = result;
   if (!mcpRevisions.some((revision) => revision === protocolVersion)) {
     const theirs = jsonExcerpt(protocolVersion ?? null, 100);
     return `It answered "initialize" with protocolVersion ${theirs}; this server speaks MCP ${mcpRevisions.join(', ')}`;
   }
-  if (!isObject(capabilities) || !isObject(capabilities.tools)) return 'It is an MCP server without tools';
   const info = isObject(serverInfo) ? serverInfo : {};
   return {
     ...text(info, 'name'),
@@ -169,6 +168,8 @@ function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
 }
 
 function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: string } | string {
+  // Some servers have tools and do not say so in their capabilities: the list decides.
+  if ('error' in reply && reply.error.code === methodNotFound) return 'It is an MCP server without tools';
   if ('error' in reply)
     return `It answered "tools/list" with error ${reply.error.code}: ${reply.error.message}`;
   const { tools, nextCursor } = isObject(reply.result) ? reply.result : {};

@@ -1,19 +1,34 @@
-import { createParser } from 'eventsource-parser';
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { isObject } from '../../base/common/json.js';
 import { messageOf } from '../../base/common/message-of.js';
+import { manifest } from '../../base/common/project.js';
 import { Destination } from '../../base/outbound/connector.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../process-pool/launcher.js';
-import { LineBudget, LineFramer } from '../process-pool/line-framer.js';
+import {
+  type Answer,
+  beginningOf,
+  decoded,
+  errorIn,
+  isEvents,
+  isSuccess,
+  messagesIn,
+  readEvents,
+  readRefusal,
+  type Redact,
+  refusal,
+  type Refusal,
+} from './remote-answer.js';
+import { SessionCookies } from './session-cookies.js';
 
 /** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
 interface RemoteAddress {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Removes the secrets in these headers. */
+  readonly redact: Redact;
 }
 
 export interface RemoteLimits {
@@ -31,12 +46,20 @@ interface Message {
   readonly params?: { readonly requestId?: string };
 }
 
-type Response = Dispatcher.ResponseData;
-
 /** Pause before reopening the stream of server-initiated messages. */
 const listenPauseMs = 1_000;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
+const methodNotFound = -32601;
+const userAgent = `toolkeeper/${manifest().version}`;
+const oldTransport =
+  'It speaks the older HTTP+SSE transport, and Toolkeeper Streamable HTTP alone: register its address for that, often /mcp';
+const postRefused =
+  'It takes no POST there: it is at another address, or speaks the older HTTP+SSE transport alone';
+/** Statuses of a POST by which servers of the older transport are recognised. */
+const oldStatuses = [400, 404, 405];
+const probeMs = 2_000;
+const probeChars = 4_096;
 
 /** Gives a server behind a URL the form of a process: its lines are posted, and what comes back are its lines. */
 export const remoteLauncher =
@@ -62,6 +85,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   });
   private readonly agent: Dispatcher;
   private readonly over = new AbortController();
+  private readonly headers: Readonly<Record<string, string>>;
+  private readonly cookies: SessionCookies;
   /** Requests without an answer, by id. */
   private readonly open = new Map<string, AbortController>();
   /** The notification on its way: what follows it must not overtake it. */
@@ -69,6 +94,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private session: string | undefined;
   private revision: string | undefined;
   private listens = false;
+  /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
+  private isListening = false;
   /** Requests in a row that were answered with 400. */
   private refusals = 0;
 
@@ -77,6 +104,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly limits: RemoteLimits,
   ) {
     super();
+    const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
+    this.headers = { 'user-agent': userAgent, ...(Object.fromEntries(given) as Record<string, string>) };
+    this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.agent = new Destination(address.url, limits).dispatcher();
     setImmediate(() => this.emit('spawn'));
   }
@@ -107,7 +137,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
         signal,
         line,
       );
-      const wrong = isSuccess(response) ? undefined : await this.refusalIn(response);
+      const wrong = isSuccess(response) ? undefined : await this.refusalIn(response, method);
       if (!isRequest) response.body.destroy();
       else if (wrong) await this.refused(wrong, id, method, signal);
       else await this.readAnswer(response, id, method, signal);
@@ -124,36 +154,58 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     headers: Record<string, string>,
     signal: AbortSignal,
     body?: string,
-  ): Promise<Response> {
+  ): Promise<Answer> {
     const { url } = this.address;
+    const cookie = this.cookies.header();
     const response = await this.agent.request({
       origin: url.origin,
       path: `${url.pathname}${url.search}`,
       method,
       signal,
       headers: {
-        ...this.address.headers,
+        ...this.headers,
         ...headers,
+        ...(cookie !== undefined && { cookie }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(this.session !== undefined && { [sessionHeader]: this.session }),
         ...(this.revision !== undefined && { 'mcp-protocol-version': this.revision }),
       },
       body: body ?? null,
     });
-    response.body.on('error', () => undefined);
-    return response;
+    this.cookies.take(response.headers['set-cookie']);
+    return decoded(response);
   }
 
   /** @throws Error if it was refused for the session: another one begins then */
-  private async refusalIn(response: Response): Promise<Refusal> {
+  private async refusalIn(response: Answer, method: string | undefined): Promise<Refusal> {
     const { statusCode } = response;
-    const { error, namesSession } = await readRefusal(response, this.address.url);
+    const { url, redact } = this.address;
+    const { error, namesSession } = await readRefusal(response, url, redact);
     this.refusals = statusCode === 400 ? this.refusals + 1 : 0;
     const isLost =
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
     if (isLost && this.session !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
-    return error;
+    if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
+    if (await this.isOfOldTransport()) return refusal(oldTransport);
+    return statusCode === 405 ? { ...error, message: `${error.message}. ${postRefused}` } : error;
+  }
+
+  /** The older transport begins with a GET, whose first event names where to post. */
+  private async isOfOldTransport(): Promise<boolean> {
+    const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(probeMs)]);
+    try {
+      const { body } = await this.request('GET', { accept: 'text/event-stream' }, signal);
+      let text = '';
+      for await (const chunk of body) {
+        text += String(chunk);
+        if (/^event: ?endpoint\s*$/m.test(text)) return true;
+        if (text.length > probeChars) return false;
+      }
+    } catch {
+      // It answered nothing that could be read.
+    }
+    return false;
   }
 
   /** A session whose `ping` fails is of no use. */
@@ -162,74 +214,39 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     await this.deliver(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
   }
 
-  private async readAnswer(
-    response: Response,
-    id: string,
-    method: string,
-    signal: AbortSignal,
-  ): Promise<void> {
+  private async readAnswer(response: Answer, id: string, method: string, signal: AbortSignal): Promise<void> {
     let isAnswered = false;
+    let last = '';
     this.refusals = 0;
     const answer = async (text: string): Promise<void> => {
-      if (method === 'initialize') this.begin(response.headers[sessionHeader], text);
-      const error = method === 'ping' ? errorIn(text) : undefined;
-      isAnswered ||= error !== undefined || text.includes(JSON.stringify(id));
-      if (error) return this.refused(error, id, method, signal);
-      await this.deliver(text, signal);
+      last = text;
+      for (const message of messagesIn(text)) {
+        if (method === 'initialize') this.begin(response.headers[sessionHeader], message);
+        const error = method === 'ping' ? errorIn(message) : undefined;
+        isAnswered ||= error !== undefined || message.includes(JSON.stringify(id));
+        if (error) await this.refused(error, id, method, signal);
+        else await this.deliver(message, signal);
+      }
     };
     const wrong = await this.read(response, answer, signal);
-    if (!isAnswered)
-      await this.refused(refusal(wrong ?? 'It ended its answer without one'), id, method, signal);
+    if (isAnswered || (response.statusCode === 202 && this.isListening)) return;
+    const seen = beginningOf(last, this.address.redact) || 'an empty body';
+    const unanswered =
+      wrong ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
+    await this.refused(errorIn(last) ?? refusal(unanswered), id, method, signal);
   }
 
   /** @returns what was wrong with it */
   private async read(
-    response: Response,
+    response: Answer,
     message: (text: string) => Promise<void>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (isEvents(response)) return this.readEvents(response, message, signal);
+    if (isEvents(response)) return readEvents(response, this.limits, message, signal);
     const { maxBytes } = this.limits;
     const { body, whole } = await readAtMost(response.body, maxBytes);
     if (!whole) return `Its answer is over ${maxBytes} bytes`;
     if (body.length > 0) await message(body.toString());
-    return undefined;
-  }
-
-  private async readEvents(
-    { body }: Response,
-    message: (text: string) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const { maxBytes, linesPerSecond } = this.limits;
-    const budget = new LineBudget(linesPerSecond);
-    let overMs = 0;
-    const events: string[] = [];
-    let isTooLong = false;
-    const parser = createParser({
-      maxBufferSize: maxBytes,
-      onEvent: ({ data }) => {
-        isTooLong ||= Buffer.byteLength(data) > maxBytes;
-        events.push(data);
-      },
-      onError: ({ type }) => (isTooLong ||= type === 'max-buffer-size-exceeded'),
-    });
-    // The parser's own buffer counts characters and keeps each piece of a line by itself; to it a carriage return ends a line.
-    const framer = new LineFramer(maxBytes, {
-      line: (text) => {
-        overMs = budget.charge(1);
-        parser.feed(`${text.replaceAll('\r', '')}\n`);
-        return !isTooLong;
-      },
-      overflow: () => (isTooLong = true),
-    });
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      framer.push(chunk);
-      if (isTooLong) return `Its answer is over ${maxBytes} bytes`;
-      for (const event of events.splice(0)) await message(event);
-      if (overMs > 0) await delay(overMs, undefined, { signal });
-      overMs = 0;
-    }
     return undefined;
   }
 
@@ -242,7 +259,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       for (;;) {
         const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
         if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
-        const wrong = await this.readEvents(response, (text) => this.deliver(text, signal), signal);
+        this.isListening = true;
+        const deliver = (text: string): Promise<void> => this.deliver(text, signal);
+        const wrong = await readEvents(response, this.limits, deliver, signal);
+        this.isListening = false;
         if (wrong !== undefined) throw new Error(wrong);
         await delay(listenPauseMs, undefined, { signal });
       }
@@ -287,59 +307,6 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 }
 
-const isSuccess = ({ statusCode }: Response): boolean => statusCode >= 200 && statusCode < 300;
-const isEvents = ({ headers }: Response): boolean =>
-  String(headers['content-type']).startsWith('text/event-stream');
-
-/** The error of JSON-RPC by which a request is answered that its server refused. */
-interface Refusal {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
-const maxBytes = 65_536;
-const maxChars = 500;
-/** Headers of a refusal that are passed on to the caller. */
-const namedHeaders = ['retry-after', 'www-authenticate'];
-const internalError = -32603;
-const methodNotFound = -32601;
-
-const refusal = (message: string): Refusal => ({ code: internalError, message });
-
 /** Whether a `ping` failed: a server need not know it. */
 const isFailedPing = (method: string, { code }: Refusal): boolean =>
   method === 'ping' && code !== methodNotFound;
-
-/** Reads why a server answered with a status that is no success. */
-async function readRefusal(
-  { statusCode, headers, body }: Dispatcher.ResponseData,
-  url: URL,
-): Promise<{ readonly error: Refusal; readonly namesSession: boolean }> {
-  const text = (await readAtMost(body, maxBytes)).body.toString();
-  const error = errorIn(text);
-  const { location } = headers;
-  const next =
-    statusCode >= 300 && statusCode < 400 && location !== undefined && URL.parse(String(location), url.href);
-  const message = [
-    `It answered ${statusCode}${error ? `: ${error.message}` : ''}`,
-    ...(next ? [`it redirects to ${next.href.slice(0, maxChars)}: register that URL`] : []),
-    ...namedHeaders.flatMap((name) =>
-      headers[name] === undefined ? [] : [`${name}: ${String(headers[name]).slice(0, maxChars)}`],
-    ),
-  ].join('; ');
-  return { error: { ...refusal(message), ...error, message }, namesSession: /session|initializ/i.test(text) };
-}
-
-/** The error of JSON-RPC in a text, whichever request it names. */
-function errorIn(text: string): Refusal | undefined {
-  try {
-    const message: unknown = JSON.parse(text);
-    const error = isObject(message) ? message['error'] : undefined;
-    if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string')
-      return undefined;
-    return { code: Number(error['code']), message: error['message'], data: error['data'] };
-  } catch {
-    return undefined;
-  }
-}

@@ -27,8 +27,9 @@ export const allBusy = (poolSize: number): string =>
 export const lastUnread = (line: string | undefined): string =>
   line === undefined ? '' : `; the last line that it wrote is not a message: ${line.slice(0, quotedChars)}`;
 
-export const lateStart = (ms: number, unread: string | undefined): string =>
-  `It did not answer "initialize" within ${ms} ms${lastUnread(unread)}`;
+/** @param method the request of the start that has no answer */
+export const lateStart = (method: string, ms: number, unread: string | undefined): string =>
+  `It did not answer "${method}" within ${ms} ms${lastUnread(unread)}`;
 
 /** The message for a request when no process can be started. */
 export const cannotStart = (tool: string, error: string): string =>

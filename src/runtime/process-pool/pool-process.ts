@@ -65,6 +65,8 @@ export class PoolProcess {
   private handle: MessageHandler = () => undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
+  /** The last request of its start. */
+  private asked = 'initialize';
   /** The rule that the process broke. */
   private why: string | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -171,7 +173,9 @@ export class PoolProcess {
     try {
       const child = launcher(spec);
       const { startTimeoutMs } = this.limits;
-      this.after(startTimeoutMs, () => this.failStart(lateStart(startTimeoutMs, this.unreadSince(0))));
+      this.after(startTimeoutMs, () =>
+        this.failStart(lateStart(this.asked, startTimeoutMs, this.unreadSince(0))),
+      );
       child.on('error', notStarted);
       child.on('spawn', () => this.begin(child, spec));
       return child;
@@ -211,6 +215,7 @@ export class PoolProcess {
   /** Sends a request of the dialect itself, at the start or later. */
   private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
+    if (!this.wasReady) this.asked = method;
     const id = method === 'initialize' ? '0' : this.conversation.nextId();
     this.conversation.add(id, { answered, failed: (_reason, message) => this.introduced(message) });
     this.lines.write(encodeRequest(id, method, params));
@@ -293,10 +298,12 @@ export class PoolProcess {
     const clean = wasReady && exitCode === 0 && conversation.size === 0;
     const reason = cause ?? conversation.givenUp ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
     const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail(), why };
-    const how = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
+    const ended = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
+    // What runs elsewhere is a connection.
+    const how = this.pid === undefined ? 'lost its connection' : ended;
     conversation.failAll(
       'tool_crashed',
-      wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "initialize"`,
+      wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "${this.asked}"`,
       ending,
     );
     this.emit({ type: 'ended', ending });

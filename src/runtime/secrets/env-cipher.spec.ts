@@ -6,9 +6,12 @@ import { secretKeysIn } from '../../base/config/setting.js';
 import {
   changedEnv,
   EnvCipher,
+  envIdentity,
   KeyRing,
   sealedEnv,
   type SealedValue,
+  secretsOf,
+  shownEnv,
   SecretUnreadable,
   type StoredEnv,
 } from './env-cipher.js';
@@ -121,6 +124,48 @@ describe('a change of an environment', () => {
     const problem = { details: { errors: [{ pointer: '/env/NEW', detail: expect.any(String) }] } };
     expect(() => changedEnv(box, 't', {}, { NEW: '***' })).toThrow(expect.objectContaining(problem));
     expect(() => sealedEnv(box, 't', { NEW: '***' })).toThrow(expect.objectContaining(problem));
+  });
+});
+
+describe('values that are no secrets', () => {
+  it.each<[string, string, boolean]>([
+    ...'true FALSE docker production development debug info localhost 0 8080 65535'
+      .split(' ')
+      .map((word): [string, string, boolean] => ['MODE', word, false]),
+    ...'dockers truex s3cret 1234567 1.2.3 eu-west-1'
+      .split(' ')
+      .map((word): [string, string, boolean] => ['MODE', word, true]),
+    ['MODE', '', true],
+    ['DB_PASSWORD', 'postgres', true],
+    ['TOKEN', 'true', true],
+    ['PIN', '1234', true],
+    ['SPINNER', 'true', false],
+  ])('%s=%s is a secret: %s', (name, value, isSecret) => {
+    const sealed = boxWith(key()).seal('t', { [name]: value });
+    expect(secretsOf(sealed, { [name]: value })).toEqual(isSecret ? { [name]: value } : {});
+    expect(shownEnv(sealed)[name]).toEqual(isSecret ? '***' : { value, secret: false });
+  });
+
+  it('are what their registration says, and need no key', () => {
+    const box = boxWith();
+    const env = box.seal('t', { A: { value: 's3cret', secret: false }, B: 'true' });
+    expect([box.open('t', env), box.isCurrent(env)]).toEqual([{ A: 's3cret', B: 'true' }, true]);
+    expect(() => statSync(keyFile)).toThrow('ENOENT');
+    expect(shownEnv(box.seal('t', { A: { value: 'true', secret: true }, B: { value: 'x' } }))).toEqual({
+      A: '***',
+      B: '***',
+    });
+  });
+
+  it('go to and fro: a value that was stored as a secret stays one until it is given again', () => {
+    const box = boxWith(key());
+    const before = box.seal('t', { A: { value: 'true', secret: true } });
+    expect(shownEnv(changedEnv(box, 't', before, { A: '***' }))).toEqual({ A: '***' });
+    const plain = changedEnv(box, 't', before, { A: 'true' });
+    expect(shownEnv(plain)).toEqual({ A: { value: 'true', secret: false } });
+    expect(changedEnv(box, 't', plain, shownEnv(plain))).toEqual(plain);
+    expect(box.renew('t', plain)).toEqual(plain);
+    expect(envIdentity(plain)).not.toEqual(envIdentity(before));
   });
 });
 

@@ -4,6 +4,8 @@ import { secretKeysIn } from '../../base/config/setting.js';
 import { wrong } from '../../web/rest/wrong-field.js';
 
 export type PlainEnv = Readonly<Record<string, string>>;
+/** A variable as a registration gives it: without `secret`, ordinary words alone are none. */
+export type GivenValue = string | { readonly value: string; readonly secret?: boolean };
 
 /** A stored value cannot be decrypted. The message names the variable and the reason, never the content. */
 export class SecretUnreadable extends Error {
@@ -21,8 +23,8 @@ export class EnvCipher {
   constructor(private readonly keys: KeyRing) {}
 
   /** @throws KeyFileError if there is no key and none can be stored */
-  seal(toolId: string, env: PlainEnv): StoredEnv {
-    return mapValues(env, (value, name) => this.sealOne(toolId, name, value));
+  seal(toolId: string, env: Readonly<Record<string, GivenValue>>): StoredEnv {
+    return this.sealLike(toolId, env, {});
   }
 
   /** @throws SecretUnreadable for the first value that was tampered with or whose key is missing */
@@ -32,7 +34,7 @@ export class EnvCipher {
 
   /** Whether all values are encrypted with the primary key. */
   isCurrent(env: StoredEnv): boolean {
-    const values = Object.values(env);
+    const values = Object.values(env).filter(isSealed);
     if (values.length === 0) return true;
     const { id } = this.keys.primary();
     return values.every((value) => value.key === id);
@@ -46,15 +48,19 @@ export class EnvCipher {
     if (this.isCurrent(env)) return env;
     const { id } = this.keys.primary();
     return mapValues(env, (stored, name) =>
-      stored.key === id ? stored : this.sealOne(toolId, name, this.openOne(toolId, name, stored), stored.id),
+      !isSealed(stored) || stored.key === id
+        ? stored
+        : this.sealOne(toolId, name, this.openOne(toolId, name, stored), stored.id),
     );
   }
 
   /** Like `seal`, but unchanged values keep their ciphertext, so that equal configurations compare equal. */
-  sealLike(toolId: string, env: PlainEnv, before: StoredEnv): StoredEnv {
-    return mapValues(env, (value, name) => {
+  sealLike(toolId: string, env: Readonly<Record<string, GivenValue>>, before: StoredEnv): StoredEnv {
+    return mapValues(env, (given, name) => {
+      const value = valueOf(given);
+      if (!isSecret(name, given)) return { alg: 'none', value };
       const stored = Object.hasOwn(before, name) ? before[name] : undefined;
-      const same = stored !== undefined && this.tryOpen(toolId, name, stored) === value;
+      const same = stored && isSealed(stored) && this.tryOpen(toolId, name, stored) === value;
       return same ? stored : this.sealOne(toolId, name, value);
     });
   }
@@ -73,7 +79,8 @@ export class EnvCipher {
     };
   }
 
-  private openOne(toolId: string, name: string, stored: SealedValue): string {
+  private openOne(toolId: string, name: string, stored: StoredValue): string {
+    if (!isSealed(stored)) return stored.value;
     const key = this.keys.find(stored.key);
     if (!key) {
       throw new SecretUnreadable(
@@ -124,22 +131,56 @@ export interface SealedValue {
   readonly data: string;
 }
 
+/** A value that is no secret. */
+interface PlainValue {
+  readonly alg: 'none';
+  readonly value: string;
+}
+type StoredValue = SealedValue | PlainValue;
+
 /** A tool's environment as stored, by variable. */
-export type StoredEnv = Readonly<Record<string, SealedValue>>;
+export type StoredEnv = Readonly<Record<string, StoredValue>>;
+
+const isSealed = (stored: StoredValue): stored is SealedValue => stored.alg !== 'none';
+const valueOf = (given: GivenValue): string => (typeof given === 'string' ? given : given.value);
+
+/** Values that are no secrets: without them, errors and logs would lose ordinary words. */
+const ordinary = new Set(
+  (
+    'true false null none yes no on off enabled disabled auto default dev develop development test testing stage staging ' +
+    'prod production local localhost docker kubernetes debug trace verbose info warn warning error silent json text console ' +
+    'http https stdio memory redis postgres sqlite utf8 utf-8 main master'
+  ).split(' '),
+);
+const namesSecret = /pass|pwd|secret|token|key|auth|cred|(^|_)pin(_|$)/i;
+
+function isSecret(name: string, given: GivenValue): boolean {
+  if (typeof given !== 'string' && given.secret !== undefined) return given.secret;
+  const value = valueOf(given);
+  const isOrdinary = ordinary.has(value.toLowerCase()) || /^\d{1,5}$/.test(value);
+  return !isOrdinary || namesSecret.test(name);
+}
+
+/** The values of an environment that must not be shown. @param opened the same environment */
+export const secretsOf = (env: StoredEnv, opened: PlainEnv): PlainEnv =>
+  Object.fromEntries(Object.entries(opened).filter(([name]) => isSealed(env[name] as StoredValue)));
+
+/** Tells environments apart without their secrets. */
+export const envIdentity = (env: StoredEnv): Record<string, string> =>
+  mapValues(env, (stored) => (isSealed(stored) ? stored.id : `=${stored.value}`));
 
 /** Placeholder for values in answers. Sending it back leaves the value unchanged. */
 export const hiddenValue = '***';
 
-/** Hides the values for answers: environment variables are write-only. */
-export function withoutValues(env: StoredEnv): Record<string, string> {
-  return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
-}
+/** The environment as answers show it: secrets are write-only. */
+export const shownEnv = (env: StoredEnv): Record<string, GivenValue> =>
+  mapValues(env, (stored) => (isSealed(stored) ? hiddenValue : { value: stored.value, secret: false }));
 
 /** A URL with its query values hidden, because they may be tokens. */
 export const shownUrl = (url: string): string => url.replaceAll(/([?&][^=&#]*=)[^&#]+/g, `$1${hiddenValue}`);
 
 /** A merge patch (RFC 7396) of a tool's environment: text sets a variable, null removes it, others stay. */
-export type EnvChanges = Readonly<Record<string, string | null>>;
+export type EnvChanges = Readonly<Record<string, GivenValue | null>>;
 
 /**
  * Encrypts the environment of a registration.
@@ -149,11 +190,11 @@ export type EnvChanges = Readonly<Record<string, string | null>>;
 export function sealedEnv(
   cipher: EnvCipher,
   toolId: string,
-  env: PlainEnv,
+  env: Readonly<Record<string, GivenValue>>,
   before: StoredEnv = {},
 ): StoredEnv {
   for (const [name, value] of Object.entries(env)) {
-    if (value === hiddenValue) throw notTheValue(name);
+    if (valueOf(value) === hiddenValue) throw notTheValue(name);
   }
   return keyed(() => cipher.sealLike(toolId, env, before));
 }
@@ -169,11 +210,11 @@ export function changedEnv(
   stored: StoredEnv,
   changes: EnvChanges,
 ): StoredEnv {
-  const set: [name: string, value: string][] = [];
+  const set: [name: string, value: GivenValue][] = [];
   const gone = new Set<string>();
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) gone.add(name);
-    else if (value !== hiddenValue) set.push([name, value]);
+    else if (valueOf(value) !== hiddenValue) set.push([name, value]);
     else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
   }
   const kept = Object.entries(stored).filter(([name]) => !gone.has(name));

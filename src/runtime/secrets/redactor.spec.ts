@@ -14,6 +14,19 @@ describe('Redactor', () => {
     expect(new Redactor({}).clean('text', { start: true, end: true })).toBe('text');
   });
 
+  it.each([
+    ['GET https://h/?pin=77&x=1', 'GET https://h/?pin=[secret PIN]&x=1'],
+    ['https://h/a?x=1&key=77', 'https://h/a?x=1&key=[secret PIN]'],
+    ['Authorization: Bearer 77', 'Authorization: Bearer [secret PIN]'],
+    ['x-api-key: 77', 'x-api-key: [secret PIN]'],
+    ['{"X-Token":"77"}', '{"X-Token":"[secret PIN]"}'],
+    ['Cookie: 77; b', 'Cookie: [secret PIN]; b'],
+    ['77 of 77 lines, line: 77', '77 of 77 lines, line: 77'],
+    ['https://h/?pin=778', 'https://h/?pin=778'],
+  ])('hides a short value in headers and queries alone: %s', (text, expected) =>
+    expect(new Redactor({ PIN: '77' }).clean(text)).toBe(expected),
+  );
+
   it('takes the longer of two values that begin alike', () => {
     expect(new Redactor({ A: 'secret', B: 'secret-long' }).clean('secret-long secret')).toBe(
       '[secret B] [secret A]',

@@ -194,10 +194,13 @@ export const SomeOf = (values: readonly string[], schema: Schema = {}): Property
 export const ObjectList: Decorator = (schema) =>
   list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...schema }, isObject);
 
-/** An optional object of strings or integers, depending on `additionalProperties`. */
-export function OptionalMap(schema: Schema & { readonly additionalProperties: Schema }): PropertyDecorator {
+/** An optional object of strings or integers, depending on `additionalProperties`, or of what `isItem` takes. */
+export function OptionalMap(
+  schema: Schema & { readonly additionalProperties: Schema },
+  isItem: Check = schema.additionalProperties['type'] === 'integer' ? isInteger : isText,
+): PropertyDecorator {
   const { additionalProperties: each } = schema;
-  const checks = [each['type'] === 'integer' ? isInteger : isText, ...checksOf(bounds, each)];
+  const checks = [isItem, ...checksOf(bounds, each)];
   const orNull = checks.map(([message, isValid]): Check => [
     message,
     (value) => (value === null && each['nullable'] === true) || isValid(value),

@@ -23,7 +23,7 @@ const formsOfBundle = { files: 'Files', ...forms } as const;
 
 const aboutFiles = 'All files are stored together, as one revision, which can be rolled back.';
 const aboutSettings =
-  'Members that are left out do not change. Values of variables are not shown; enter one to change it.';
+  'Members that are left out do not change. Variables are not shown; enter one to change it.';
 
 /**
  * Fetched again each time, so that saving does not undo another's change; not while it is edited.

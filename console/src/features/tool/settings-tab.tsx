@@ -49,13 +49,17 @@ const whatRuns = (tool: CustomToolView): Pairs => [
   ['Command', tool.url === null ? <code key="command">{[tool.command, ...tool.args].join(' ')}</code> : null],
   ['URL', tool.url],
   ['Folder', tool.workingDir && <code key="folder">{tool.workingDir}</code>],
-  ['Variables', Object.keys(tool.env).join(', ')],
+  ['Variables', Object.entries(tool.env).map(shownVariable).join(', ')],
   ['Version', tool.version],
   ['Revision', tool.revision],
   ['Tags', tool.tags.length > 0 && <Tags key="tags" words={tool.tags} />],
   ['Changed', <Time key="changed" at={tool.updatedAt} />],
   ['Registered', <Time key="registered" at={tool.createdAt} />],
 ];
+
+/** Values of secrets are not shown. */
+const shownVariable = ([name, value]: [string, CustomToolView['env'][string]]): string =>
+  typeof value === 'string' ? name : `${name}=${value.value}`;
 
 const captured: Readonly<Record<CustomToolView['capture'], string>> = {
   none: 'none; a replay asks for the input',

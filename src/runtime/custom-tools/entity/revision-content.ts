@@ -3,7 +3,7 @@ import { escapePointer } from '../../../base/common/field-problems.js';
 import { differenceAt, type JsonDifference, jsonDifferences } from '../../../base/common/json-differences.js';
 import { isObject } from '../../../base/common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
+import { envIdentity, shownEnv, type StoredEnv } from '../../secrets/env-cipher.js';
 import { initialOf } from './setting-facets.js';
 import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
 import { ToolSettings } from './tool-settings.js';
@@ -63,11 +63,6 @@ export function processHashOf({ configuration, ...others }: RevisionContent): st
   return contentHashOf({ configuration: ofProcesses, ...others });
 }
 
-/** Tells environments apart without their values. */
-export function envIdentity(env: StoredEnv): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.id]));
-}
-
 /** When a file was written counts only where its content is too large to be read. */
 function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
   return hash ?? `${size} bytes of ${modifiedAt}`;
@@ -88,7 +83,7 @@ export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFil
 }
 
 /**
- * Field by field, sorted by path. Objects are gone through, lists are compared as a whole; of an environment variable
+ * Field by field, sorted by path. Objects are gone through, lists are compared as a whole; of a secret variable
  * only its name is told.
  */
 export function changesBetween(
@@ -116,14 +111,14 @@ function membersOf(value: unknown): object | undefined {
 function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const [from, to] = [envIdentity(before), envIdentity(after)];
-  const [hiddenBefore, hiddenAfter] = [withoutValues(before), withoutValues(after)];
+  const [shownBefore, shownAfter] = [shownEnv(before), shownEnv(after)];
   return [...names]
     .filter((name) => ownMember(from, name) !== ownMember(to, name))
     .map((name) =>
       differenceAt(
         `/configuration/env/${escapePointer(name)}`,
-        ownMember(hiddenBefore, name),
-        ownMember(hiddenAfter, name),
+        ownMember(shownBefore, name),
+        ownMember(shownAfter, name),
       ),
     );
 }

@@ -7,6 +7,7 @@ import {
   PickType,
 } from '@nestjs/swagger';
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
+import { isObject } from '../../../base/common/json.js';
 import { AnnotationsView } from '../../../call/door/tools.dto.js';
 import { semanticErrorModes, type SemanticErrors } from '../../../web/contract/tool.js';
 import {
@@ -22,10 +23,9 @@ import {
   OptionalText,
   OptionalTextList,
   Rule,
-  TextMap,
 } from '../../../web/rest/dto.js';
 import type { McpDefinition } from '../../mcp-client/mcp-review.js';
-import { type EnvChanges, hiddenValue } from '../../secrets/env-cipher.js';
+import { type EnvChanges, type GivenValue, hiddenValue } from '../../secrets/env-cipher.js';
 import { AnnotationsBody, SandboxSettings, ThresholdSettings, ToolPermissions } from './nested-settings.js';
 import { Setting } from './setting-facets.js';
 
@@ -46,6 +46,29 @@ const VariableNames = (): PropertyDecorator =>
   Rule('must name its variables with letters, digits and _', (env) =>
     Object.keys(env as object).every((name) => variableName.test(name)),
   );
+
+const valueSchema = (text: object) => ({
+  oneOf: [
+    { type: 'string', ...text },
+    {
+      type: 'object',
+      properties: { value: { type: 'string' }, secret: { type: 'boolean' } },
+      required: ['value'],
+      additionalProperties: false,
+    },
+  ],
+});
+
+/** Variables, each a text or a text that says whether it is a secret. */
+const Variables = (orNull: boolean, schema: object): PropertyDecorator =>
+  OptionalMap({ additionalProperties: valueSchema(orNull ? { nullable: true } : {}), ...schema }, [
+    'must be text, or text as {"value": "…", "secret": false}',
+    (given) => {
+      if (!isObject(given)) return typeof given === 'string' || (orNull && given === null);
+      const { value, secret = true, ...others } = given;
+      return typeof value === 'string' && typeof secret === 'boolean' && Object.keys(others).length === 0;
+    },
+  ]);
 
 /** MCP's defaults: nothing is promised, everything may happen. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
@@ -129,12 +152,16 @@ export class ToolSettings {
   )
   bundle!: string | null;
   /** Values are encrypted in the row, and decrypted only where a process is started. */
-  @Setting('jsonb', TextMap({ API_KEY: hiddenValue }), {})
+  @Setting(
+    'jsonb',
+    ApiProperty({ type: 'object', additionalProperties: valueSchema({}), example: { API_KEY: hiddenValue } }),
+    {},
+  )
   @VariableNames()
-  @OptionalMap({
-    additionalProperties: { type: 'string' },
-    example: { TZ: 'UTC' },
-    description: 'Values are write-only: answers show the names',
+  @Variables(false, {
+    example: { TZ: 'UTC', REGION: { value: 'eu-west-1', secret: false } },
+    description:
+      'Secrets are write-only: answers show the names. Every text is one, but for ordinary words such as true or production',
   })
   env!: Readonly<Record<string, unknown>>;
   /** Stored as `json`, like the definitions: in the order of its author. */
@@ -280,7 +307,7 @@ export class CustomToolCreate extends IntersectionType(
     skipNullProperties: false,
   }),
 ) {
-  declare readonly env?: Record<string, string>;
+  declare readonly env?: Record<string, GivenValue>;
 }
 
 /**
@@ -299,8 +326,7 @@ export class CustomToolUpdate extends PartialType(
   })
   readonly command?: string;
   @VariableNames()
-  @OptionalMap({
-    additionalProperties: { type: 'string', nullable: true },
+  @Variables(true, {
     example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
     description: 'Text sets a variable, null removes it; variables that are not named keep their values',
   })

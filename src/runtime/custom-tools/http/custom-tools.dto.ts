@@ -12,7 +12,7 @@ import type { ReplicaTrouble, ToolStates } from '../state/tool-states.js';
 import type { RunningTools } from '../running/running-tools.js';
 import type { SandboxSettings, ThresholdSettings, ToolPermissions } from '../entity/nested-settings.js';
 import { ShownType } from '../entity/setting-facets.js';
-import { shownUrl, withoutValues } from '../../secrets/env-cipher.js';
+import { type GivenValue, shownEnv, shownUrl } from '../../secrets/env-cipher.js';
 import {
   Moment,
   NullableMoment,
@@ -85,7 +85,7 @@ type ShownSettings = Omit<ToolSettings, 'definitions' | 'fallback' | 'metadata'>
 @SentBackBy(CustomToolUpdate)
 export class CustomToolView extends ShownType<ShownSettings>(ToolSettings) {
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
-  declare readonly env: Record<string, string>;
+  declare readonly env: Record<string, GivenValue>;
   declare readonly annotations: ToolAnnotations;
   declare readonly thresholds: ThresholdSettings;
   declare readonly sandbox: SandboxSettings;
@@ -149,7 +149,7 @@ export function customToolView(tool: CustomTool, running: RunningTools): CustomT
     ...others,
     url: tool.url && shownUrl(tool.url),
     pinnedCommand: tool.url && tool.pinnedCommand ? shownUrl(tool.pinnedCommand) : tool.pinnedCommand,
-    env: withoutValues(tool.env),
+    env: shownEnv(tool.env),
     thresholds: tool.thresholds ?? {},
     sandbox: sandbox ?? {},
     permissions: permissions ?? {},

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { withoutValues } from '../../secrets/env-cipher.js';
+import { shownEnv } from '../../secrets/env-cipher.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
 import {
   AnyText,
@@ -130,6 +130,6 @@ export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
 }
 
 export function revisionView(row: CustomToolRevision): RevisionView {
-  const configuration = { ...row.configuration, env: withoutValues(row.env) };
+  const configuration = { ...row.configuration, env: shownEnv(row.env) };
   return { ...revisionSummary(row), configuration, files: row.files };
 }

@@ -17,7 +17,7 @@ import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { covers } from '../../sandbox/mounts.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
-import { EnvCipher, type PlainEnv, SecretUnreadable } from '../../secrets/env-cipher.js';
+import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
@@ -64,8 +64,12 @@ export class LaunchPreparation {
    */
   async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
     const own = this.open(tool);
+    const redactor = new Redactor(secretsOf(tool.env, own));
     if (tool.url !== null)
-      return { ...this.elsewhere(tool.url, tool.headers, own), ...dialectOf(tool, this.config.root) };
+      return {
+        ...this.elsewhere(tool.url, tool.headers, own, redactor),
+        ...dialectOf(tool, this.config.root),
+      };
     const { bundle } = tool;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
@@ -88,14 +92,21 @@ export class LaunchPreparation {
         throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
       });
     const spec = { ...launch.spec, env: { ...launch.spec.env, ...place.variables } };
-    return { ...launch, spec, place: place.own, redactor: new Redactor(own), ...dialectOf(tool, spec.cwd) };
+    return { ...launch, spec, place: place.own, redactor, ...dialectOf(tool, spec.cwd) };
   }
 
-  private elsewhere(address: string, headers: CustomTool['headers'], own: PlainEnv): PreparedLaunch {
+  private elsewhere(
+    address: string,
+    headers: CustomTool['headers'],
+    own: PlainEnv,
+    redactor: Redactor,
+  ): PreparedLaunch {
     const url = new URL(address);
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
-    const remote = remoteLauncher({ url, headers: filledHeaders(headers, own) }, this.remote);
-    return { spec, realPath: url.href, place: undefined, redactor: new Redactor(own), remote };
+    // A page is cut off after its beginning: a secret may be there in part.
+    const redact = (text: string): string => redactor.clean(text, { end: true });
+    const remote = remoteLauncher({ url, headers: filledHeaders(headers, own), redact }, this.remote);
+    return { spec, realPath: url.href, place: undefined, redactor, remote };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {

@@ -22,6 +22,7 @@ import {
   reviewTools,
   mcpToolName,
 } from '../../mcp-client/mcp-review.js';
+import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
 import { inSlot, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
@@ -118,6 +119,8 @@ const doubted =
   'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
+/** A tool that succeeded so recently works: its refusals are answers. */
+const workingMs = 300_000;
 /** Somebody has to look at it first. */
 const heldBackMs = 60_000;
 
@@ -127,6 +130,8 @@ class McpTool implements Tool {
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
   readonly revision: string;
+  /** When a call last succeeded, of performance.now(). */
+  private workedAt = -Infinity;
 
   constructor(
     private readonly server: McpServerWrapper,
@@ -170,11 +175,17 @@ class McpTool implements Tool {
   }
 
   private resultOf(result: unknown): unknown {
-    if (!isFailed(result)) return this.checkStructured(result);
+    const now = performance.now();
+    if (!isFailed(result)) {
+      this.workedAt = now;
+      return this.checkStructured(result);
+    }
     const text = textIn(result);
+    const isRefusal = now - this.workedAt <= workingMs && isRefused(text);
     throw new ToolFailure('tool_error', this.calls.explained(text), {
       data: this.calls.cleanJson(result),
       ...(isInputError(text) && { code: errorTable.invalid_input.jsonRpc }),
+      ...(isRefusal && { toolFault: false }),
     });
   }
 
@@ -237,14 +248,6 @@ function textIn({ content, structuredContent }: JsonObject): string {
     ? jsonExcerpt(structuredContent, 2_000)
     : 'The tool failed and did not say why';
 }
-
-/** The beginnings of messages by which SDKs refuse arguments: these are the caller's error. */
-const inputErrors = [
-  /^(error: )?mcp error -32602(?!: output)/i,
-  /^(error: )?(input validation error|invalid (arguments?|params|parameters?|input)\b)/i,
-  /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
-];
-const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
 
 function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {
   return {

@@ -1,0 +1,23 @@
+/** The beginnings of messages by which SDKs refuse arguments: these are the caller's error. */
+const inputErrors = [
+  /^(error: )?mcp error -32602(?!: output)/i,
+  /^(error: )?(input validation error|invalid (arguments?|params|parameters?|input)\b)/i,
+  /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
+];
+export const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
+
+/** Failures of a tool or of what it depends on, whatever else their text says. */
+const faults =
+  /\b(time[ds]?[ -]?out|e(conn\w+|notfound|pipe)|connection|connect|network|sockets?|dns|internal|unavailable|overloaded|traceback|panic|segmentation|out of memory|command|modules?|50[0-4])\b/i;
+/** Words and codes of services for what does not exist, is closed, or is not allowed. */
+const refusals = [
+  /\b(40[134]|410)\b|enoent|eacces|eperm|not[ _-]?found|no[ _-]such|do(es)?(n't| not) (seem to )?exist|unknown_\w+|(can ?not|couldn't|could not) (be found|find)|no longer exists|resource[_ ]missing/i,
+  /\b(is|was|are|been|already|currently|has) (closed|archived|deleted|locked|expired|cancelled|merged|gone)\b|(is_|already_)\w+|closed\W*$/i,
+  /forbidden|access denied|denied|not[ _-](allowed|permitted|authori[sz]ed|accessible|in_channel)|unauthori[sz]ed|permissions?\b|restricted|missing_scope/i,
+];
+
+/** Whether a failed result says that something is not found, closed or not allowed. */
+export function isRefused(text: string): boolean {
+  const beginning = text.slice(0, 2_000);
+  return refusals.some((words) => words.test(beginning)) && !faults.test(beginning);
+}

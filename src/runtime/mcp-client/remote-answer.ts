@@ -1,0 +1,190 @@
+import { createParser } from 'eventsource-parser';
+import { pipeline, type Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { isObject } from '../../base/common/json.js';
+import { readAtMost } from '../../base/outbound/http-client.js';
+import { LineBudget, LineFramer } from '../process-pool/line-framer.js';
+
+/** Removes secrets from a text. */
+export type Redact = (text: string) => string;
+
+/** An answer over HTTP whose body is decompressed as it is read. */
+export interface Answer {
+  readonly statusCode: number;
+  readonly headers: Dispatcher.ResponseData['headers'];
+  readonly body: Readable;
+}
+
+/** The error of JSON-RPC by which a request is answered that its server refused. */
+export interface Refusal {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+const internalError = -32603;
+export const refusal = (message: string): Refusal => ({ code: internalError, message });
+
+export const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 && statusCode < 300;
+export const isEvents = ({ headers }: Answer): boolean =>
+  String(headers['content-type']).startsWith('text/event-stream');
+
+const decoders = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  br: createBrotliDecompress,
+  deflate: createInflate,
+  zstd: createZstdDecompress,
+};
+
+/** Undoes the encodings of a body, the last one first. What is unknown stays as it is. */
+export function decoded({ statusCode, headers, body }: Dispatcher.ResponseData): Answer {
+  const names = String(headers['content-encoding'] ?? '')
+    .toLowerCase()
+    .split(/\s*,\s*/, 4)
+    .reverse();
+  const streams = names.flatMap((name) => (Object.hasOwn(decoders, name) ? [decoders[name as 'br']()] : []));
+  const last: Readable = streams.at(-1) ?? body;
+  if (streams.length > 0) pipeline([body, ...streams], () => undefined);
+  return { statusCode, headers, body: last.on('error', () => undefined) };
+}
+
+/**
+ * Calls back with the data of each event of a stream, of which it reads no more lines a second than it may.
+ * @returns what was wrong with it
+ */
+export async function readEvents(
+  { body }: Answer,
+  { maxBytes, linesPerSecond }: { readonly maxBytes: number; readonly linesPerSecond: number },
+  message: (text: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const budget = new LineBudget(linesPerSecond);
+  let overMs = 0;
+  const events: string[] = [];
+  let isTooLong = false;
+  const parser = createParser({
+    maxBufferSize: maxBytes,
+    onEvent: ({ data }) => {
+      isTooLong ||= Buffer.byteLength(data) > maxBytes;
+      events.push(data);
+    },
+    onError: ({ type }) => (isTooLong ||= type === 'max-buffer-size-exceeded'),
+  });
+  // The parser's own buffer counts characters and keeps each piece of a line by itself.
+  const framer = new LineFramer(maxBytes, {
+    line: (text) => {
+      overMs = budget.charge(1);
+      parser.feed(`${text.replace('\ufeff', '')}\n`);
+      return !isTooLong;
+    },
+    overflow: () => (isTooLong = true),
+  });
+  const pass = async (): Promise<void> => {
+    for (const event of events.splice(0)) await message(event);
+  };
+  const asLines = lineFeeds();
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    framer.push(asLines(chunk));
+    if (isTooLong) return `Its answer is over ${maxBytes} bytes`;
+    await pass();
+    if (overMs > 0) await delay(overMs, undefined, { signal });
+    overMs = 0;
+  }
+  // Some servers end their last event without an empty line.
+  framer.end();
+  if (!isTooLong) parser.feed('\n');
+  await pass();
+  return undefined;
+}
+
+/** Lines may end with CR, LF or both, which two chunks may share: gives LF for each. */
+function lineFeeds(): (chunk: Buffer) => Buffer {
+  let afterReturn = false;
+  return (chunk) => {
+    const rest = afterReturn && chunk[0] === 10 ? chunk.subarray(1) : chunk;
+    afterReturn = chunk.at(-1) === 13;
+    if (!rest.includes(13)) return rest;
+    return Buffer.from(rest.toString('latin1').replace(/\r\n?/g, '\n'), 'latin1');
+  };
+}
+
+/** The messages in a text: one, those of a batch, or none. A batch of one stays as it was written. */
+export function messagesIn(text: string): string[] {
+  const trimmed = text.trim();
+  if (trimmed.startsWith('{')) return [trimmed];
+  try {
+    const batch: unknown = JSON.parse(trimmed);
+    if (!Array.isArray(batch)) return [];
+    return batch.length === 1 ? [trimmed.slice(1, -1).trim()] : batch.map((each) => JSON.stringify(each));
+  } catch {
+    return [];
+  }
+}
+
+const maxBytes = 65_536;
+const maxChars = 500;
+/** Headers of a refusal that are passed on to the caller. */
+const namedHeaders = ['retry-after', 'www-authenticate'];
+
+/** Reads why a server answered with a status that is no success. */
+export async function readRefusal(
+  { statusCode, headers, body }: Answer,
+  url: URL,
+  redact: Redact,
+): Promise<{ readonly error: Refusal; readonly namesSession: boolean }> {
+  const text = (await readAtMost(body, maxBytes)).body.toString();
+  const error = errorIn(text);
+  const why = error?.message ?? beginningOf(text, redact);
+  const { location } = headers;
+  const next =
+    statusCode >= 300 && statusCode < 400 && location !== undefined && URL.parse(String(location), url.href);
+  const message = [
+    `It answered ${statusCode}${why && `: ${why}`}`,
+    ...(next ? [`it redirects to ${next.href.slice(0, maxChars)}: register that URL`] : []),
+    ...namedHeaders.flatMap((name) =>
+      headers[name] === undefined ? [] : [`${name}: ${String(headers[name]).slice(0, maxChars)}`],
+    ),
+  ].join('; ');
+  return { error: { ...refusal(message), ...error, message }, namesSession: /session|initializ/i.test(text) };
+}
+
+/** More is not looked at: tags without an end would take long. */
+const pageChars = 4_096;
+const shownChars = 300;
+const entities: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  '#39': "'",
+  nbsp: ' ',
+};
+
+/** The beginning of a page or a text on one line, without tags and secrets. */
+export function beginningOf(page: string, redact: Redact): string {
+  const text = page.slice(0, pageChars);
+  const isPage = /<(!doctype|html|head|body|title)\b/i.test(text);
+  const words = isPage
+    ? text
+        .replace(/<(script|style)\b.*?(<\/\1\s*>|$)|<!--.*?(-->|$)|<[^>]*>?/gis, ' ')
+        .replace(/&(#?\w{2,4});/g, (whole, name: string) => entities[name] ?? whole)
+    : text;
+  const line = redact(words.replace(/[\s\p{C}\ufffd]+/gu, ' ').trim());
+  return line.length > shownChars ? `${line.slice(0, shownChars)} …` : line;
+}
+
+/** The error of JSON-RPC in a text, whichever request it names. */
+export function errorIn(text: string): Refusal | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    const error = isObject(message) ? message['error'] : undefined;
+    if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string')
+      return undefined;
+    return { code: Number(error['code']), message: error['message'], data: error['data'] };
+  } catch {
+    return undefined;
+  }
+}
