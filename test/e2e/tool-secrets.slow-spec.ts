@@ -85,7 +85,7 @@ describe('the values of env', () => {
       env: { REGION: { value: 'us', secret: true }, DEBUG: null },
     });
     expect(after.env).toEqual({ TOKEN: '***', REGION: '***', PIN: '***' });
-    const { body: change } = await tk.http.get('/api/v1/custom-tools/regional/revisions/2/diff?with=1');
+    const { body: change } = await tk.http.get('/api/v1/custom-tools/regional/revisions/2/diff');
     expect(JSON.stringify(change)).toContain('eu-west-1');
   });
 
