@@ -106,7 +106,7 @@ describe('one member that cannot be used costs itself', () => {
   it('thirty at once, and the others hold', async () => {
     const bad = Array.from({ length: 30 }, (_, n) => [`x${n}`, { $ref: `#/$defs/none${n}`, minLength: 'x' }]);
     const schema = object(Object.fromEntries(bad) as object, { required: ['q'] });
-    expect((await schemas.compile(schema)).warnings.at(-1)).toBe('and 55 more');
+    expect((await schemas.compile(schema)).warnings.at(-1)).toBe('and 50 more');
     expect(await isValid(schema, { q: 'a', x1: 1 })).toBe(true);
     expect(await isValid(schema, {})).toBe(false);
   });

@@ -22,6 +22,8 @@ describe('a schema', () => {
   it.each([
     ['not an object', 'text', 'must be a JSON Schema object'],
     ['an array', [], 'must be a JSON Schema object'],
+    ['an unknown type', { type: 'strnig' }, 'is not a valid JSON Schema'],
+    ['a reference elsewhere', { $ref: 'https://example.com/schema.json' }, 'is not a valid JSON Schema'],
     ['too many bytes', { description: 'x'.repeat(70_000) }, 'the cap is 65536'],
     ['too deep', deep(40), 'nested deeper than 32 levels'],
     ['one that refers to itself alone', { $ref: '#' }, 'takes too long, or for ever'],

@@ -13,35 +13,29 @@ export interface ReadSchema {
 }
 
 const maxPasses = 64;
-const maxWarnings = 5;
+const maxWarnings = 10;
 const maps = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-  'dependencies',
+  ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'],
 ]);
 const lists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
+const emptied = new Set(['enum', 'anyOf', 'oneOf', 'allOf', 'type', 'items']);
 const single = new Set([
   ...['items', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties', 'propertyNames'],
   ...['unevaluatedProperties', 'not', 'if', 'then', 'else', 'contentSchema'],
 ]);
-const types = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
-/** Types of programming languages and of other schema languages. */
-const knownAs: Readonly<Record<string, string>> = {
-  ...{ str: 'string', text: 'string', file: 'string', date: 'string', datetime: 'string', uuid: 'string' },
-  ...{ int: 'integer', long: 'integer', float: 'number', double: 'number', decimal: 'number', num: 'number' },
-  ...{
-    bool: 'boolean',
-    list: 'array',
-    tuple: 'array',
-    set: 'array',
-    dict: 'object',
-    map: 'object',
-    none: 'null',
-  },
+/** Types, with their names in programming languages and other schema languages. */
+const names: Readonly<Record<string, string>> = {
+  string: 'string str text file date datetime uuid',
+  integer: 'integer int long',
+  number: 'number num float double decimal',
+  boolean: 'boolean bool',
+  array: 'array list tuple set',
+  object: 'object dict map',
+  null: 'null none',
 };
+const knownAs = new Map(
+  Object.entries(names).flatMap(([type, all]) => all.split(' ').map((name) => [name, type])),
+);
 
 /**
  * Reads an almost valid schema as what it means. A member that cannot be used is left out, so that it costs itself and
@@ -96,7 +90,9 @@ class SchemaReader {
     return read;
   }
 
+  /** @throws Error if nothing would be left */
   private without(at: string, why: string): [] {
+    if (['', '/$ref', '/type'].includes(at)) throw new Error(`${at} ${why}`);
     this.leftOut++;
     this.warnings.add(`${at} of its inputSchema is left out (${why}): the tool checks it itself`);
     return [];
@@ -144,37 +140,50 @@ class SchemaReader {
     }
   }
 
-  private meant(node: Record<string, unknown>, at: string): Record<string, unknown> {
+  /** Reads the members of a schema as what they mean, before its parts are read. */
+  private meant(node: Members, at: string): Members {
     const read = (name: string, value: unknown, as = JSON.stringify(value) ?? 'absent'): void => {
       this.warnings.add(`${at}/${name} of its inputSchema is read as ${as}`);
       if (value === undefined) delete node[name];
       else node[name] = value;
     };
-    for (const name of ['enum', 'anyOf', 'oneOf', 'allOf', 'type', 'items'])
-      if (Array.isArray(node[name]) && node[name].length === 0) read(name, undefined);
-    for (const name of maps) if (Array.isArray(node[name]) && node[name].length === 0) read(name, {});
-    if (this.isTuple && Array.isArray(node['items'])) {
-      const { items, additionalItems } = node;
+    for (const [name, value] of Object.entries(node))
+      if (Array.isArray(value) && value.length === 0 && (emptied.has(name) || maps.has(name)))
+        read(name, maps.has(name) ? {} : undefined);
+    const { items, additionalItems, id } = node;
+    if (this.isTuple && Array.isArray(items)) {
       read('items', additionalItems, 'prefixItems');
       node['prefixItems'] = items;
       delete node['additionalItems'];
     }
-    const { id } = node;
     if (typeof id === 'string' && id.startsWith('#')) node['$anchor'] ??= id.slice(1);
     if (typeof id === 'string') read('id', undefined);
+    const type = meantType(node['type']);
+    if (type === undefined && at === '' && node['type'] !== undefined && node['type'] !== 'any')
+      this.without('/type', `${JSON.stringify(node['type'])} is no type`);
+    if (JSON.stringify(type) !== JSON.stringify(node['type'])) read('type', type);
     meantLimits(node, read);
-    meantType(node, read);
+    meantNull(node);
     meantRequired(node, read);
     return node;
   }
 }
 
-const sizeOf = (members: unknown): number => Object.keys(members ?? {}).length;
-
+type Members = Record<string, unknown>;
 type Read = (name: string, value: unknown, as?: string) => void;
 
+const sizeOf = (members: unknown): number => Object.keys(members ?? {}).length;
+
+/** @returns undefined if it allows all types */
+function meantType(given: unknown): unknown {
+  const types: unknown[] = [given ?? []].flat();
+  const meant = new Set(types.map((type) => typeof type === 'string' && knownAs.get(type.toLowerCase())));
+  if (meant.size === 0 || meant.has(undefined) || meant.has(false)) return undefined;
+  return Array.isArray(given) ? [...meant] : [...meant][0];
+}
+
 /** In draft-04 and OpenAPI 3.0 `exclusiveMinimum: true` changes the meaning of `minimum`; later it is a limit itself. */
-function meantLimits(node: Record<string, unknown>, read: Read): void {
+function meantLimits(node: Members, read: Read): void {
   for (const limit of ['Minimum', 'Maximum']) {
     const [name, exclusive] = [limit.toLowerCase(), `exclusive${limit}`];
     if (typeof node[exclusive] !== 'boolean') continue;
@@ -184,43 +193,28 @@ function meantLimits(node: Record<string, unknown>, read: Read): void {
   }
 }
 
-function meantType(node: Record<string, unknown>, read: Read): void {
-  const given = [node['type'] ?? []].flat();
-  const meant = given.map((type) => {
-    const name = String(type).toLowerCase();
-    return types.has(name) ? name : knownAs[name];
-  });
-  if ('type' in node && (meant.length === 0 || given.some((type, place) => type !== meant[place])))
-    read(
-      'type',
-      meant.length === 0 || meant.includes(undefined)
-        ? undefined
-        : meant.length === 1
-          ? meant[0]
-          : [...new Set(meant)],
-    );
+/** OpenAPI 3.0 allows null by `nullable: true`. */
+function meantNull(node: Members): void {
   const { nullable, type, enum: values } = node;
-  if (!('nullable' in node)) return;
   delete node['nullable'];
   if (nullable !== true) return;
+  if (Array.isArray(values)) node['enum'] = [...new Set<unknown>(values).add(null)];
   if (type !== undefined) node['type'] = [...new Set([type, 'null'].flat())];
-  if (Array.isArray(values) && !values.includes(null)) node['enum'] = [...values, null];
-  const combined = ['$ref', 'allOf', 'anyOf', 'oneOf'].filter((name) => name in node);
+  const combined = Object.entries(node).filter(([name]) => name === '$ref' || lists.has(name));
   if (type !== undefined || combined.length === 0) return;
-  const inner = Object.fromEntries(combined.map((name) => [name, node[name]]));
-  for (const name of combined) delete node[name];
-  node['anyOf'] = [inner, { type: 'null' }];
+  for (const [name] of combined) delete node[name];
+  node['anyOf'] = [Object.fromEntries(combined), { type: 'null' }];
 }
 
 /** `required: true` in a property stands for its name in the list of the object. */
-function meantRequired(node: Record<string, unknown>, read: Read): void {
+function meantRequired(node: Members, read: Read): void {
   const { properties, required } = node;
+  if (typeof required === 'boolean') delete node['required'];
+  const listed = typeof required === 'boolean' ? [] : [required ?? []].flat();
   const marked = Object.entries(isObject(properties) ? properties : {}).flatMap(([name, each]) =>
     isObject(each) && each['required'] === true ? [name] : [],
   );
-  const listed = [typeof required === 'boolean' ? [] : (required ?? [])].flat();
-  const names = [...new Set([...listed.filter((name) => typeof name === 'string'), ...marked])];
-  if (typeof required === 'boolean') delete node['required'];
-  if (required === null) read('required', undefined);
-  if (names.length !== listed.length || typeof required === 'string') read('required', names);
+  const all = [...new Set([...listed.filter((name) => typeof name === 'string'), ...marked])];
+  if (required === null || typeof required === 'string' || all.length !== listed.length)
+    read('required', all.length > 0 ? all : undefined);
 }

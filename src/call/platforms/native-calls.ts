@@ -114,7 +114,7 @@ function responsesCall({ type, call_id: id, name, arguments: given }: Wire): Rea
 
 function anthropicCall({ type, id, name, input }: Wire): ReadCall | undefined {
   if (type !== 'tool_use' || !isText(id) || !isText(name)) return undefined;
-  return { format: 'anthropic', id, tool: name, ...readArguments(input) };
+  return { format: 'anthropic', id, tool: name, input: input || {} };
 }
 
 function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCall | undefined {

@@ -126,11 +126,6 @@ it.each([null, '', 0, false])('ends with the cursor %j', (nextCursor) => {
   expect(server.handshakes).toMatchObject([{ tools: [tool('a')] }]);
 });
 
-it('gives a number back as a cursor', () => {
-  const server = new Server().begins().answer({ tools: [tool('a')], nextCursor: 50 });
-  expect(server.asked).toMatchObject([{ method: 'tools/list', params: { cursor: 50 } }]);
-});
-
 it('does not read pages without end, nor many that are too much together', () => {
   const server = new Server().begins();
   for (let n = 0; n <= listLimits.pages; n++) server.answer({ tools: [], nextCursor: 'again' });

@@ -103,7 +103,7 @@ class McpSession {
     this.page({}, { tools: [], pages: 0, bytes: 0 });
   }
 
-  private page(params: { readonly cursor?: string | number }, before: Listed): void {
+  private page(params: { readonly cursor?: string }, before: Listed): void {
     this.sender.request('tools/list', params, (reply, bytes) => {
       const pages = before.pages + 1;
       const page = readPage(reply);
@@ -167,19 +167,19 @@ function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
   };
 }
 
-function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: string | number } | string {
+function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: string } | string {
   // Some servers have tools and do not say so in their capabilities: the list decides.
   if ('error' in reply && reply.error.code === methodNotFound) return 'It is an MCP server without tools';
   if ('error' in reply)
     return `It answered "tools/list" with error ${reply.error.code}: ${reply.error.message}`;
-  const { tools: listed, nextCursor: given } = isObject(reply.result) ? reply.result : {};
+  const { tools: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
   if (!Array.isArray(listed)) return 'It answered "tools/list" without a list of tools';
   const tools = listed.map(readableTool);
-  // Servers write null, '', 0 and false behind the last page, and others a number for the next one.
-  if (!given) return { tools };
-  return typeof given === 'string' || typeof given === 'number'
-    ? { tools, nextCursor: given }
-    : `It answered "tools/list" with the nextCursor ${jsonExcerpt(given, 100)}, which is no text`;
+  // Some servers write '', 0 or false behind the last page.
+  if (!nextCursor) return { tools };
+  return typeof nextCursor === 'string'
+    ? { tools, nextCursor }
+    : `It answered "tools/list" with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`;
 }
 
 /** A tool without what is nested too deep to be read; anything else by a name that says what it is. */

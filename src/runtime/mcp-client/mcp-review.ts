@@ -229,4 +229,4 @@ const isStorable = (value: unknown): boolean =>
   !/(^|[^\\])(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(JSON.stringify(value));
 
 const isSchema = (value: unknown): value is JsonSchema =>
-  isObject(value) && /^(object|dict|map)$/i.test(String([value['type'] ?? 'object'].flat()[0]));
+  isObject(value) && /^\[?"(object|dict|map)"/i.test(JSON.stringify(value['type'] ?? 'object'));
