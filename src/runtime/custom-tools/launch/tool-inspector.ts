@@ -190,13 +190,14 @@ export class ToolInspector {
   }
 
   /**
-   * @returns whether the executable is a tool, and every way in which it and its registration disagree
+   * @returns whether the executable is a tool, every way in which it and its registration disagree, and warnings of its schema
    * @throws Problem `tool_unavailable` if it could not be tried
    */
   async validate(tool: CustomTool) {
     try {
-      const { handshake } = await this.inspect(tool);
-      return { valid: true, errors: [], differences: differences(tool, handshake) };
+      const { handshake, compiled } = await this.inspect(tool);
+      const { warnings } = compiled.validate;
+      return { valid: true, errors: [], differences: [...differences(tool, handshake), ...warnings] };
     } catch (error) {
       if (error instanceof Problem && !couldNotTry(error))
         return { valid: false, errors: [error.detail], differences: [] };
