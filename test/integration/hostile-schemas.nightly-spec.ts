@@ -43,8 +43,7 @@ describe('patterns that backtrack', () => {
     ['(.*)*x', as(50_000), 'invalid'],
     ['^(\\w+\\s?)*$', `${as(50_000)}!`, 'invalid'],
     ['^a{0,90}a{0,90}$', as(150), 'valid'],
-    ['^(a{1,40}){1,400}$', `${as(10_000)}b`, 'invalid'],
-    ['^a{0,20000}$', as(20_001), 'invalid'],
+    ['^a{0,4000}$', as(4_001), 'invalid'],
     ['^(?:a?){1500}a{1500}$', as(1_499), 'invalid'],
     ['a{1001}', as(1_000), 'invalid'],
   ])('%s', async (pattern, input, ending) => {

@@ -8,7 +8,7 @@ import { RE2JS } from 're2js';
 /** Repeats that RE2 takes, of nested ones their product. */
 const maxRepeats = 1_000;
 /** Atoms of a pattern, counted as often as they are repeated. */
-const maxAtoms = 20_000;
+const maxAtoms = 5_000;
 const space =
   '\\t-\\r\\x20\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}';
 const noSpace =

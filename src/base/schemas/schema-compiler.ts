@@ -66,7 +66,8 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     problemsOf: (input) => (validate(input) ? [] : inWords(validate.errors ?? [], input)),
     repair: (given) => {
       const { input, errors } = repaired(given, errorsOf);
-      return errors.length > 0 ? inWords(errors, input) : { repaired: input };
+      if (errors.length > 0) return inWords(errors, input);
+      return input === given ? [] : { repaired: input };
     },
   };
 }

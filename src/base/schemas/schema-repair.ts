@@ -20,7 +20,7 @@ type ErrorsOf = (input: unknown) => readonly ErrorObject[];
 /**
  * Repairs an input that its schema refuses: models write null for an optional member that they leave out, and lists and
  * objects as JSON in a text. Each error at such a value is an attempt, which the next pass judges.
- * @returns a repaired copy, and the errors that are left
+ * @returns a repaired copy, and the errors that are left; of a valid input itself
  */
 export function repaired(
   given: unknown,
@@ -28,8 +28,14 @@ export function repaired(
 ): { input: unknown; errors: readonly ErrorObject[] } {
   const isAbsent = given === null && errorsOf({}).length === 0;
   if (isAbsent) return { input: {}, errors: [] };
-  const repair = new Repair(given);
   let errors = errorsOf(given);
+  // Most errors stand at other values, and a large input takes long to copy.
+  const mayHelp = errors.some(({ instancePath }) => {
+    const value = valueAt(given, instancePath);
+    return value === null || typeof value === 'string';
+  });
+  if (!mayHelp) return { input: given, errors };
+  const repair = new Repair(given);
   let hasBranches = false;
   for (let pass = 0; pass < maxPasses && errors.length > 0; pass++) {
     hasBranches ||= errors.some(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');

@@ -2,7 +2,13 @@ import { Ajv, type ErrorObject } from 'ajv';
 import { LRUCache } from 'lru-cache';
 import { messageOf } from '../common/message-of.js';
 import { answerCalls } from '../common/worker-calls.js';
-import { compileSchema, dialects, inDialect, type SchemaCompiler } from './schema-compiler.js';
+import {
+  type CompiledSchema,
+  compileSchema,
+  dialects,
+  inDialect,
+  type SchemaCompiler,
+} from './schema-compiler.js';
 import { costPerByte } from './schema-cost.js';
 import type { JsonSchema } from './json-schema.js';
 import { type Faults, readSchema } from './schema-reader.js';
@@ -23,10 +29,12 @@ function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
   const given = JSON.parse(text) as JsonSchema;
   if (isOutput) return { cost: tried(checkedOutput(given)), schema: given, warnings: [] };
   const { nearest, warning } = inDialect(given);
-  const read = readSchema(given, faultsOf, nearest === '2020-12');
+  let last: CompiledSchema | undefined;
+  const keep = (compiled: CompiledSchema): unknown => (last = compiled);
+  const read = readSchema(given, (each) => faultsOf(each, keep), nearest === '2020-12');
   const schema = warning === undefined ? read.schema : { ...read.schema, $schema: dialects[nearest] };
   return {
-    cost: tried(schema),
+    cost: tried(schema, last),
     schema,
     warnings: [...(warning === undefined ? [] : [warning]), ...read.warnings],
   };
@@ -47,7 +55,7 @@ function checkedOutput(schema: JsonSchema): JsonSchema {
 }
 
 /** What a schema's own schema refuses, else what does not compile. @throws Error if that is not one member */
-function faultsOf(schema: JsonSchema): Faults {
+function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknown): Faults {
   const metaSchema = metaSchemaOf(schema);
   if (metaSchema.validateSchema(inDialect(schema).own) !== true) {
     const errors = metaSchema.errors ?? [];
@@ -58,7 +66,7 @@ function faultsOf(schema: JsonSchema): Faults {
     );
   }
   try {
-    compileSchema(schema);
+    keep(compileSchema(schema));
     return new Map();
   } catch (error) {
     const [, reference] = /^can't resolve reference (.+) from id/.exec(messageOf(error)) ?? [];
@@ -68,8 +76,7 @@ function faultsOf(schema: JsonSchema): Faults {
 }
 
 /** @returns the cost of an input per byte */
-function tried(schema: JsonSchema): number {
-  const compiled = compileSchema(schema);
+function tried(schema: JsonSchema, compiled = compileSchema(schema)): number {
   try {
     for (const input of [{}, null, [], 0, '', [[]], [{}]]) compiled.problemsOf(input);
   } catch (error) {
@@ -82,8 +89,9 @@ function tried(schema: JsonSchema): number {
 function verdictOn({ schema, input, allErrors }: SchemaPass): Verdict {
   const value: unknown = JSON.parse(input);
   const first = compiled(schema, false);
+  if (!allErrors) return first.repair(value);
   const problems = first.problemsOf(value);
-  return problems.length === 0 ? problems : (allErrors ? compiled(schema, true) : first).repair(value);
+  return problems.length === 0 ? problems : compiled(schema, true).repair(value);
 }
 
 function compiled(text: string, allErrors: boolean): ReturnType<typeof compileSchema> {
