@@ -247,6 +247,8 @@ describe('a result', () => {
 it.each([
   ['""', undefined],
   ['null', undefined],
+  ['0', undefined],
+  ['false', undefined],
   ['7', /nextCursor 7, which is no text/],
   ['{"page":2}', /nextCursor {"page":2}, which is no text/],
 ])('the cursor %s of the last page', async (cursor, why) => {

@@ -2,6 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import type { Json } from '../support/json.js';
 import { McpHttpServer } from '../support/mcp-http-server.js';
 import { nodeProcessesWith, processesWith } from '../support/processes.js';
 import { until } from '../support/wait.js';
@@ -427,7 +428,6 @@ describe('a hostile server', () => {
   it.each([
     ['tools', () => Array.from({ length: 513 }, (_, n) => ({ name: `t${n}` })), 'more than 512 tools'],
     ['words', () => [{ name: 't', description: 'x'.repeat(1_100_000) }], 'over 1048576 bytes'],
-    ['levels', () => [{ name: 't', inputSchema: nested(100) }], 'nested deeper than 64 levels'],
   ])(
     'that lists too many %s while it runs is ended, its log says why, and its next call runs',
     async (what, list, why) => {
@@ -445,6 +445,45 @@ describe('a hostile server', () => {
       expect(await answer(`${name}__echo`, { text: 'on' })).toMatchObject({ status: 'success' });
     },
   );
+
+  it('that lists what is no tool, or too deep, loses that alone', async () => {
+    const plain = { name: 'plain', inputSchema: { type: 'object' } };
+    const list = [
+      null,
+      'go',
+      { name: 'deep', inputSchema: nested(100) },
+      { ...plain, name: 'output', outputSchema: nested(80) },
+      { ...plain, name: 'long', outputSchema: { type: 'object', description: 'x'.repeat(70_000) } },
+      plain,
+    ];
+    const file = join(folder, 'odd-items.json');
+    writeFileSync(file, JSON.stringify(list));
+    await serve('odd_items', [`--lists=${file}`], granted).expect(201);
+    const { body } = await tk.http.get('/api/v1/custom-tools/odd_items/tools').expect(200);
+    const states = body.data.map(({ tool, state, why, warning }: Json) => [
+      tool,
+      state,
+      why ?? warning ?? '',
+    ]);
+    expect(states).toEqual(
+      expect.arrayContaining([
+        ['(null)', 'refused', 'its inputSchema is no schema of an object'],
+        ['(\\"go\\")', 'refused', 'its inputSchema is no schema of an object'],
+        ['deep', 'refused', 'its inputSchema is nested deeper than 64 levels'],
+        [
+          'output',
+          'callable',
+          expect.stringMatching(/^it is listed without its outputSchema: .* 64 levels$/),
+        ],
+        [
+          'long',
+          'callable',
+          expect.stringMatching(/^it is listed without its outputSchema: .* the cap is 65536$/),
+        ],
+        ['plain', 'callable', ''],
+      ]),
+    );
+  });
 
   it('gets no name that another tool has, in whichever order they come', async () => {
     await tk.register('trap__echo');

@@ -124,7 +124,7 @@ describe('tool calls as platforms write them', () => {
   it('what is JSON but no object is refused by the tool’s schema, in words', async () => {
     const call = (args: unknown) => ({ id: 'c', function: { name: 'find_tools', arguments: args } });
     const [list, none] = await run([call('[1]'), call('null')]);
-    expect(list.content).toBe('invalid_input: input must be object');
+    expect(list.content).toBe('invalid_input: input must be object, but is an array');
     expect(none.content).toMatch(/query is required/);
     const anthropic = { type: 'tool_use', id: 't', name: 'find_tools', input: 'disk full' };
     expect(await run([anthropic])).toMatchObject([
@@ -226,21 +226,36 @@ describe('OpenAI’s strict mode', () => {
     await tk.anonymous.get('/api/v1/tools?format=anthropic&strict=true').expect(400, /"pointer":"\/strict"/);
   });
 
-  it('nulls that a model had to write are none of its calls’ faults, in OpenAI’s calls alone', async () => {
+  it('nulls of what a model left out, and arguments that are a text, are read on every way in', async () => {
     const input = { query: 'playbooks', limit: null };
     const args = JSON.stringify(input);
     const calls = [
       { id: 'c1', function: { name: 'find_tools', arguments: args } },
-      { type: 'function_call', call_id: 'c2', name: 'find_tools', arguments: args },
-      { type: 'tool_use', id: 'c3', name: 'find_tools', input },
+      { id: 'c2', function: { name: 'find_tools', arguments: JSON.stringify(args) } },
+      { type: 'function_call', call_id: 'c3', name: 'find_tools', arguments: args },
+      { type: 'tool_use', id: 'c4', name: 'find_tools', input },
+      { type: 'tool_use', id: 'c5', name: 'find_tools', input: args },
     ];
-    const [chat, responses, anthropic] = await run(calls);
-    expect(JSON.parse(chat.content).tools[0].name).toBe('get_playbooks');
-    expect(JSON.parse(responses.output)).toEqual(JSON.parse(chat.content));
-    expect(anthropic).toMatchObject({
-      is_error: true,
-      content: expect.stringContaining('limit must be integer'),
-    });
+    const results = await run(calls);
+    const texts = results.map(({ content, output }: Json) => content ?? output);
+    expect(JSON.parse(texts[0]).tools[0].name).toBe('get_playbooks');
+    expect(texts).toEqual(calls.map(() => texts[0]));
+    for (const sent of [input, args]) {
+      const { body } = await tk.anonymous
+        .post('/api/v1/tools/find_tools/execute')
+        .send({ input: sent })
+        .expect(200);
+      expect(body.result.tools[0].name).toBe('get_playbooks');
+    }
+  });
+
+  it('the same key stands for the same input as it was sent, repaired or not', async () => {
+    const send = (input: object) =>
+      tk.anonymous.post('/api/v1/tools/find_tools/execute').set('idempotency-key', 'nulls').send({ input });
+    const first = await send({ query: 'playbooks', limit: null }).expect(200);
+    const again = await send({ limit: null, query: 'playbooks' }).expect(200);
+    expect(again.headers['idempotent-replayed']).toBe('true');
+    expect(again.body.executionId).toBe(first.body.executionId);
   });
 });
 

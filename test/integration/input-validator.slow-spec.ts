@@ -1,5 +1,5 @@
 import { until } from '../support/wait.js';
-import { Problem, type Refusal } from '../../src/base/common/errors.js';
+import { type FieldProblem, Problem, type Refusal } from '../../src/base/common/errors.js';
 import { InputSchemas } from '../../src/base/schemas/input-validator.js';
 
 const schemas = new InputSchemas();
@@ -13,7 +13,7 @@ afterAll(() => schemas.onApplicationShutdown());
 /** Compiles the schema and asks it about the input, as a call does. */
 async function problemsOf(schema: object, input: unknown) {
   const validate = await schemas.compile(schema);
-  return validate(input, JSON.stringify(input).length);
+  return (await validate(input, JSON.stringify(input).length)) as readonly FieldProblem[];
 }
 
 const rows = (count: number): unknown[] => Array.from({ length: count }, () => ({}));
@@ -23,13 +23,7 @@ describe('a schema', () => {
     ['not an object', 'text', 'must be a JSON Schema object'],
     ['an array', [], 'must be a JSON Schema object'],
     ['an unknown type', { type: 'strnig' }, 'is not a valid JSON Schema'],
-    [
-      'no schema of its dialect',
-      { $schema: 'https://json-schema.org/draft/2020-12/schema', items: [{}] },
-      'is not a valid JSON Schema',
-    ],
     ['a reference elsewhere', { $ref: 'https://example.com/schema.json' }, 'is not a valid JSON Schema'],
-    ['a pattern with look-ahead', { type: 'string', pattern: '(?=a)b' }, 'is not a valid JSON Schema'],
     ['too many bytes', { description: 'x'.repeat(70_000) }, 'the cap is 65536'],
     ['too deep', deep(40), 'nested deeper than 32 levels'],
     ['one that refers to itself alone', { $ref: '#' }, 'takes too long, or for ever'],

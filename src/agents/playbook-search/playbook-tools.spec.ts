@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Cancellation } from '../../base/common/cancellation.js';
+import type { FieldProblem } from '../../base/common/errors.js';
 import { noTracer } from '../../base/observability/tracing/tracer.js';
 import { abortable } from '../../base/common/abortable.js';
 import { Deadline } from '../../base/common/deadline.js';
@@ -118,13 +119,13 @@ describe('get_playbooks', () => {
     ['null', null, ['']],
     ['text', 'x', ['']],
   ])('test_parameter_validation, test_validate_parameters: %s', async (_case, input, pointers) => {
-    const problems = await makeTool().tool.validate(input, 100);
+    const problems = (await makeTool().tool.validate(input, 100)) as readonly FieldProblem[];
     expect(problems.map(({ pointer }) => pointer).sort()).toEqual(pointers.sort());
   });
 
   it('tells an LLM in words what is wrong with its input', async () => {
     const wrong = { query: ' ', similarity_threshold: 1.5, limit: 11, labels: {} };
-    const problems = await makeTool().tool.validate(wrong, 100);
+    const problems = (await makeTool().tool.validate(wrong, 100)) as readonly FieldProblem[];
     expect(problems.map(({ pointer, detail }) => `${pointer.slice(1)} ${detail}`).sort()).toEqual([
       'labels is not a known field',
       'limit must be at most 10',

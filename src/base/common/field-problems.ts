@@ -20,10 +20,14 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
   if (keyword === 'required') return 'is required';
   if (keyword === 'additionalProperties') return 'is not a known field';
   if (keyword === 'type' && data === null) return `${message}, not null`;
+  if (keyword === 'type' && data !== undefined) return `${message}, but is ${kindOf(data)}`;
   if (keyword === 'format') return 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
   const { limit, pattern, allowedValues } = (params ?? {}) as Readonly<Record<string, unknown>>;
   return inWords(keyword, limit ?? pattern ?? allowedValues) ?? message ?? 'is not valid';
 }
+
+const kindOf = (data: unknown): string =>
+  Array.isArray(data) ? 'an array' : typeof data === 'object' ? 'an object' : `a ${typeof data}`;
 
 /** The usual pattern for text that is not blank. */
 const notBlank = '\\S';

@@ -1,26 +1,28 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { CallerSlots } from '../common/caller-slots.js';
-import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
+import { Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
 import { WorkerEnded } from '../common/worker-calls.js';
 import type { JsonSchema } from './json-schema.js';
 import { type CompiledSchema, compileSchema } from './schema-compiler.js';
-import { heapMb, limitMs, SchemaThread, ThreadBusy } from './schema-thread.js';
-
-type FieldProblems = readonly FieldProblem[];
+import type { Verdict } from './schema-repair.js';
+import { heapMb, limitMs, type SchemaTrial, SchemaThread, ThreadBusy } from './schema-thread.js';
 
 /**
- * Checks an input against a schema.
+ * Checks an input against a schema. An invalid input is repaired if it is certain what it stands for.
  * @param bytes of the input's JSON, or somewhat more
  * @param holder whose input waits, in the limits of callers
  * @throws Refusal if it would take too long
  */
-export type InputValidator = (
-  input: unknown,
-  bytes: number,
-  holder?: string,
-) => FieldProblems | Promise<FieldProblems>;
+export type InputValidator = (input: unknown, bytes: number, holder?: string) => Verdict | Promise<Verdict>;
+
+/** A schema that was compiled, as it is read. */
+export interface CompiledInput extends InputValidator {
+  readonly schema: JsonSchema;
+  /** Members that are left out, or read as what they mean. */
+  readonly warnings: readonly string[];
+}
 
 /** An input, and what is known of its size. */
 interface SizedInput {
@@ -30,6 +32,8 @@ interface SizedInput {
 
 /** Bytes of an input × cost of its schema that are checked on the event loop. */
 const maxOnLoop = 4_000_000;
+/** The same for finding and repairing all problems. */
+const maxRepairOnLoop = 200_000;
 const [maxOfCaller, maxPassesWaiting] = [4, 8];
 /** The largest input whose problems are all reported, up to twenty. */
 const maxBytesForAll = 65_536;
@@ -82,18 +86,26 @@ export class InputSchemas implements OnApplicationShutdown {
    * @throws Problem `invalid_request` that points at the schema if it is not valid, or costs too much;
    *   `tool_unavailable` if the thread does not start
    */
-  async compile(schema: unknown): Promise<InputValidator> {
-    const { own, text, cost } = await this.tried(schema, 'inputSchema');
-    const compiled = cost < Infinity ? compileSchema(own) : undefined;
-    return (input, bytes, holder) => {
+  async compile(given: unknown): Promise<CompiledInput> {
+    const { schema, cost, warnings } = await this.tried(given, 'inputSchema');
+    const text = JSON.stringify(schema);
+    const compiled = cost < Infinity ? compileSchema(schema) : undefined;
+    // Compiled when it is needed: most inputs are valid.
+    let all: CompiledSchema | undefined;
+    const validate: InputValidator = (input, bytes, holder) => {
       const isSmall = bytes <= maxBytesForAll;
       if (!compiled || bytes * cost > maxOnLoop) return this.passAway(text, input, isSmall, holder);
-      const first = validated(compiled, input);
+      const first = guarded(() => compiled.problemsOf(input));
+      if (first.length === 0) return first;
+      if (isSmall && bytes * cost <= maxRepairOnLoop) {
+        all ??= compileSchema(schema, { allErrors: true });
+        const { repair } = all;
+        return guarded(() => repair(input));
+      }
       // The first problem is reported even if the thread that looks for the others fails.
-      return first.length > 0 && isSmall
-        ? this.passAway(text, input, true, holder).catch(() => first)
-        : first;
+      return this.passAway(text, input, isSmall, holder).catch(() => first);
     };
+    return Object.assign(validate, { schema, warnings });
   }
 
   /**
@@ -103,8 +115,8 @@ export class InputSchemas implements OnApplicationShutdown {
    */
   async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
     if (schema['type'] !== 'object') throw wrong('outputSchema', 'is no schema of an object');
-    const { text } = await this.tried(schema, 'outputSchema');
-    if (/"\$id":"/.test(text))
+    await this.tried(schema, 'outputSchema');
+    if (/"\$id":"/.test(JSON.stringify(schema)))
       throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');
     return { schema };
   }
@@ -113,17 +125,15 @@ export class InputSchemas implements OnApplicationShutdown {
     await Promise.all([this.tests.stop(), this.passes.stop()]);
   }
 
-  private async tried(schema: unknown, member: SchemaMember): Promise<TriedSchema> {
-    const { own, text } = checkedSchema(schema, member);
-    const isOutput = member === 'outputSchema';
-    const cost = await this.tests.ask({ schema: text, isOutput }).catch((error: unknown) => {
+  private tried(given: unknown, member: SchemaMember): Promise<SchemaTrial> {
+    const schema = checkedText(given, member);
+    return this.tests.ask({ schema, isOutput: member === 'outputSchema' }).catch((error: unknown) => {
       if (error instanceof ThreadBusy) throw notTried(error, member);
       const costs = whyTooCostly(error);
       if (costs) throw wrong(member, `takes ${costs} to compile and to try out: make it smaller`);
       if (error instanceof WorkerEnded) throw error;
       throw wrong(member, `is not a valid JSON Schema: ${messageOf(error)}`);
     });
-    return { own, text, cost };
   }
 
   /**
@@ -135,7 +145,7 @@ export class InputSchemas implements OnApplicationShutdown {
     input: unknown,
     allErrors: boolean,
     holder: string | undefined,
-  ): Promise<readonly FieldProblem[]> {
+  ): Promise<Verdict> {
     try {
       return await this.passes.ask({ schema, input: JSON.stringify(input), allErrors }, holder);
     } catch (error) {
@@ -155,13 +165,8 @@ export class InputSchemas implements OnApplicationShutdown {
 
 type SchemaMember = 'inputSchema' | 'outputSchema';
 
-interface TriedSchema {
-  readonly own: JsonSchema;
-  readonly text: string;
-  readonly cost: number;
-}
-
-function checkedSchema(schema: unknown, member: SchemaMember): Omit<TriedSchema, 'cost'> {
+/** @returns its JSON */
+function checkedText(schema: unknown, member: SchemaMember): string {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
     throw wrong(member, 'must be a JSON Schema object');
   if (isDeeperThan(schema, maxSchemaDepth))
@@ -169,12 +174,12 @@ function checkedSchema(schema: unknown, member: SchemaMember): Omit<TriedSchema,
   const text = JSON.stringify(schema);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxSchemaBytes) throw wrong(member, `is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
-  return { own: schema as JsonSchema, text };
+  return text;
 }
 
-function validated({ problemsOf }: CompiledSchema, input: unknown): readonly FieldProblem[] {
+function guarded<T extends Verdict>(validate: () => T): T {
   try {
-    return problemsOf(input);
+    return validate();
   } catch (error) {
     throw notValidated(error);
   }

@@ -1,5 +1,6 @@
 import type { JsonSchema } from './json-schema.js';
 import { compileSchema, inDialect } from './schema-compiler.js';
+import { readSchema } from './schema-reader.js';
 
 const problemsOf = (schema: JsonSchema, input: unknown, allErrors = false) =>
   compileSchema(schema, { allErrors }).problemsOf(input);
@@ -37,7 +38,9 @@ it.each([
 ])('reads a schema as one of its dialect: %s', (_name, $schema, tuple) => {
   const schema = { $schema, properties: { a: { [tuple]: [{ type: 'string' }] } } };
   expect(problemsOf(schema, { a: ['x'] })).toEqual([]);
-  expect(problemsOf(schema, { a: [1] })).toEqual([{ pointer: '/a/0', detail: 'must be string' }]);
+  expect(problemsOf(schema, { a: [1] })).toEqual([
+    { pointer: '/a/0', detail: 'must be string, but is a number' },
+  ]);
 });
 
 it.each([
@@ -51,7 +54,8 @@ it.each([
   const n = String($schema).includes('draft-04')
     ? { minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false }
     : { exclusiveMinimum: 1, maximum: 9 };
-  const schema = { $schema, properties: { n } } as JsonSchema;
+  const given = { $schema, properties: { n } } as JsonSchema;
+  const { schema } = readSchema(given, () => new Map());
   expect(problemsOf(schema, { n: 1 })).toHaveLength(1);
   expect(problemsOf(schema, { n: 9 })).toEqual([]);
   expect(inDialect(schema).warning).toContain(`JSON Schema ${nearest}`);
@@ -104,7 +108,7 @@ it('keeps several patterns of one schema apart', () => {
 it('reads a schema of another dialect and unknown keywords as annotations', () => {
   const schema = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', 'x-order': 1 };
   expect(problemsOf(schema, {})).toEqual([]);
-  expect(problemsOf(schema, 1)).toEqual([{ pointer: '', detail: 'must be object' }]);
+  expect(problemsOf(schema, 1)).toEqual([{ pointer: '', detail: 'must be object, but is a number' }]);
 });
 
 describe('patterns of names beside a branch that was not taken', () => {
@@ -117,7 +121,9 @@ describe('patterns of names beside a branch that was not taken', () => {
   ])('are checked: %s', (_keyword, branch) => {
     const schema = { ...branch, patternProperties };
     expect(problemsOf(schema, { x1: 1 })).toEqual([]);
-    expect(problemsOf(schema, { x1: 'a' }, true)).toEqual([{ pointer: '/x1', detail: 'must be number' }]);
+    expect(problemsOf(schema, { x1: 'a' }, true)).toEqual([
+      { pointer: '/x1', detail: 'must be number, but is a string' },
+    ]);
   });
 });
 

@@ -1,16 +1,20 @@
-import { _, Ajv, Name } from 'ajv';
-import { RE2JS } from 're2js';
+import { _, Ajv, type ErrorObject, Name } from 'ajv';
+import type { RE2JS } from 're2js';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { FieldProblem } from '../common/errors.js';
 import { asFieldProblem, maxProblems } from '../common/field-problems.js';
 import type { JsonSchema } from './json-schema.js';
+import { linearPattern } from './pattern.js';
+import { repaired, valueAt, type Verdict } from './schema-repair.js';
 
 export interface CompiledSchema {
   /** Size of its patterns' automata. */
   readonly instructions: number;
   /** @returns the first problem of an input, or with `allErrors` the first twenty; empty if it is valid */
   readonly problemsOf: (input: unknown) => readonly FieldProblem[];
+  /** @returns the input that an invalid one stands for, or the problems that its repair leaves */
+  readonly repair: (input: unknown) => Verdict;
 }
 
 /** Memory for the states of one pattern's automaton. */
@@ -25,7 +29,7 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
   let instructions = 0;
   /** Patterns run in linear time: native regular expressions can be made to hang the server. */
   const linear = (source: string): RE2JS => {
-    const pattern = RE2JS.compile(source);
+    const pattern = linearPattern(source);
     const { dfa } = pattern.re2();
     dfa.stateBudget = dfa.memBudget = patternCacheBytes;
     instructions += pattern.programSize();
@@ -56,12 +60,22 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
   ajv.opts.unevaluated = JSON.stringify(own).includes('"unevaluated');
   if (ajv.opts.unevaluated) repairEvaluated(ajv);
   const validate = ajv.compile(own);
+  const errorsOf = (input: unknown): ErrorObject[] => (validate(input) ? [] : (validate.errors ?? []));
   return {
     instructions,
-    problemsOf: (input) =>
-      validate(input) ? [] : (validate.errors ?? []).slice(0, maxProblems).map(asFieldProblem),
+    problemsOf: (input) => (validate(input) ? [] : inWords(validate.errors ?? [], input)),
+    repair: (given) => {
+      const { input, errors } = repaired(given, errorsOf);
+      if (errors.length > 0) return inWords(errors, input);
+      return input === given ? [] : { repaired: input };
+    },
   };
 }
+
+const inWords = (errors: readonly ErrorObject[], input: unknown): FieldProblem[] =>
+  errors
+    .slice(0, maxProblems)
+    .map((error) => asFieldProblem({ ...error, data: valueAt(input, error.instancePath) }));
 
 /**
  * Ajv 8.20 declares the properties and items that a branch has evaluated within the branch: if the branch is not taken
@@ -90,6 +104,7 @@ type Dialect = new (options: ConstructorParameters<typeof Ajv>[0]) => SchemaComp
 interface InDialect {
   readonly Dialect: Dialect;
   readonly own: JsonSchema;
+  readonly nearest: keyof typeof dialects;
   /** Its dialect is not known here; it is read as the nearest. */
   readonly warning?: string;
 }
@@ -98,6 +113,13 @@ interface InDialect {
 const known =
   /^"(|https:\/\/json-schema\.org\/draft\/20(20-12|19-09)\/schema#?|http:\/\/json-schema\.org\/draft-0[67]\/schema#?)"$/;
 
+/** The `$schema` of each dialect that is known. */
+export const dialects = {
+  'draft-07': 'http://json-schema.org/draft-07/schema#',
+  '2019-09': 'https://json-schema.org/draft/2019-09/schema',
+  '2020-12': 'https://json-schema.org/draft/2020-12/schema',
+} as const;
+
 /** Reads `$schema`; a schema without one is of 2020-12. */
 export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
   const named = JSON.stringify($schema ?? '');
@@ -105,23 +127,10 @@ export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
   const nearest = draft ? 'draft-07' : /2019-09/.test(named) ? '2019-09' : '2020-12';
   return {
     Dialect: draft ? Ajv : nearest === '2019-09' ? Ajv2019 : Ajv2020,
-    own: Number(draft) <= 4 ? withNumericLimits(own) : own,
+    own,
+    nearest,
     ...(!known.test(named) && {
       warning: `its $schema ${named.slice(0, 100)} is not known here; it is read as JSON Schema ${nearest}`,
     }),
   };
 }
-
-/** Translates draft-04, in which `exclusiveMinimum: true` changes the meaning of `minimum`; in later drafts it is a limit itself. */
-const withNumericLimits = (schema: JsonSchema): JsonSchema =>
-  JSON.parse(JSON.stringify(schema), (_name, value: unknown) => {
-    const node = value as Record<string, unknown> | null;
-    for (const limit of ['Minimum', 'Maximum'] as const) {
-      const flag = node?.[`exclusive${limit}`];
-      if (!node || typeof flag !== 'boolean') continue;
-      const name = limit.toLowerCase();
-      node[`exclusive${limit}`] = flag ? node[name] : undefined;
-      if (flag) node[name] = undefined;
-    }
-    return node;
-  }) as JsonSchema;

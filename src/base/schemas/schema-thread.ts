@@ -1,15 +1,16 @@
 import type { CallerSlots } from '../common/caller-slots.js';
-import type { FieldProblem } from '../common/errors.js';
 import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
+import type { ReadSchema } from './schema-reader.js';
+import type { Verdict } from './schema-repair.js';
 
-/** Asks what an input may cost with this schema (JSON), per byte; Infinity if it has to be checked in the thread. */
+/** Asks how a schema (JSON) is read, and what an input may cost with it. */
 export interface SchemaTest {
   readonly schema: string;
   /** Clients compile it, too. */
   readonly isOutput?: boolean;
 }
 
-/** Asks in which ways an input (JSON) breaks a schema. */
+/** Asks in which ways an input (JSON) breaks a schema, or what it stands for. */
 export interface SchemaPass {
   readonly schema: string;
   readonly input: string;
@@ -17,7 +18,12 @@ export interface SchemaPass {
   readonly allErrors: boolean;
 }
 
-export type SchemaAnswer = number | readonly FieldProblem[];
+export interface SchemaTrial extends ReadSchema {
+  /** Cost of an input per byte; Infinity if it has to be checked in the thread. */
+  readonly cost: number;
+}
+
+export type SchemaAnswer = SchemaTrial | Verdict;
 
 /** The thread is busy or does not start, by no fault of the schema or the input. */
 export class ThreadBusy extends Error {
@@ -53,8 +59,8 @@ export class SchemaThread {
   }
 
   /** @throws Error for an invalid schema; ThreadBusy; WorkerEnded if it takes too much time or memory, or was stopped */
-  ask(question: SchemaTest, caller?: string): Promise<number>;
-  ask(question: SchemaPass, caller?: string): Promise<readonly FieldProblem[]>;
+  ask(question: SchemaTest, caller?: string): Promise<SchemaTrial>;
+  ask(question: SchemaPass, caller?: string): Promise<Verdict>;
   async ask(question: SchemaTest | SchemaPass, caller = ''): Promise<SchemaAnswer> {
     const release = this.waiting.take(caller);
     const { ofCaller, ofAll } = this.waiting;

@@ -1,11 +1,19 @@
-import { Ajv } from 'ajv';
+import { Ajv, type ErrorObject } from 'ajv';
 import { LRUCache } from 'lru-cache';
-import type { FieldProblem } from '../common/errors.js';
+import { messageOf } from '../common/message-of.js';
 import { answerCalls } from '../common/worker-calls.js';
-import { compileSchema, inDialect, type SchemaCompiler } from './schema-compiler.js';
+import {
+  type CompiledSchema,
+  compileSchema,
+  dialects,
+  inDialect,
+  type SchemaCompiler,
+} from './schema-compiler.js';
 import { costPerByte } from './schema-cost.js';
 import type { JsonSchema } from './json-schema.js';
-import type { SchemaAnswer, SchemaPass, SchemaTest } from './schema-thread.js';
+import { type Faults, readSchema } from './schema-reader.js';
+import type { Verdict } from './schema-repair.js';
+import type { SchemaAnswer, SchemaPass, SchemaTest, SchemaTrial } from './schema-thread.js';
 
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
 /** Each dialect's own schema, compiled. */
@@ -14,31 +22,76 @@ const metaSchemas = new Map<unknown, SchemaCompiler>();
 const kept = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });
 
 answerCalls<SchemaTest | SchemaPass, SchemaAnswer>((question) =>
-  'input' in question ? problemsOf(question) : costOf(question),
+  'input' in question ? verdictOn(question) : trialOf(question),
 );
 
-function costOf({ schema: text, isOutput }: SchemaTest): number {
-  const schema = JSON.parse(text) as JsonSchema;
-  const { Dialect, own } = inDialect(schema);
-  const metaSchema = metaSchemas.get(Dialect) ?? new Dialect(lenient);
+function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
+  const given = JSON.parse(text) as JsonSchema;
+  if (isOutput) return { cost: tried(checkedOutput(given)), schema: given, warnings: [] };
+  const { nearest, warning } = inDialect(given);
+  let last: CompiledSchema | undefined;
+  const keep = (compiled: CompiledSchema): unknown => (last = compiled);
+  const read = readSchema(given, (each) => faultsOf(each, keep), nearest === '2020-12');
+  const schema = warning === undefined ? read.schema : { ...read.schema, $schema: dialects[nearest] };
+  return {
+    cost: tried(schema, last),
+    schema,
+    warnings: [...(warning === undefined ? [] : [warning]), ...read.warnings],
+  };
+}
+
+function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
+  const { Dialect } = inDialect(schema);
+  const metaSchema = metaSchemas.get(Dialect) ?? new Dialect({ ...lenient, allErrors: true });
   metaSchemas.set(Dialect, metaSchema);
-  void metaSchema.validateSchema(own, true);
+  return metaSchema;
+}
+
+function checkedOutput(schema: JsonSchema): JsonSchema {
+  void metaSchemaOf(schema).validateSchema(inDialect(schema).own, true);
   // MCP's TypeScript SDK compiles all output schemas like this, and lists no tool where one of them fails.
-  if (isOutput) new Ajv({ ...lenient, validateSchema: false }).compile(schema);
-  const compiled = compileSchema(schema);
+  new Ajv({ ...lenient, validateSchema: false }).compile(schema);
+  return schema;
+}
+
+/** What a schema's own schema refuses, else what does not compile. @throws Error if that is not one member */
+function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknown): Faults {
+  const metaSchema = metaSchemaOf(schema);
+  if (metaSchema.validateSchema(inDialect(schema).own) !== true) {
+    const errors = metaSchema.errors ?? [];
+    const isDeepest = ({ instancePath: at }: ErrorObject): boolean =>
+      !errors.some(({ instancePath }) => instancePath.startsWith(`${at}/`));
+    return new Map(
+      errors.filter(isDeepest).map((each) => [each.instancePath, each.message ?? 'is not valid']),
+    );
+  }
+  try {
+    keep(compileSchema(schema));
+    return new Map();
+  } catch (error) {
+    const [, reference] = /^can't resolve reference (.+) from id/.exec(messageOf(error)) ?? [];
+    if (reference === undefined) throw error;
+    return new Map([[`$ref ${reference}`, 'it leads nowhere']]);
+  }
+}
+
+/** @returns the cost of an input per byte */
+function tried(schema: JsonSchema, compiled = compileSchema(schema)): number {
   try {
     for (const input of [{}, null, [], 0, '', [[]], [{}]]) compiled.problemsOf(input);
   } catch (error) {
     const what = error instanceof RangeError ? 'takes too long, or for ever' : 'cannot be validated';
     throw new Error(`a small input ${what}: ${String(error)}`, { cause: error });
   }
-  return costPerByte(own, compiled.instructions);
+  return costPerByte(inDialect(schema).own, compiled.instructions);
 }
 
-function problemsOf({ schema, input, allErrors }: SchemaPass): readonly FieldProblem[] {
+function verdictOn({ schema, input, allErrors }: SchemaPass): Verdict {
   const value: unknown = JSON.parse(input);
-  const first = compiled(schema, false).problemsOf(value);
-  return first.length > 0 && allErrors ? compiled(schema, true).problemsOf(value) : first;
+  const first = compiled(schema, false);
+  if (!allErrors) return first.repair(value);
+  const problems = first.problemsOf(value);
+  return problems.length === 0 ? problems : compiled(schema, true).repair(value);
 }
 
 function compiled(text: string, allErrors: boolean): ReturnType<typeof compileSchema> {

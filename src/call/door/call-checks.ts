@@ -9,6 +9,7 @@ import type { Tool } from '../../web/contract/tool.js';
 import { mayName, needsKey } from '../../web/contract/principal.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import { refuseOversized } from '../../base/schemas/input-validator.js';
+import type { Verdict } from '../../base/schemas/schema-repair.js';
 
 /** Between two passes over a larger input other calls get a turn of the event loop. */
 const oneTurnBytes = 65_536;
@@ -34,10 +35,11 @@ export class CallChecks {
   }
 
   /**
+   * @returns the call with a valid input
    * @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, `forbidden` by the tool's own rule,
    * `unauthorized` without a key, or what the tool needs besides
    */
-  input(tool: Tool, request: CallRequest): Promise<void> | undefined {
+  input(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
     if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
     if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
     const found = tool.validate(
@@ -45,28 +47,32 @@ export class CallChecks {
       refuseOversized(request, this.config.toolInput),
       holderOf(request),
     );
-    if (found instanceof Promise) return found.then((problems) => admitted(tool, request, problems));
-    return admitted(tool, request, found);
+    if (found instanceof Promise) return found.then((verdict) => this.admitted(tool, request, verdict));
+    return this.admitted(tool, request, found);
   }
 
-  private async largeInput(tool: Tool, request: CallRequest): Promise<void> {
+  private async largeInput(tool: Tool, request: CallRequest): Promise<CallRequest> {
     await nextTurn();
     const bytes = refuseOversized(request, this.config.toolInput);
     await nextTurn();
-    await admitted(tool, request, await tool.validate(request.input, bytes, holderOf(request)));
+    const verdict = await tool.validate(request.input, bytes, holderOf(request));
+    const call = await this.admitted(tool, request, verdict);
     await nextTurn();
+    return call;
   }
-}
 
-function admitted(
-  tool: Tool,
-  request: CallRequest,
-  problems: readonly FieldProblem[],
-): Promise<void> | undefined {
-  if (problems.length > 0) throw invalidInput(problems);
-  const reason = tool.refuses?.(request.input, request.principal);
-  if (reason !== undefined) throw new Refusal('forbidden', reason);
-  return tool.admit?.(request);
+  private admitted(tool: Tool, request: CallRequest, verdict: Verdict): CallRequest | Promise<CallRequest> {
+    if ('repaired' in verdict) {
+      const call = { ...request, input: verdict.repaired };
+      // A text that was read as JSON may be nested.
+      refuseOversized({ input: call.input }, this.config.toolInput);
+      return this.admitted(tool, call, []);
+    }
+    if (verdict.length > 0) throw invalidInput(verdict);
+    const reason = tool.refuses?.(request.input, request.principal);
+    if (reason !== undefined) throw new Refusal('forbidden', reason);
+    return tool.admit?.(request)?.then(() => request) ?? request;
+  }
 }
 
 function invalidInput(problems: readonly FieldProblem[]): Refusal {

@@ -169,9 +169,9 @@ export class Door implements OnApplicationBootstrap {
   ): Promise<CallAnswer> {
     const tool = known(found, request);
     const checked = this.checks.input(tool, request);
-    if (checked) await checked;
+    const valid = checked instanceof Promise ? await checked : checked;
     const ticket = new CallTicket(executionId, tool, deadline);
-    const call: ToolCall = { ...request, ticket };
+    const call: ToolCall = { ...valid, ticket };
     let isRefused = false;
     try {
       const { cacheTtlMs = 0, annotations } = tool.definition;

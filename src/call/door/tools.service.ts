@@ -28,7 +28,6 @@ import {
 } from '../platforms/native-calls.js';
 import { textOf } from '../platforms/mcp-results.js';
 import { platformSchema } from '../platforms/platform-schema.js';
-import { withoutNulls } from '../platforms/strict-schemas.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
@@ -174,11 +173,9 @@ export class ToolsService {
     };
   }
 
-  private inputOf({ tool, input, nullsForAbsent }: NativeCall): unknown {
+  private inputOf({ tool, input }: NativeCall): unknown {
     const own = this.registry.find(tool)?.definition.inputSchema;
-    if (!own) return input;
-    const { schema, restored } = platformSchema(own);
-    return restored(nullsForAbsent ? withoutNulls(schema, input) : input);
+    return own ? platformSchema(own).restored(input) : input;
   }
 
   private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {

@@ -68,8 +68,6 @@ export interface NativeCall {
   /** Absent if the model's arguments are not valid JSON. */
   readonly input?: unknown;
   readonly malformed?: string;
-  /** Whether null may stand for an absent member, as OpenAI's strict mode requires. */
-  readonly nullsForAbsent?: boolean;
   /** Formats the answer for the platform. */
   readonly answer: (answer: ReadableAnswer, elapsedMs: number) => object;
 }
@@ -106,18 +104,17 @@ export function nativeCall(wire: Wire, format?: ResultFormat): NativeCall | unde
 function openAiCall({ id, function: called }: Wire): ReadCall | undefined {
   if (!isText(id) || !isText(called?.name)) return undefined;
   const { name, arguments: given } = called;
-  return { format: 'openai', id, tool: name, ...readArguments(given), nullsForAbsent: mayHoldNull(given) };
+  return { format: 'openai', id, tool: name, ...readArguments(given) };
 }
 
 function responsesCall({ type, call_id: id, name, arguments: given }: Wire): ReadCall | undefined {
   if (type !== 'function_call' || !isText(id) || !isText(name)) return undefined;
-  const nullsForAbsent = mayHoldNull(given);
-  return { format: 'openai-responses', id, tool: name, ...readArguments(given), nullsForAbsent };
+  return { format: 'openai-responses', id, tool: name, ...readArguments(given) };
 }
 
 function anthropicCall({ type, id, name, input }: Wire): ReadCall | undefined {
   if (type !== 'tool_use' || !isText(id) || !isText(name)) return undefined;
-  return { format: 'anthropic', id, tool: name, input: input ?? {} };
+  return { format: 'anthropic', id, tool: name, input: input || {} };
 }
 
 function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCall | undefined {
@@ -184,5 +181,4 @@ function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> 
   }
 }
 
-const mayHoldNull = (given: unknown): boolean => typeof given !== 'string' || given.includes('null');
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

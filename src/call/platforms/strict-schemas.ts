@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../base/schemas/json-schema.js';
 
 /*
  * OpenAI's strict mode takes a part of JSON Schema alone: every object is closed, and each of its members is required. A
- * member that was optional becomes one that may be null, and the null is taken away again before the input is validated.
+ * member that was optional becomes one that may be null, and the door takes the null for absence again.
  */
 
 /** Keywords that narrow a value, which strict mode takes; what else narrows one is left to the validation of the call. */
@@ -20,10 +20,7 @@ const beyondStrict = [
 const definitions = ['$defs', 'definitions'] as const;
 const maxLevels = 10;
 const maxEnumMembers = 1_000;
-/** Each null of an input is held against them. */
 const maxAlternatives = 16;
-/** A null that stands deeper is not looked for: no input may be so deep. */
-const deepestNull = 200;
 
 /** The schema has no strict form. */
 class NotStrict extends Error {}
@@ -121,51 +118,6 @@ const keptOf = (schema: JsonSchema): Record<string, unknown> =>
 function typesOf(values: readonly unknown[]): string | string[] {
   const [type = 'null', ...others] = new Set(values.map((value) => (value === null ? 'null' : typeof value)));
   return others.length === 0 ? type : [type, ...others];
-}
-
-/**
- * Takes the nulls away that strict mode made a model write for what it left out: those of members that are optional and
- * may not be null.
- */
-export function withoutNulls(schema: JsonSchema, input: unknown): unknown {
-  return strictSchema(schema) ? cleaned(schema, input, schema, deepestNull) : input;
-}
-
-function cleaned(schema: unknown, value: unknown, root: JsonSchema, levels: number): unknown {
-  const own = resolved(schema, root);
-  if (!own || levels === 0 || typeof value !== 'object' || value === null) return value;
-  const { anyOf = own['oneOf'] } = own;
-  if (Array.isArray(anyOf)) {
-    const [only, ...others] = formed(anyOf);
-    return others.length === 0 ? cleaned(only, value, root, levels - 1) : value;
-  }
-  if (Array.isArray(value)) return value.map((item) => cleaned(own['items'], item, root, levels - 1));
-  const { properties = {}, required = [] } = own;
-  const members = properties as Record<string, unknown>;
-  const isLeftOut = ([name, member]: [string, unknown]): boolean =>
-    member === null &&
-    Object.hasOwn(members, name) &&
-    !(required as string[]).includes(name) &&
-    !takesNull(members[name], root);
-  const given = Object.entries(value).filter((entry) => !isLeftOut(entry));
-  return Object.fromEntries(
-    given.map(([name, member]) => [
-      name,
-      Object.hasOwn(members, name) ? cleaned(members[name], member, root, levels - 1) : member,
-    ]),
-  );
-}
-
-function takesNull(schema: unknown, root: JsonSchema): boolean {
-  const own = resolved(schema, root);
-  if (!own) return true;
-  const { type, enum: members, anyOf = own['oneOf'] } = own;
-  if (Array.isArray(members)) return members.includes(null);
-  if ('const' in own) return own['const'] === null;
-  // A schema with a strict form has no nested alternatives.
-  if (Array.isArray(anyOf))
-    return anyOf.some((each) => !hasAlternatives(resolved(each, root)) && takesNull(each, root));
-  return type === undefined || [type].flat().includes('null');
 }
 
 /** The alternatives that have members: if there are several, it is not known which one a value means. */

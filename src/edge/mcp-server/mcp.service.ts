@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { JSONRPCRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isObject } from '../../base/common/json.js';
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Cancellation } from '../../base/common/cancellation.js';
@@ -187,9 +188,10 @@ export class McpService {
     const { name, arguments: given, _meta: about = {} } = message.params ?? {};
     const input = given ?? {};
     if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
-    if (typeof input !== 'object' || input === null || Array.isArray(input))
+    // Some clients write the arguments as text, which the door reads. Headers that repeat arguments need them read.
+    if (!isObject(input) && (isModern || typeof input !== 'string'))
       throw new Problem('invalid_request', 'arguments must be an object');
-    const differing = isModern && this.differingHeader(name, input, request);
+    const differing = isModern && isObject(input) && this.differingHeader(name, input, request);
     if (differing) {
       const { code, message: why } = mismatch(differing);
       return refused(reply, 400, errorOf(message.id, code, why));

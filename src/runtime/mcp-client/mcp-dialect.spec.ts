@@ -69,6 +69,7 @@ it.each<[string, Reply, RegExp]>([
   expect(server.notified).toEqual([]);
 });
 
+const tooDeep = (): string => 'nested deeper than 64 levels';
 const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
 
 it.each<[string, unknown, number, RegExp]>([
@@ -79,9 +80,7 @@ it.each<[string, unknown, number, RegExp]>([
     /more than 512 tools/,
   ],
   ['4 MB of definitions', { tools: [tool('a')] }, 4_000_000, /over 1048576 bytes/],
-  ['deep definitions', { tools: [{ name: 'a', inputSchema: nested(50_000) }] }, 9, /deeper than 64 levels/],
   ['no list', { tools: {} }, 9, /without a list of tools/],
-  ['a list of other things', { tools: [null] }, 9, /without a list of tools/],
   ['nothing', null, 9, /without a list of tools/],
 ])('does not start a server that lists %s', (_what, result, bytes, why) => {
   const server = new Server().begins().answer(result, bytes);
@@ -102,6 +101,29 @@ it('does not start a server that knows no list of tools', () => {
   const server = new Server().begins();
   server.asked.shift()?.answered({ error: { code: -32601, message: 'Method not found' } }, 9);
   expect(server.handshakes).toEqual([expect.stringMatching(/without tools/)]);
+});
+
+it.each<[string, unknown, unknown]>([
+  ['null', null, { name: '(null)' }],
+  ['a text', 'go', { name: '("go")' }],
+  ['a number', 5, { name: '(5)' }],
+  ['a list', [1], { name: '([1])' }],
+  ['a deep list', nested(50_000), { name: '((JSON of more than 1000 levels))' }],
+  ['a deep schema', { ...tool('b'), inputSchema: nested(50_000) }, { name: 'b', inputSchema: tooDeep() }],
+  ['a deep output', { ...tool('b'), outputSchema: nested(64) }, { ...tool('b'), outputSchema: tooDeep() }],
+  [
+    'a deep member that nobody reads',
+    { ...tool('b'), _meta: nested(99) },
+    { ...tool('b'), _meta: tooDeep() },
+  ],
+])('lists the others beside %s', (_what, item, read) => {
+  const server = new Server().begins().answer({ tools: [tool('a'), item, tool('c')] });
+  expect(server.handshakes).toMatchObject([{ tools: [tool('a'), read, tool('c')] }]);
+});
+
+it.each([null, '', 0, false])('ends with the cursor %j', (nextCursor) => {
+  const server = new Server().begins().answer({ tools: [tool('a')], nextCursor });
+  expect(server.handshakes).toMatchObject([{ tools: [tool('a')] }]);
 });
 
 it('does not read pages without end, nor many that are too much together', () => {

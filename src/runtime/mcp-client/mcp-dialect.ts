@@ -172,16 +172,24 @@ function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: st
   if ('error' in reply && reply.error.code === methodNotFound) return 'It is an MCP server without tools';
   if ('error' in reply)
     return `It answered "tools/list" with error ${reply.error.code}: ${reply.error.message}`;
-  const { tools, nextCursor } = isObject(reply.result) ? reply.result : {};
-  if (!Array.isArray(tools) || !tools.every(isObject))
-    return 'It answered "tools/list" without a list of tools';
-  if (isDeeperThan(tools, listLimits.levels + 1)) {
-    return `It lists a tool that is nested deeper than ${listLimits.levels} levels`;
-  }
-  if (nextCursor === undefined || nextCursor === null || nextCursor === '') return { tools };
+  const { tools: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
+  if (!Array.isArray(listed)) return 'It answered "tools/list" without a list of tools';
+  const tools = listed.map(readableTool);
+  // Some servers write '', 0 or false behind the last page.
+  if (!nextCursor) return { tools };
   return typeof nextCursor === 'string'
     ? { tools, nextCursor }
     : `It answered "tools/list" with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`;
+}
+
+/** A tool without what is nested too deep to be read; anything else by a name that says what it is. */
+function readableTool(item: unknown): JsonObject {
+  if (!isObject(item)) return { name: `(${jsonExcerpt(item ?? null, 100)})` };
+  const members = Object.entries(item).map(([name, value]) => [
+    name,
+    isDeeperThan(value, listLimits.levels - 1) ? `nested deeper than ${listLimits.levels} levels` : value,
+  ]);
+  return Object.fromEntries(members) as JsonObject;
 }
 
 function overLimit({ tools, pages, bytes }: Listed): string | undefined {

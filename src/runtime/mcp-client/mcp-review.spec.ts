@@ -57,13 +57,33 @@ describe('a definition', () => {
     ['no schema', { inputSchema: undefined }, /inputSchema is no schema of an object/],
     ['a schema of another kind', { inputSchema: { type: 'string' } }, /inputSchema is no schema/],
     ['a large schema', { inputSchema: { type: 'object', title: 'x'.repeat(65_536) } }, /the cap is 65536/],
-    ['a large output', { outputSchema: { title: 'x'.repeat(65_536) } }, /outputSchema is .* the cap is/],
+    [
+      'a deep schema',
+      { inputSchema: 'nested deeper than 64 levels' },
+      /inputSchema is nested deeper than 64/,
+    ],
     ['a NUL', { description: 'nul\0' }, /NUL or an unpaired surrogate/],
     ['an unpaired surrogate', { description: 'half\ud800' }, /NUL or an unpaired surrogate/],
   ])('is refused with %s', (_what, change, why) => {
     expect(one(change)).toMatchObject({ state: 'refused', why: expect.stringMatching(why) });
     expect(plainDefinitions(review([{ ...plain, ...change }]))).toEqual([]);
   });
+
+  it.each([5, [], true, 'nested deeper than 64 levels'])(
+    'loses an output that is no schema: %j',
+    (outputSchema) => {
+      const warning = expect.stringMatching(
+        /^it is listed without its outputSchema: its outputSchema is n/,
+      ) as string;
+      expect(one({ outputSchema })).toEqual({ ...one({}), warning });
+      expect(review([{ ...plain, outputSchema }], [plain])).toMatchObject([{ state: 'callable', warning }]);
+    },
+  );
+
+  it.each([{}, { type: 'Object' }, { type: ['object', 'null'] }, { type: 'dict' }])(
+    'has a schema of an object in other words: %j',
+    (inputSchema) => expect(one({ inputSchema })).toMatchObject({ state: 'held', listed: { inputSchema } }),
+  );
 
   it('is refused when it is listed twice, though one of them was approved', () => {
     const other = { ...plain, description: 'Reads another file' };

@@ -44,8 +44,9 @@ export function reviewTools(
     }
     const { definition } = read;
     const { name } = definition;
+    const review = reviewOf(definition, known.get(name), likeness.get(folded(name)));
     if (reviews.has(name)) reviews.set(name, { name, state: 'refused', why: 'it is listed twice' });
-    else reviews.set(name, reviewOf(definition, known.get(name), likeness.get(folded(name))));
+    else reviews.set(name, read.warning === undefined ? review : { ...review, warning: read.warning });
     if (!likeness.has(folded(name))) likeness.set(folded(name), name);
   }
   for (const each of approved) {
@@ -169,8 +170,11 @@ const maxText = 16_384;
 const maxSchemaBytes = 65_536;
 const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHint'] as const;
 
+export const unlistedOutput = 'it is listed without its outputSchema';
+
 /** A valid definition, or a sentence that says why it is invalid. */
-export type ReadDefinition = { readonly definition: McpDefinition } | { readonly wrong: string };
+export type ReadDefinition =
+  { readonly definition: McpDefinition; readonly warning?: string } | { readonly wrong: string };
 
 /** @param listed as the server sent it; its nesting is bounded already */
 export function readDefinition(listed: JsonObject): ReadDefinition {
@@ -182,23 +186,25 @@ export function readDefinition(listed: JsonObject): ReadDefinition {
     if (value !== undefined && value.length > maxText)
       return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxText}` };
   }
-  if (!isSchema(inputSchema)) return { wrong: 'its inputSchema is no schema of an object' };
-  if (outputSchema !== undefined && !isObject(outputSchema))
-    return { wrong: 'its outputSchema is no schema' };
-  for (const [member, schema] of Object.entries({ inputSchema, outputSchema })) {
-    const bytes = Buffer.byteLength(JSON.stringify(schema ?? null));
-    if (bytes > maxSchemaBytes)
-      return { wrong: `its ${member} is ${bytes} bytes, the cap is ${maxSchemaBytes}` };
-  }
+  if (!isSchema(inputSchema))
+    return {
+      wrong: `its inputSchema is ${typeof inputSchema === 'string' ? inputSchema : 'no schema of an object'}`,
+    };
+  const bytes = Buffer.byteLength(JSON.stringify(inputSchema));
+  if (bytes > maxSchemaBytes)
+    return { wrong: `its inputSchema is ${bytes} bytes, the cap is ${maxSchemaBytes}` };
   const definition = {
     name,
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
     inputSchema,
-    ...(outputSchema !== undefined && { outputSchema }),
+    ...(isObject(outputSchema) && { outputSchema }),
     ...(isObject(annotations) && { annotations: annotationsIn(annotations) }),
   } as McpDefinition;
-  return isStorable(definition) ? { definition } : { wrong: 'it contains a NUL or an unpaired surrogate' };
+  if (!isStorable(definition)) return { wrong: 'it contains a NUL or an unpaired surrogate' };
+  if (outputSchema === undefined || isObject(outputSchema)) return { definition };
+  const why = typeof outputSchema === 'string' ? outputSchema.slice(0, 100) : 'no schema';
+  return { definition, warning: `${unlistedOutput}: its outputSchema is ${why}` };
 }
 
 /** SHA-256 of the canonical JSON. Nulls are dropped because stored definitions may contain them. */
@@ -223,4 +229,4 @@ const isStorable = (value: unknown): boolean =>
   !/(^|[^\\])(\\\\)*\\u(0000|d[89a-f][0-9a-f]{2})/i.test(JSON.stringify(value));
 
 const isSchema = (value: unknown): value is JsonSchema =>
-  isObject(value) && (value['type'] === undefined || value['type'] === 'object');
+  isObject(value) && /^\[?"(object|dict|map)"/i.test(JSON.stringify(value['type'] ?? 'object'));

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import type { FieldProblem } from '../../base/common/errors.js';
 import { UpstreamFailure } from '../../base/outbound/upstream-failure.js';
 import type { Principal } from './principal.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
+import type { Verdict } from '../../base/schemas/schema-repair.js';
 import type { Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { ToolFailure } from './tool-outcome.js';
@@ -117,12 +117,15 @@ function defaultsIn({ properties }: JsonSchema): object {
 /** Maximum size of an input for which all problems are reported; for larger ones only the first is. */
 const maxBytesForAll = 65_536;
 
-function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => readonly FieldProblem[] {
+function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => Verdict {
   const all = compileSchema(schema, { allErrors: true });
   // Compiled when it is needed: the server would start a tenth slower.
   let first: ReturnType<typeof compileSchema> | undefined;
-  return (input, bytes) =>
-    (bytes <= maxBytesForAll ? all : (first ??= compileSchema(schema))).problemsOf(input);
+  return (input, bytes) => {
+    const { problemsOf, repair } = bytes <= maxBytesForAll ? all : (first ??= compileSchema(schema));
+    const problems = problemsOf(input);
+    return problems.length === 0 ? problems : repair(input);
+  };
 }
 
 /** The tool reported a failure, or its caller has left. */

@@ -1,7 +1,7 @@
 import type { Cancellation } from '../../base/common/cancellation.js';
 import type { Deadline } from '../../base/common/deadline.js';
-import type { FieldProblem } from '../../base/common/errors.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import type { Verdict } from '../../base/schemas/schema-repair.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
 import type { Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';
@@ -72,8 +72,6 @@ export interface ExecutionNotes {
   [other: string]: unknown;
 }
 
-type FieldProblems = readonly FieldProblem[];
-
 /** The caller of a call, as the limits of callers see it. */
 export type Caller = Pick<ToolRun, 'context' | 'principal'> & { readonly address?: string };
 
@@ -118,10 +116,11 @@ export interface Tool {
   /**
    * @param bytes of the input's JSON, or somewhat more
    * @param holder whose input waits, in the limits of callers
-   * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
+   * @returns ways in which the input breaks the schema; empty when it is valid; or the valid input that it stands for. A
+   *   promise if finding out takes long
    * @throws Refusal if it would take too long
    */
-  validate(input: unknown, bytes: number, holder?: string): FieldProblems | Promise<FieldProblems>;
+  validate(input: unknown, bytes: number, holder?: string): Verdict | Promise<Verdict>;
   /**
    * Checks the caller further, for a tool that asks for more than leave to call it. The input is valid.
    * @returns why this caller may not call it so; undefined: it may

@@ -4,11 +4,10 @@ import { basename, resolve } from 'node:path';
 import { canonicalJson } from '../../../base/common/canonical-json.js';
 import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
-import { InputSchemas, type InputValidator } from '../../../base/schemas/input-validator.js';
+import { type CompiledInput, InputSchemas } from '../../../base/schemas/input-validator.js';
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
-import { inDialect } from '../../../base/schemas/schema-compiler.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
-import { type McpDefinition, mcpToolName, reviewTools } from '../../mcp-client/mcp-review.js';
+import { type McpDefinition, mcpToolName, reviewTools, unlistedOutput } from '../../mcp-client/mcp-review.js';
 import { launch, type Launcher } from '../../process-pool/launcher.js';
 import { PoolProcess } from '../../process-pool/pool-process.js';
 import {
@@ -30,12 +29,12 @@ import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } fr
 import { isScriptName, ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {
-  readonly compiled: { readonly schema: JsonSchema; readonly validate: InputValidator };
+  readonly compiled: { readonly schema: JsonSchema; readonly validate: CompiledInput };
 }
 
 /** A server's approved tool whose schemas were tried. */
 export interface CheckedTool {
-  readonly validate: InputValidator;
+  readonly validate: CompiledInput;
   /** Absent if there is none, or none that clients can compile. */
   readonly outputSchema?: JsonSchema;
   /** A fault of its schemas; the tool can be called all the same. */
@@ -50,7 +49,7 @@ export interface ToolPlan {
   readonly tool: CustomTool;
   /** Its status when its row was read; absent: it is a new one. */
   readonly readAs?: ToolStatus;
-  readonly validate: InputValidator;
+  readonly validate: CompiledInput;
   /** Validators of an MCP server's approved tools. */
   readonly validators: McpValidators;
   /** The answer that its executable has just given; absent: it was not asked. */
@@ -64,7 +63,6 @@ export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
 /** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
 const maxWastedMs = 5_000;
-export const unlistedOutput = 'it is listed without its outputSchema';
 const notTried = (member: string): string =>
   `its ${member} was not tried out: others of this server that cost too much took over ${maxWastedMs} ms`;
 
@@ -181,9 +179,7 @@ export class ToolInspector {
       const declared = outputSchema && { type: 'object', ...outputSchema };
       const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
       const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
-      const warning = [inDialect(inputSchema).warning, left]
-        .filter((each) => typeof each === 'string')
-        .join('; ');
+      const warning = [...validate.warnings, ...(left ? [left] : [])].join('; ');
       tools.set(name, {
         validate,
         ...(output && 'schema' in output && { outputSchema: output.schema }),
@@ -194,13 +190,14 @@ export class ToolInspector {
   }
 
   /**
-   * @returns whether the executable is a tool, and every way in which it and its registration disagree
+   * @returns whether the executable is a tool, every way in which it and its registration disagree, and warnings of its schema
    * @throws Problem `tool_unavailable` if it could not be tried
    */
   async validate(tool: CustomTool) {
     try {
-      const { handshake } = await this.inspect(tool);
-      return { valid: true, errors: [], differences: differences(tool, handshake) };
+      const { handshake, compiled } = await this.inspect(tool);
+      const { warnings } = compiled.validate;
+      return { valid: true, errors: [], differences: [...differences(tool, handshake), ...warnings] };
     } catch (error) {
       if (error instanceof Problem && !couldNotTry(error))
         return { valid: false, errors: [error.detail], differences: [] };

@@ -77,7 +77,7 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
   const running = { revision: 1, processHash: '', contentHash: '', files: [], spec };
   return new CustomToolWrapper(
     tool,
-    () => [],
+    Object.assign(() => [], { schema: {}, warnings: [] }),
     {
       pool,
       workingDir: folder,

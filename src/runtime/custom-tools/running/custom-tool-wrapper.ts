@@ -1,8 +1,7 @@
-import { inDialect } from '../../../base/schemas/schema-compiler.js';
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
-import type { InputValidator } from '../../../base/schemas/input-validator.js';
+import type { CompiledInput } from '../../../base/schemas/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import {
@@ -52,12 +51,12 @@ export class CustomToolWrapper implements Tool {
 
   constructor(
     readonly tool: CustomTool,
-    readonly validate: InputValidator,
+    readonly validate: CompiledInput,
     readonly backend: ToolBackend,
     readonly running: RunningRevision,
     tracer: Tracer,
   ) {
-    this.definition = definitionOf(tool);
+    this.definition = { ...definitionOf(tool), inputSchema: validate.schema };
     this.calls = new PoolCalls(tool, backend, running.revision, tracer);
     this.capture = captureOf(tool);
     this.revision = `${tool.id}/${tool.revision}`;
@@ -70,8 +69,7 @@ export class CustomToolWrapper implements Tool {
 
   /** A warning for operators about the tools that it offers. */
   warnings(): readonly string[] {
-    const { warning } = inDialect(this.tool.inputSchema);
-    return warning === undefined ? [] : [`${this.tool.name}: ${warning}`];
+    return this.validate.warnings.map((warning) => `${this.tool.name}: ${warning}`);
   }
 
   /** It was built of this very row. */

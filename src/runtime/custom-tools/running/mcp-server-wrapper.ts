@@ -14,13 +14,14 @@ import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { mcpResult } from '../../../call/platforms/mcp-results.js';
 import type { InputValidator } from '../../../base/schemas/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
+import type { CheckedTool, McpValidators } from '../launch/tool-inspector.js';
 import {
   type McpDefinition,
   type McpListing,
   type McpReview,
   reviewTools,
   mcpToolName,
+  unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
@@ -41,7 +42,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     /** Gets each tool that describes itself in another way from now on. */
     private readonly changed: (tool: Tool) => void,
   ) {
-    super(tool, () => [], backend, running, tracer);
+    super(tool, none, backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
     this.tools = [...validators].flatMap(([name, checked]) => {
       const approved = definitions.get(name);
@@ -90,7 +91,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
     const definition = review.listed ?? review.approved;
     const claim = definition && !this.isClosed && isDoubted(definition, this.tool) ? doubted : undefined;
-    const warning = [checked?.warning, claim].filter(Boolean).join('; ');
+    const warning = [review.warning, checked?.warning, claim].filter(Boolean).join('; ');
     return warning === '' ? review : { ...review, warning };
   }
 
@@ -114,6 +115,8 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 }
 
+/** The server itself is not called. */
+const none = Object.assign(() => [], { schema: {}, warnings: [] });
 const doubted =
   'it says openWorldHint: false, and its server has a network: it counts as openWorld, ' +
   'unless the registration of the server says annotations.openWorld: false';
@@ -139,13 +142,14 @@ class McpTool implements Tool {
     readonly checked: CheckedTool,
     private readonly calls: PoolCalls,
   ) {
-    const { outputSchema } = checked;
+    const { outputSchema, validate } = checked;
     const { tool } = server;
     this.capture = captureOf(tool);
     // Definitions that were approved are part of the server's revision.
     this.revision = server.revision;
     const definition = mcpDefinitionOf(tool, approved, server.isClosed);
-    this.definition = { ...definition, ...(outputSchema && { outputSchema }) };
+    const { schema: inputSchema } = validate;
+    this.definition = { ...definition, inputSchema, ...(outputSchema && { outputSchema }) };
   }
 
   redact(value: unknown): unknown {

@@ -1,0 +1,197 @@
+import { RE2JS } from 're2js';
+
+/*
+ * JSON Schema's patterns are ECMA-262's. RE2 runs in linear time, which native regular expressions do not; its syntax
+ * differs. Each pattern is written anew in RE2's, but for look-around and back references, which RE2 cannot express.
+ */
+
+/** Repeats that RE2 takes, of nested ones their product. */
+const maxRepeats = 1_000;
+/** Atoms of a pattern, counted as often as they are repeated. */
+const maxAtoms = 5_000;
+const space =
+  '\\t-\\r\\x20\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}';
+const noSpace =
+  '\\x00-\\x08\\x0e-\\x1f\\x21-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}' +
+  '\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}';
+const any = '\\x{0}-\\x{10ffff}';
+const sets: Readonly<Record<string, string>> = {
+  d: '\\d',
+  D: '\\D',
+  w: '\\w',
+  W: '\\W',
+  s: space,
+  S: noSpace,
+};
+const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 };
+
+const shortNames: Readonly<Record<string, string>> = {
+  ...{
+    Letter: 'L',
+    Uppercase_Letter: 'Lu',
+    Lowercase_Letter: 'Ll',
+    Mark: 'M',
+    Number: 'N',
+    Decimal_Number: 'Nd',
+  },
+  ...{ Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs' },
+};
+
+/** Characters: one code point, or the inside of a class. */
+type Chars = number | string;
+
+interface Part {
+  readonly text: string;
+  readonly atoms: number;
+  /** Product of the repeats in it. */
+  readonly repeats: number;
+}
+
+/** @throws Error that says which part of the pattern RE2 cannot express */
+export function linearPattern(source: string): RE2JS {
+  return RE2JS.compile(new PatternReader(source).read());
+}
+
+class PatternReader {
+  private at = 0;
+
+  constructor(private readonly source: string) {}
+
+  read(): string {
+    const { text } = this.alternatives();
+    if (this.at < this.source.length) throw new Error('it has an unmatched )');
+    return text;
+  }
+
+  /** The next token, if it is one of these. @param token sticky */
+  private take(token: RegExp): RegExpExecArray | undefined {
+    token.lastIndex = this.at;
+    const found = token.exec(this.source) ?? undefined;
+    if (found) this.at = token.lastIndex;
+    return found;
+  }
+
+  private alternatives(): Part {
+    let [text, atoms, repeats] = ['', 0, 1];
+    while (this.at < this.source.length && this.source[this.at] !== ')') {
+      const part = this.repeated(this.atom());
+      text += part.text;
+      atoms += part.atoms;
+      repeats = Math.max(repeats, part.repeats);
+      if (atoms > maxAtoms) throw new Error(`it repeats more than ${maxAtoms} characters`);
+    }
+    return { text, atoms, repeats };
+  }
+
+  private atom(): Part {
+    const plain = this.take(/[|^]|\$|\\[bBAz]/uy);
+    if (plain) return { text: plain[0], atoms: 0, repeats: 1 };
+    if (this.take(/\(\?<?[=!]/uy)) throw new Error('it has look-around');
+    const flags = this.take(/\(\?[a-z]+\)/uy);
+    if (flags) return { text: flags[0], atoms: 0, repeats: 1 };
+    const group = this.take(/\((\?:|\?P?<[^>]*>|\?[a-z]*(?:-[a-z]+)?:)?/uy);
+    if (group) return this.group(/^\?[^:P<]/.test(group[1] ?? '') ? group[0] : '(?:');
+    if (this.take(/[*+?]/uy)) throw new Error('it repeats nothing');
+    if (this.take(/\./uy)) return leaf('[^\\n\\r\\x{2028}\\x{2029}]');
+    const opened = this.take(/\[\^?/uy);
+    const chars = opened ? this.inClass() : this.chars(false);
+    return leaf(opened ? classOf(opened[0], chars as string) : asClass(chars));
+  }
+
+  private group(opening: string): Part {
+    const inner = this.alternatives();
+    if (!this.take(/\)/uy)) throw new Error('it lacks a )');
+    return { ...inner, text: `${opening}${inner.text})` };
+  }
+
+  private repeated(part: Part): Part {
+    const found = this.take(/(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/uy);
+    if (!found) return part;
+    const [, sign, least, comma, most] = found;
+    if (sign) return { ...part, text: part.text + sign };
+    const min = Number(least);
+    return repeat(part, min, comma ? (most ? Number(most) : Infinity) : min);
+  }
+
+  private inClass(): string {
+    let text = '';
+    while (!this.take(/\]/uy)) {
+      if (this.at >= this.source.length) throw new Error('it lacks a ]');
+      const from = this.chars(true);
+      const start = this.at;
+      const to = this.take(/-(?!\])/uy) && this.chars(true);
+      const isRange = typeof from === 'number' && typeof to === 'number';
+      if (isRange && to < from) throw new Error('it has a range whose end precedes its start');
+      // Beside a set of characters the hyphen is one itself.
+      if (to !== undefined && !isRange) this.at = start;
+      text += isRange ? `${literal(from)}-${literal(to)}` : inside(from);
+    }
+    return text;
+  }
+
+  /** The next character, or what an escape stands for. */
+  private chars(isInClass: boolean): Chars {
+    const found = this.take(
+      /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|c([a-zA-Z])|([pP])(?:\{([\w=]+)\}|([A-Z]))|([^]))|[^\\]/uy,
+    );
+    if (!found) throw new Error('it ends with a backslash');
+    const [whole, long, unit, byte, control, property, name, short, sign] = found;
+    if (unit) return this.codeUnit(parseInt(unit, 16));
+    if (long ?? byte) return parseInt(long ?? byte ?? '', 16);
+    if (control) return control.charCodeAt(0) % 32;
+    if (property) return propertyOf(property, name ?? short ?? '');
+    if (sign === undefined) return whole.codePointAt(0) ?? 0;
+    if (sign === 'b' && isInClass) return 8;
+    const set =
+      sets[sign] ?? (/\d/.test(this.source[this.at] ?? '') && sign === '0' ? undefined : controls[sign]);
+    if (set !== undefined) return set;
+    if (/[\dk]/.test(sign)) throw new Error('it has a back reference');
+    if (/[a-zA-Z]/.test(sign)) throw new Error(`ECMA-262 has no escape \\${sign}`);
+    return sign.codePointAt(0) ?? 0;
+  }
+
+  /** Half of a pair stands for the whole character, if the other half follows. */
+  private codeUnit(unit: number): number {
+    const low = unit >>> 10 === 0x36 ? this.take(/\\u([dD][c-fC-F][\da-fA-F]{2})/uy) : undefined;
+    return low?.[1] ? paired(unit, parseInt(low[1], 16)) : unit;
+  }
+}
+
+const leaf = (text: string): Part => ({ text, atoms: 1, repeats: 1 });
+
+const paired = (high: number, low: number): number => (high - 0xd800) * 1_024 + low - 0xdc00 + 0x10000;
+
+const literal = (code: number): string => {
+  const sign = String.fromCodePoint(code);
+  return /[\da-zA-Z]/.test(sign) ? sign : `\\x{${code.toString(16)}}`;
+};
+const inside = (chars: Chars): string => (typeof chars === 'number' ? literal(chars) : chars);
+const asClass = (chars: Chars): string => (typeof chars === 'number' ? literal(chars) : `[${chars}]`);
+
+/** `[]` is nothing, and `[^]` is anything. */
+const classOf = (opening: string, chars: string): string =>
+  chars === '' ? (opening === '[' ? `[^${any}]` : `[${any}]`) : `${opening}${chars}]`;
+
+/** What is repeated more often than RE2 takes is written out several times. */
+function repeat(part: Part, min: number, max: number): Part {
+  const most = max === Infinity ? Math.max(min, 1) : max;
+  if (max < min) throw new Error('it repeats at most fewer times than at least');
+  const [atoms, repeats] = [part.atoms * most, part.repeats * most];
+  if (atoms > maxAtoms || most > maxAtoms) throw new Error(`it repeats more than ${maxAtoms} characters`);
+  if (repeats <= maxRepeats) {
+    const limit = max === Infinity ? `${min},` : max === min ? `${min}` : `${min},${max}`;
+    return { text: `${part.text}{${limit}}`, atoms, repeats: Math.max(repeats, 1) };
+  }
+  const each = Math.floor(maxRepeats / part.repeats);
+  const times = (count: number, from: string): string =>
+    `${part.text}{${from}${each}}`.repeat(count / each) +
+    (count % each === 0 ? '' : `${part.text}{${from}${count % each}}`);
+  const rest = max === Infinity ? `${part.text}*` : times(max - min, '0,');
+  return { text: `(?:${times(min, '')}${rest})`, atoms, repeats: maxRepeats };
+}
+
+/** RE2 knows the short names of categories, and those of scripts and binary properties. */
+function propertyOf(sign: string, given: string): string {
+  const name = given.replace(/^(Script|sc|General_Category|gc)=/, '');
+  return `\\${sign}{${shortNames[name] ?? name}}`;
+}
