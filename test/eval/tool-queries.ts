@@ -101,10 +101,19 @@ export const answered: readonly (readonly [query: string, tool: string])[] = [
   ['move old reports to the archive', 'archive_reports'],
   ['archive closed tickets', 'archive_tickets'],
   ['I need to know which customers have not paid for months so that I can write to them', 'list_customers'],
-  ['the TLS certificate of shop.example.com runs out next week and has to be renewed before that', 'rotate_certificates'],
+  [
+    'the TLS certificate of shop.example.com runs out next week and has to be renewed before that',
+    'rotate_certificates',
+  ],
   ['the user asked me to remove the webhook that points to their old system, please', 'delete_webhooks'],
-  ['for the audit of last year we need all the invoices in one CSV file that we can send to the accountant', 'export_invoices'],
-  ['before the migration begins I would like to make sure that a fresh backup of the cluster exists', 'create_backups'],
+  [
+    'for the audit of last year we need all the invoices in one CSV file that we can send to the accountant',
+    'export_invoices',
+  ],
+  [
+    'before the migration begins I would like to make sure that a fresh backup of the cluster exists',
+    'create_backups',
+  ],
   ['somebody changed a secret in production last night and I must find out who', 'audit_secrets'],
   ['search the web', 'webSearch'],
   ['look something up on the internet with a web search', 'webSearch'],
