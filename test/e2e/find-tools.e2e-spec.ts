@@ -3,6 +3,7 @@ import { ToolRegistry } from '../../src/call/door/tool-registry.js';
 import { defineTool } from '../../src/web/contract/define-tool.js';
 import { answered, manyTools, unanswered } from '../eval/tool-queries.js';
 import { startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
 import { mapLimit } from '../support/map-limit.js';
 
 // real: the whole server with its built-in tools, HTTP; mock: nothing
@@ -114,8 +115,8 @@ describe('equal scores', () => {
     const whole = await tk.http.get('/api/v1/tools?query=orders&limit=1000').expect(200);
     const names: string[] = [];
     for (let cursor: string | null = ''; cursor !== null;) {
-      const more = cursor && `&cursor=${cursor}`;
-      const { body } = await tk.http.get(`/api/v1/tools?query=orders&limit=3${more}`).expect(200);
+      const more: string = cursor && `&cursor=${cursor}`;
+      const { body }: Json = await tk.http.get(`/api/v1/tools?query=orders&limit=3${more}`).expect(200);
       names.push(...body.data.map(({ name }: { name: string }) => name));
       cursor = body.nextCursor;
     }

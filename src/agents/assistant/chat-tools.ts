@@ -56,11 +56,7 @@ export class ChatTools {
   }
 
   /** Picks from many tools: find_tools, those for the page, those that the chat found or called, then those that match its message. */
-  private async chosen(
-    callable: readonly Tool[],
-    messages: readonly ChatMessage[],
-    lister: CallOrigin,
-  ) {
+  private async chosen(callable: readonly Tool[], messages: readonly ChatMessage[], lister: CallOrigin) {
     const base = callable.filter(({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools');
     const calls = messages.flatMap(callsIn).reverse();
     const used = calls.flatMap((call) => [...foundBy(call), call.toolName]);

@@ -132,7 +132,7 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
     const followed = { table: 'ui_bridge', what: 'the calls of pages', everyMs: 1_000 };
     this.follower.follow(followed, () => this.look());
     this.follower.follow({ table: 'ui_bridge', what: 'the callers with a page' }, async () => {
-      this.callers = new Set(await this.repository.callers());
+      this.callers = new Set((await this.repository.callers()).map(({ caller }) => caller));
     });
   }
 

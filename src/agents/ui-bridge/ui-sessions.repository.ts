@@ -191,11 +191,8 @@ export class UiSessionsRepository {
   }
 
   /** Callers with a page whose stream is open. */
-  async callers(): Promise<string[]> {
-    const rows = await this.db.query<{ caller: string }[]>(
-      `SELECT DISTINCT caller FROM ui_sessions s WHERE ${isConnected}`,
-    );
-    return rows.map(({ caller }) => caller);
+  callers(): Promise<{ caller: string }[]> {
+    return this.db.query(`SELECT DISTINCT caller FROM ui_sessions s WHERE ${isConnected}`);
   }
 
   /** @param known calls that their pages were given @returns the sessions, their open calls and those known */

@@ -51,8 +51,9 @@ export class ToolSearch {
     const { confidenceAt } = search.ask(asAct(query));
     const part = query.trim().toLowerCase();
     return tools
-      .map((tool, at) => this.found(tool, rounded(confidenceAt(at))))
+      .map((tool, at) => ({ tool, confidence: rounded(confidenceAt(at)) }))
       .filter(({ tool, confidence }) => confidence > 0 || tool.definition.name.toLowerCase().includes(part))
+      .map(({ tool, confidence }) => this.found(tool, confidence))
       .sort((a, b) => (a.place < b.place ? -1 : 1));
   }
 
@@ -115,22 +116,23 @@ export const findTools = (search: ToolSearch): Tool =>
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['tools'],
     run: async ({ query, limit }, { principal, context: { uiSession } }) => {
-      const fitting = (await search.find(query)).filter(
-        ({ tool, confidence }) =>
-          tool.definition.name !== 'find_tools' &&
-          (confidence === 0 || confidence >= fits) &&
-          isShown(tool, { principal, uiSession }),
-      );
-      const shown = fitting.slice(0, limit);
-      const last = shown.at(-1)?.confidence;
+      const isFit = ({ tool, confidence }: FoundTool): boolean =>
+        (confidence === 0 || confidence >= fits) && isShown(tool, { principal, uiSession });
+      const found = (await search.find(query)).filter(isFit);
+      const fitting = found.filter(({ tool }) => tool.definition.name !== 'find_tools');
+      const left = fitting.splice(limit);
+      const last = fitting.at(-1)?.confidence;
       return {
-        tools: shown.map(({ tool: { definition } }) => {
-          const { name, description, inputSchema } = definition;
-          return { name, description, inputSchema };
-        }),
-        total: fitting.length,
-        moreWithSameScore: fitting.slice(limit).filter(({ confidence }) => confidence === last).length,
-        ...(shown.length === 0 && { note: nothingFits }),
+        tools: fitting.map(({ tool }) => described(tool.definition)),
+        total: fitting.length + left.length,
+        moreWithSameScore: left.filter(({ confidence }) => confidence === last).length,
+        ...(last === undefined && { note: nothingFits }),
       };
     },
   });
+
+const described = ({ name, description, inputSchema }: ToolDefinition) => ({
+  name,
+  description,
+  inputSchema,
+});

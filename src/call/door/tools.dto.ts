@@ -53,6 +53,7 @@ export class ListToolsQuery extends FormatQuery {
   @Cursor() readonly cursor?: string;
   @SomeOf(toolKinds, {
     required: false,
+    example: ['builtin', 'custom'],
     description: 'Only tools of these kinds. Those of kind `ui` are else listed only for callers with a page',
   })
   readonly kind?: readonly ToolKind[];

@@ -207,7 +207,6 @@ function refuseLaxFormat({ format, strict }: dto.FormatQuery): void {
 
 const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0, place: tool.definition.name });
 
-
 function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);
   if (headers) void reply.headers(headers);

@@ -162,10 +162,7 @@ export interface Tool {
 }
 
 /** The caller of a list, with the page that its calls are to act on. */
-export interface Lister {
-  readonly principal: Principal;
-  readonly uiSession?: string | undefined;
-}
+export type Lister = Pick<ToolRun, 'principal'> & Pick<CallContext, 'uiSession'>;
 
 /** Whether a list or a search shows the tool. @param isAsked the caller asked for tools of this kind by name */
 export const isShown = (tool: Tool, lister: Lister, isAsked = false): boolean =>
