@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import {
   agentsPage,
+  agentsPageBlock,
   agentsPageBlocks,
   type AroundThePage,
   runAgentsPage,
@@ -39,6 +40,8 @@ const asking = (task: string): string => `
   const openai = new OpenAI({ apiKey: 'none', baseURL: '${model.url}/v1' });
   const model = 'scripted';
   const messages = [{ role: 'user', content: ${JSON.stringify(task)} }];`;
+/** The page gives them with OpenAI's code, and uses them in the blocks after it. */
+const helpers = agentsPageBlock('openai', 'http://localhost:3000').split('\n', 2).join('\n');
 const task = 'A summary of this text: "ERROR disk full", top 3';
 
 it('MCP, by its SDK, with a model', async () => {
@@ -80,6 +83,7 @@ describe('OpenAI’s API', () => {
 
 it('a model that is given find_tools alone finds what it needs, and calls it', async () => {
   const before = `${asking(task)}
+    ${helpers}
     const found = await (async () => {
       const offered = [await (await fetch(\`\${url}/api/v1/tools/find_tools?format=openai\`)).json()];
       const wish = [{ role: 'user', content: 'Find tools that do "the summary of a log"' }];

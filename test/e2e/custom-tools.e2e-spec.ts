@@ -325,7 +325,8 @@ describe('installed tools', () => {
     const app = await startApp({ CUSTOM_TOOLS_ENABLED: 'false', CUSTOM_TOOLS_DIR: examples });
     try {
       await app.http.get('/api/v1/custom-tools').expect(404, /"code":"not_found"/);
-      const kinds = (await app.http.get('/api/v1/tools')).body.data.map(({ kind }: { kind: string }) => kind);
+      const { body } = await app.http.get('/api/v1/tools?kind=builtin,custom,mcp,ui');
+      const kinds = body.data.map(({ kind }: { kind: string }) => kind);
       expect(new Set(kinds)).toEqual(new Set(['builtin', 'ui']));
     } finally {
       await app.close();

@@ -191,7 +191,7 @@ describe('a list of tools', () => {
     const { body } = await searching.get(`/api/v1/tools?query=${query}`).expect(200);
     const found = (await call(searching, 'find_tools', { query }).expect(200)).body.result;
     for (const tools of [body.data, found.tools])
-      expect(tools.map((tool: Json) => tool.name)).toEqual(['disk_check', 'disk_usage']);
+      expect(tools.map((tool: Json) => tool.name).sort()).toEqual(['disk_check', 'disk_usage']);
     expect(found.total).toBe(2);
   });
 

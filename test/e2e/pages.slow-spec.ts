@@ -388,14 +388,14 @@ describe('the tools of a page', () => {
   it.each(['openai', 'anthropic', 'mcp', 'distri', 'holmes'])(
     "have the seed's names and parameters as %s",
     async (format) => {
-      const { body } = await tk.http.get(`/api/v1/tools?format=${format}&limit=1000`).expect(200);
+      const { body } = await tk.http.get(`/api/v1/tools?format=${format}&kind=builtin,ui`).expect(200);
       const text = JSON.stringify(body);
       for (const name of Object.keys(seed)) expect(text).toContain(`"${name}"`);
     },
   );
 
   it("wait as long as the seed's: 60 s for a run, 5 s for everything else", async () => {
-    const { body } = await tk.http.get('/api/v1/tools?limit=1000').expect(200);
+    const { body } = await tk.http.get('/api/v1/tools?kind=ui').expect(200);
     const tools: Json[] = body.data.filter(({ kind }: Json) => kind === 'ui');
     const timeouts = Object.fromEntries(tools.map(({ name, timeoutMs }) => [name, timeoutMs]));
     expect(timeouts).toEqual({
@@ -443,7 +443,7 @@ describe('a page that embeds a chat of Distri', () => {
     const run = async (task: string): Promise<Json> =>
       JSON.parse(await runBlock(block, { url: tk.url, key: ann.key, after: chat(task, model.url, tab.id) }));
     const { shapes, names, called, content, said } = await run('Open the screen of the console, url /traces');
-    const listed = await tk.http.get('/api/v1/tools?limit=1000').expect(200);
+    const listed = await tk.http.get('/api/v1/tools?limit=1000').set('x-ui-session', tab.id).expect(200);
     expect(names.sort()).toEqual(listed.body.data.map(({ name }: Json) => name).sort());
     expect(shapes).toEqual(['description,function,handler,name,object,parameters,type']);
     expect(called.name).toBe('navigate_to');

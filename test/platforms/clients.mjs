@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { askHolmes, installHolmes, noPython } from './holmes.mjs';
 import { startPlatformServer } from './platform-server.mjs';
+import { installPython, noVenv, runPythonPage } from './python.mjs';
 
 // real: the built server, its tools' processes, HTTP, each platform's client; mock: the models, which answer only from what
 // they are sent
@@ -15,6 +16,8 @@ const task = 'A summary of this text: "ERROR disk full", top 3';
 /** The model repeats what came of its call. */
 const told = /^I was told: .*disk full/s;
 const quotedTask = JSON.stringify(task);
+/** The page gives them with OpenAI's code, and uses them in the blocks after it. */
+const nativeHelpers = agentsPageBlock('openai', 'http://localhost:3000').split('\n', 2).join('\n');
 
 describe('clients, by the code of docs/agents/connect.md', () => {
   let server;
@@ -92,6 +95,7 @@ describe('clients, by the code of docs/agents/connect.md', () => {
   it('Anthropic’s API, with a model', async () => {
     const printed = await page('anthropic', {
       before: `
+        ${nativeHelpers}
         import Anthropic from '@anthropic-ai/sdk';
         const anthropic = new Anthropic({ apiKey: 'none', baseURL: '${model.url}' });
         const model = 'scripted';
@@ -101,6 +105,64 @@ describe('clients, by the code of docs/agents/connect.md', () => {
         console.log(last.content[0].text);`,
     });
     assert.match(printed, told);
+  });
+
+  describe('in Python', () => {
+    const messages = `[{'role': 'user', 'content': ${quotedTask}}]`;
+    const ways = {
+      pythonOpenAi: {
+        before: `
+          from openai import OpenAI
+          client, model, messages = OpenAI(base_url='MODEL/v1'), 'scripted', ${messages}`,
+        after: `
+          last = client.chat.completions.create(model=model, messages=messages, tools=tools)
+          print(last.choices[0].message.content)`,
+      },
+      pythonAnthropic: {
+        before: `
+          import httpx
+          from anthropic import Anthropic
+          api = httpx.Client(base_url=f'{url}/api/v1', headers=headers)
+          client, model, messages = Anthropic(api_key='none', base_url='MODEL'), 'scripted', ${messages}`,
+        after: `
+          last = client.messages.create(model=model, max_tokens=1024, messages=messages, tools=tools)
+          print(last.content[0].text)`,
+      },
+      pydanticAi: {
+        before: `
+          from pydantic_ai.models.openai import OpenAIChatModel
+          from pydantic_ai.providers.openai import OpenAIProvider
+          model = OpenAIChatModel('scripted', provider=OpenAIProvider(base_url='MODEL/v1', api_key='none'))`,
+        after: `print((await agent.run(${quotedTask})).output)`,
+      },
+      pythonAgents: {
+        after: `
+          from agents import OpenAIProvider, RunConfig, Runner
+          provider = OpenAIProvider(base_url='MODEL/v1', api_key='none', use_responses=False)
+          run = RunConfig(model='scripted', model_provider=provider, tracing_disabled=True)
+          print((await Runner.run(agent, ${quotedTask}, run_config=run)).final_output)
+          await toolkeeper.cleanup()`,
+      },
+      pythonLangchain: {
+        after: `
+          from langchain.agents import create_agent
+          from langchain_openai import ChatOpenAI
+          model = ChatOpenAI(model='scripted', api_key='none', base_url='MODEL/v1')
+          state = await create_agent(model, tools).ainvoke({'messages': ${messages}})
+          print(state['messages'][-1].text)`,
+      },
+    };
+    for (const [which, code] of Object.entries(ways))
+      it(`${which}, with a model`, async (test) => {
+        const versions = installPython();
+        if (versions === undefined) return test.skip(noVenv);
+        test.diagnostic(versions);
+        const own = Object.entries(code).map(([name, text]) => [name, dedented(text)]);
+        const { url, key } = server;
+        assert.match(await runPythonPage(which, { url, key, ...Object.fromEntries(own) }), told);
+      });
+
+    const dedented = (text) => text.replaceAll(/^ {10}/gm, '').replaceAll('MODEL', model.url);
   });
 
   it('HolmesGPT, with a model', async (test) => {

@@ -14,13 +14,18 @@ export const agentsPage = {
   agents: '@openai/agents',
   langchain: '@langchain/mcp-adapters',
   anthropic: 'anthropic.messages',
-  holmes: 'mcp_servers',
+  holmes: 'mcp_servers:',
+  pythonOpenAi: "'format': 'openai'",
+  pythonAnthropic: "'format': 'anthropic'",
+  pydanticAi: 'pydantic_ai.mcp',
+  pythonAgents: 'agents.mcp',
+  pythonLangchain: 'langchain_mcp_adapters',
 } as const;
 
 /** Every block of code on a page of docs/agents. */
 export function agentsPageBlocks(name = 'connect.md'): string[] {
   const page = readFileSync(join(projectRoot(), 'docs', 'agents', name), 'utf8');
-  return [...page.matchAll(/```(?:ts|yaml)\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+  return [...page.matchAll(/```(?:ts|py|yaml)\n([\s\S]*?)```/g)].map(([, block = '']) => block);
 }
 
 export interface AroundThePage {

@@ -36,6 +36,8 @@ import {
  */
 
 const all = 1_000;
+/** Named, so that the tools of a page are listed before this one has connected. */
+const kinds = ['builtin', 'custom', 'mcp', 'ui'] as const;
 
 /** Without a format the server answers with its own view of a tool. */
 const isTool = (value: object): value is ToolView => 'kind' in value && 'inputSchema' in value;
@@ -43,7 +45,7 @@ const isTool = (value: object): value is ToolView => 'kind' in value && 'inputSc
 export const toolsQuery = queryOptions({
   queryKey: ['tools', 'list'],
   queryFn: async ({ signal }) => {
-    const { data } = await ask(listTools({ query: { limit: all }, signal }));
+    const { data } = await ask(listTools({ query: { limit: all, kind: [...kinds] }, signal }));
     return data.filter(isTool);
   },
 });

@@ -56,16 +56,12 @@ export class ChatTools {
   }
 
   /** Picks from many tools: find_tools, those for the page, those that the chat found or called, then those that match its message. */
-  private async chosen(
-    callable: readonly Tool[],
-    messages: readonly ChatMessage[],
-    { principal }: CallOrigin,
-  ) {
+  private async chosen(callable: readonly Tool[], messages: readonly ChatMessage[], lister: CallOrigin) {
     const base = callable.filter(({ definition: { kind, name } }) => kind === 'ui' || name === 'find_tools');
     const calls = messages.flatMap(callsIn).reverse();
     const used = calls.flatMap((call) => [...foundBy(call), call.toolName]);
     const query = said(messages.findLast(({ role }) => role === 'user') ?? { parts: [] }).slice(0, 1_000);
-    const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, principal);
+    const { data } = await this.tools.list({ query, limit: maxOffered, strict: false }, lister);
     const names = [...used, ...(data as ToolDefinition[]).map(({ name }) => name)];
     const wanted = names.flatMap((name) => callable.find((tool) => tool === this.registry.find(name)) ?? []);
     return [...new Set([...base, ...wanted])].slice(0, maxOffered);

@@ -8,7 +8,7 @@ import { EventRing, type Placed } from '../../base/streams/event-ring.js';
 import { StreamTopics } from '../../base/streams/stream-topics.js';
 import type { BuiltinRun } from '../../web/contract/define-tool.js';
 import { callerIdOf, type Principal } from '../../web/contract/principal.js';
-import type { ToolRun } from '../../web/contract/tool.js';
+import type { Lister, ToolRun } from '../../web/contract/tool.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 import type { UiAnswerBody } from './ui-sessions.dto.js';
 import {
@@ -57,6 +57,8 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Calls that wait here for their answer. */
   private readonly waiting = new Map<string, (answer: UiAnswerBody) => void>();
   private seenAt = 0;
+  /** Callers with a page whose stream is open at any replica. */
+  private callers: ReadonlySet<string> = new Set();
   /** Streams of one tab are opened in turn: the last one is the tab's here as in the table. */
   private readonly oneAtATime = new KeyedMutex();
 
@@ -74,6 +76,11 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
       ring: (session = '', caller) => this.oneAtATime.run(session, () => this.hold(session, caller)),
       left: (ring) => void this.leave((tab) => tab.ring === ring).catch(() => undefined),
     });
+  }
+
+  /** Whether calls of the caller may reach a page: it names one, or has one open. */
+  hasPage({ principal, uiSession }: Lister): boolean {
+    return uiSession !== undefined || this.callers.has(callerIdOf(principal));
   }
 
   /** @param leadsThere what to do if the page does not offer the tool @throws Refusal `ui_…` */
@@ -124,6 +131,9 @@ export class UiBridge implements OnApplicationBootstrap, OnApplicationShutdown {
   onApplicationBootstrap(): void {
     const followed = { table: 'ui_bridge', what: 'the calls of pages', everyMs: 1_000 };
     this.follower.follow(followed, () => this.look());
+    this.follower.follow({ table: 'ui_bridge', what: 'the callers with a page' }, async () => {
+      this.callers = new Set((await this.repository.callers()).map(({ caller }) => caller));
+    });
   }
 
   async onApplicationShutdown(): Promise<void> {

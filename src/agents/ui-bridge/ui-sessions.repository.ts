@@ -190,6 +190,11 @@ export class UiSessionsRepository {
     return row.answer === text ? 'kept' : 'differs';
   }
 
+  /** Callers with a page whose stream is open. */
+  callers(): Promise<{ caller: string }[]> {
+    return this.db.query(`SELECT DISTINCT caller FROM ui_sessions s WHERE ${isConnected}`);
+  }
+
   /** @param known calls that their pages were given @returns the sessions, their open calls and those known */
   async news(sessions: readonly string[], known: readonly string[]): Promise<UiNews> {
     const [row] = await this.db.query<[UiNews]>(

@@ -159,6 +159,7 @@ function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
   });
   return {
     ...tool,
+    isListed: (lister) => bridge.hasPage(lister),
     admit: (call) => bridge.admit(name, leadsThere, call),
     run: (input, run) => tool.run(input, run).catch(notTheToolsFault),
   };

@@ -6,6 +6,8 @@ export interface Vocabulary {
   readonly stopWords: ReadonlySet<string>;
   /** Ways to write a word, and kinds of a thing, each with the word that stands for all of them. */
   readonly spellings: ReadonlyMap<string, string>;
+  /** Stems, each with the stem that stands for them. */
+  readonly synonyms?: ReadonlyMap<string, string>;
 }
 
 /** English glue, and the short forms that engineers write everywhere. */
@@ -63,10 +65,11 @@ function pairsOf(word: string): string[] {
 }
 
 /** @returns the stem that is indexed and searched, or `null` for a stop word */
-function toTerm(word: string, { stopWords, spellings }: Vocabulary): string | null {
+function toTerm(word: string, { stopWords, spellings, synonyms }: Vocabulary): string | null {
   const lower = word.toLowerCase();
   if (lower.length < 2 || stopWords.has(lower)) return null;
-  return stemmer(spellings.get(lower) ?? lower);
+  const stem = stemmer(spellings.get(lower) ?? lower);
+  return synonyms?.get(stem) ?? stem;
 }
 
 /** The terms of a text in their order, repeated as they repeat. */

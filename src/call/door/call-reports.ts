@@ -26,6 +26,8 @@ interface ToolSeries {
   readonly inFlight: ReturnType<Gauge['labels']>;
   readonly calls: Readonly<Record<OutcomeStatus, Child>>;
   readonly durations: ReturnType<Histogram['labels']>;
+  /** Successful calls of agents since the start. */
+  uses: number;
 }
 
 export const callMetrics = [
@@ -141,6 +143,11 @@ export class CallReports {
     this.events.emit({ kind: 'cached', tool: ticket.tool.definition.name, input, context, ...kept });
   }
 
+  /** Successful calls of a tool at this replica since its start, test calls left out. */
+  usesOf(tool: string): number {
+    return this.byTool.get(tool)?.uses ?? 0;
+  }
+
   /** Removes the series of a deleted tool. */
   forget(tool: string): Promise<void> {
     const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
@@ -151,15 +158,17 @@ export class CallReports {
   private executed({
     tool,
     status,
+    test,
     executionTimeMs,
     fault,
     errorType,
     errorCode,
     context,
   }: ExecutedCall): void {
-    const { calls, durations } = this.seriesOf(tool);
-    calls[status].inc();
-    durations.observe(executionTimeMs / 1_000);
+    const series = this.seriesOf(tool);
+    series.calls[status].inc();
+    series.durations.observe(executionTimeMs / 1_000);
+    if (status === 'success' && !test) series.uses += 1;
     // The message is the tool's own text and may repeat its input: it is recorded, not logged.
     const error = `${errorType} (${errorCode})`;
     if (fault) this.log.write({ tool, event: 'error', requestId: context.requestId, error });
@@ -173,6 +182,7 @@ export class CallReports {
       inFlight: this.inFlight.labels({ tool }),
       calls: { success: calls('success'), error: calls('error'), timeout: calls('timeout') },
       durations: this.durations.labels({ tool }),
+      uses: 0,
     };
     this.byTool.set(tool, series);
     return series;

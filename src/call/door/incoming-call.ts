@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { principalOf } from '../../web/auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../../base/common/errors.js';
-import type { CallContext } from '../../web/contract/tool.js';
+import type { CallContext, Lister } from '../../web/contract/tool.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import { rateLimitHeaders } from '../budgets/investigation-budget.guard.js';
@@ -147,6 +147,12 @@ function contextOf(
     traceparent: header(headers, 'traceparent'),
   };
 }
+
+/** The caller of a list. @param uiSession the page that it names; absent: its header does */
+export const listerOf = (request: FastifyRequest, uiSession?: unknown): Lister => ({
+  principal: principalOf(request),
+  uiSession: typeof uiSession === 'string' ? uiSession : header(request.headers, 'x-ui-session'),
+});
 
 /** @returns undefined for an empty header */
 function header(headers: IncomingHttpHeaders, name: string): string | undefined {

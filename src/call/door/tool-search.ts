@@ -1,17 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { LexicalSearch, type Searched } from '../../base/lexical-search/lexical-search.js';
-import { everyday } from '../../base/lexical-search/vocabulary.js';
-import type { Tool, ToolDefinition } from '../../web/contract/tool.js';
+import { isShown, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import { CallReports } from './call-reports.js';
 import { ToolRegistry } from './tool-registry.js';
+import { asAct, toolVocabulary } from './tool-vocabulary.js';
 import { defineTool, whole, words } from '../../web/contract/define-tool.js';
-import { mayCall } from '../../web/contract/principal.js';
 
 /** A tool that a query may mean. */
 export interface FoundTool {
   readonly tool: Tool;
   /** 0 to 1; 0 where only a part of its name is the query's. */
   readonly confidence: number;
+  /** Sorts the list that it was found in. */
+  readonly place: string;
 }
 
 /** One state of the registry, ready to be searched. */
@@ -28,7 +30,7 @@ const searched: Searched<ToolDefinition> = {
     { boost: 0.7, text: ({ inputSchema }) => membersOf(inputSchema).join('\n') },
   ],
   phrases: ({ name }) => [name],
-  vocabulary: everyday,
+  vocabulary: toolVocabulary,
 };
 
 /** Searches tools. The index is built by the first search after a change of the registry, so that calls never wait for it. */
@@ -36,19 +38,31 @@ const searched: Searched<ToolDefinition> = {
 export class ToolSearch {
   private index: Promise<Index> | undefined;
 
-  constructor(private readonly registry: ToolRegistry) {
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly reports: CallReports,
+  ) {
     registry.changes.subscribe(() => (this.index = undefined));
   }
 
-  /** @returns by confidence descending, then name ascending */
+  /** @returns by confidence; among equals tools that only read come first, then those used more, then by name */
   async find(query: string): Promise<FoundTool[]> {
     const { tools, search } = await (this.index ??= this.read());
-    const { confidenceAt } = search.ask(query);
+    const { confidenceAt } = search.ask(asAct(query));
     const part = query.trim().toLowerCase();
     return tools
-      .map((tool, place) => ({ tool, confidence: rounded(confidenceAt(place)) }))
+      .map((tool, at) => ({ tool, confidence: rounded(confidenceAt(at)) }))
       .filter(({ tool, confidence }) => confidence > 0 || tool.definition.name.toLowerCase().includes(part))
-      .sort((a, b) => b.confidence - a.confidence);
+      .map(({ tool, confidence }) => this.found(tool, confidence))
+      .sort((a, b) => (a.place < b.place ? -1 : 1));
+  }
+
+  private found(tool: Tool, confidence: number): FoundTool {
+    const { name, annotations } = tool.definition;
+    // By powers of ten: a tool that is being used keeps its place from page to page.
+    const unused = 50 - Math.ceil(Math.log10(this.reports.usesOf(name) + 1));
+    const rank = [(1 - confidence).toFixed(2), annotations.readOnly ? 0 : 1, unused, name];
+    return { tool, confidence, place: rank.join(' ') };
   }
 
   private async read(): Promise<Index> {
@@ -63,8 +77,8 @@ export class ToolSearch {
   }
 }
 
-/** Pages are cut by it as a text. */
-const rounded = (confidence: number): number => Number(confidence.toFixed(6));
+/** Smaller differences come from the length of a description. */
+const rounded = (confidence: number): number => Math.ceil(confidence * 100) / 100;
 
 /** Names and descriptions of an input's members, nested ones included. */
 function membersOf(schema: JsonSchema): string[] {
@@ -77,6 +91,12 @@ function membersOf(schema: JsonSchema): string[] {
     return [name, typeof description === 'string' ? description : '', ...membersOf(own), ...inside];
   });
 }
+
+/** Least confidence of a tool that an agent is shown, as test/e2e/find-tools.e2e-spec.ts measures it. */
+const fits = 0.3;
+
+const nothingFits =
+  'Nothing fits: no tool here does that, by its words. Ask again in other words, or go on without a tool.';
 
 /** Lets an agent look for the few definitions that it needs, where loading all would fill its context. */
 export const findTools = (search: ToolSearch): Tool =>
@@ -95,13 +115,24 @@ export const findTools = (search: ToolSearch): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['tools'],
-    run: async ({ query, limit }, { principal }) => {
-      const found = (await search.find(query)).map(({ tool: { definition } }) => definition);
-      const callable = found.filter((tool) => tool.name !== 'find_tools' && mayCall(principal, tool));
-      const tools = callable.slice(0, limit);
+    run: async ({ query, limit }, { principal, context: { uiSession } }) => {
+      const isFit = ({ tool, confidence }: FoundTool): boolean =>
+        (confidence === 0 || confidence >= fits) && isShown(tool, { principal, uiSession });
+      const found = (await search.find(query)).filter(isFit);
+      const fitting = found.filter(({ tool }) => tool.definition.name !== 'find_tools');
+      const left = fitting.splice(limit);
+      const last = fitting.at(-1)?.confidence;
       return {
-        tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-        total: callable.length,
+        tools: fitting.map(({ tool }) => described(tool.definition)),
+        total: fitting.length + left.length,
+        moreWithSameScore: left.filter(({ confidence }) => confidence === last).length,
+        ...(last === undefined && { note: nothingFits }),
       };
     },
   });
+
+const described = ({ name, description, inputSchema }: ToolDefinition) => ({
+  name,
+  description,
+  inputSchema,
+});

@@ -29,7 +29,7 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import * as dto from './tools.dto.js';
 import { AsyncExecutions } from './async-executions.js';
-import { prefersAsync } from './incoming-call.js';
+import { listerOf, prefersAsync } from './incoming-call.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 
@@ -46,12 +46,12 @@ export class ToolsController {
   @ApiOperation({
     summary: 'List the tools that the caller can call now',
     description:
-      "With `format` each tool is described as that platform's function list wants it. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
+      "With `format` all tools are listed, each as that platform's function list wants it; else a page of them. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
   })
   @dto.ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
-  listTools(@Query() query: dto.ListToolsQuery, @CurrentPrincipal() caller: Principal): Promise<object> {
-    return this.service.list(query, caller);
+  listTools(@Query() query: dto.ListToolsQuery, @Req() request: FastifyRequest): Promise<object> {
+    return this.service.list(query, listerOf(request));
   }
 
   @Get('tools/:name')

@@ -11,7 +11,8 @@ import {
   OptionalInt,
   OptionalOneOf,
   OptionalText,
-  PageQuery,
+  Cursor,
+  SomeOf,
   type Schema,
   Text,
 } from '../../web/rest/dto.js';
@@ -23,10 +24,10 @@ import {
   ApiProperty,
   ApiPropertyOptional,
   getSchemaPath,
-  IntersectionType,
 } from '@nestjs/swagger';
 import { applyDecorators } from '@nestjs/common';
 import { errorTable, type ProblemCode } from '../../base/common/errors.js';
+import { type ToolKind, toolKinds } from '../../web/contract/tool.js';
 import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
@@ -43,7 +44,19 @@ export class FormatQuery {
   readonly strict?: boolean;
 }
 
-export class ListToolsQuery extends IntersectionType(PageQuery, FormatQuery) {
+export class ListToolsQuery extends FormatQuery {
+  @OptionalInt(1, 1_000, {
+    example: 100,
+    description: 'Page size. Default: 100; with `format` and without `cursor` the list is whole',
+  })
+  readonly limit?: number;
+  @Cursor() readonly cursor?: string;
+  @SomeOf(toolKinds, {
+    required: false,
+    example: ['builtin', 'custom'],
+    description: 'Only tools of these kinds. Those of kind `ui` are else listed only for callers with a page',
+  })
+  readonly kind?: readonly ToolKind[];
   @OptionalText(1_000, { description: 'What the tool should do', example: 'summarise log lines' })
   readonly query?: string;
 }
@@ -64,7 +77,7 @@ class NamedView {
 export class ToolView extends NamedView {
   @ApiPropertyOptional({ example: 'Read a file', description: 'As its MCP server listed it' })
   readonly title?: string;
-  @OneOfThese(['builtin', 'custom', 'mcp', 'ui'], 'builtin') readonly kind!: string;
+  @OneOfThese(toolKinds, 'builtin') readonly kind!: string;
   @Example('1.0.0') readonly version!: string;
   @ApiProperty({
     type: 'object',

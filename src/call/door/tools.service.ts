@@ -5,7 +5,7 @@ import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { pageOf } from '../../web/rest/page.js';
 import { acceptsEvents } from '../../base/streams/sse.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import type { Tool } from '../../web/contract/tool.js';
+import { isShown, type Lister, type Tool } from '../../web/contract/tool.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
@@ -32,6 +32,7 @@ import { platformSchema } from '../platforms/platform-schema.js';
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
+const defaultLimit = 100;
 /** Limit of the total size of a request's results, in maximum-size results. */
 const largestResults = 4;
 
@@ -49,13 +50,16 @@ export class ToolsService {
   /** Tools that the caller may call, sorted by name, or by relevance for a query. */
   async list(
     asked: dto.ListToolsQuery,
-    caller: Principal,
+    lister: Lister,
   ): Promise<{ data: object[]; nextCursor: string | null }> {
-    const { query, limit, cursor } = asked;
+    const { query, format, kind, cursor } = asked;
+    // A model is offered every tool; clients that want pages ask for them.
+    const { limit = format && cursor === undefined ? Infinity : defaultLimit } = asked;
     refuseLaxFormat(asked);
     const all = query === undefined ? this.registry.all().map(unranked) : await this.search.find(query);
-    const shown = all.filter(({ tool }) => mayCall(caller, tool.definition));
-    const page = pageOf(shown, placeOf, limit, cursor);
+    const ofKind = kind ? all.filter(({ tool }) => kind.includes(tool.definition.kind)) : all;
+    const shown = ofKind.filter(({ tool }) => isShown(tool, lister, kind !== undefined));
+    const page = pageOf(shown, ({ place }) => place, limit, cursor);
     return { data: page.data.map(({ tool }) => this.described(tool, asked)), nextCursor: page.nextCursor };
   }
 
@@ -199,11 +203,7 @@ function refuseLaxFormat({ format, strict }: dto.FormatQuery): void {
   throw invalidRequest({ pointer: '/strict', detail: `is for the formats ${strictFormats.join(' and ')}` });
 }
 
-const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0 });
-
-/** Ascends as the confidence descends, and with the name among equals. */
-const placeOf = ({ tool, confidence }: FoundTool): string =>
-  `${(1 - confidence).toFixed(6)} ${tool.definition.name}`;
+const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0, place: tool.definition.name });
 
 function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);

@@ -13,7 +13,7 @@ import type { ToolNotice } from '../../base/common/tool-notice.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
-import { callOf } from '../../call/door/incoming-call.js';
+import { callOf, listerOf } from '../../call/door/incoming-call.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import {
   type Answer,
@@ -153,12 +153,12 @@ export class McpService {
   }
 
   /** @throws Problem `invalid_request` for an invalid cursor */
-  private async list({ isModern, request }: Asked, { cursor }: Params): Promise<object> {
+  private async list({ isModern, request }: Asked, { cursor, _meta }: Params): Promise<object> {
     if (cursor !== undefined && typeof cursor !== 'string')
       throw new Problem('invalid_request', 'cursor must be a string');
-    const caller = principalOf(request);
+    const uiSession = (_meta as Params | undefined)?.[`${metaPrefix}uiSession`];
     const wanted = { format: 'mcp', limit: toolsOnPage, cursor } as const;
-    const { data, nextCursor } = await this.tools.list(wanted, caller);
+    const { data, nextCursor } = await this.tools.list(wanted, listerOf(request, uiSession));
     const page = { tools: data, ...(nextCursor !== null && { nextCursor }) };
     return isModern ? fresh(page) : page;
   }

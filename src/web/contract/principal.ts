@@ -46,7 +46,7 @@ interface Callable {
   readonly annotations: { readonly readOnly: boolean; readonly openWorld: boolean };
 }
 
-/** Whether a caller may call a tool, and is shown it: lists, searches and the door all ask this. */
+/** Whether a caller may call a tool: lists, searches and the door all ask this. */
 export const mayCall = (caller: Principal, tool: Callable): boolean =>
   mayName(caller, tool.name) && !needsKey(caller, tool);
 

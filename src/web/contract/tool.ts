@@ -3,10 +3,11 @@ import type { Deadline } from '../../base/common/deadline.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import type { Verdict } from '../../base/schemas/schema-repair.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
-import type { Principal } from './principal.js';
+import { mayCall, type Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
-export type ToolKind = 'builtin' | 'custom' | 'mcp' | 'ui';
+export const toolKinds = ['builtin', 'custom', 'mcp', 'ui'] as const;
+export type ToolKind = (typeof toolKinds)[number];
 
 /** The effects of a call on the world; same meaning as MCP's hints. */
 export interface ToolAnnotations {
@@ -126,6 +127,8 @@ export interface Tool {
    * @returns why this caller may not call it so; undefined: it may
    */
   refuses?(input: unknown, caller: Principal): string | undefined;
+  /** Whether a list shows it to a caller that may call it. Absent: yes. Calls are not refused for it. */
+  isListed?(lister: Lister): boolean;
   /**
    * Checks what the call needs beyond its input and its caller, such as an open page.
    * @throws Refusal
@@ -159,6 +162,13 @@ export interface Tool {
    */
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
+
+/** The caller of a list, with the page that its calls are to act on. */
+export type Lister = Pick<ToolRun, 'principal'> & Pick<CallContext, 'uiSession'>;
+
+/** Whether a list or a search shows the tool. @param isAsked the caller asked for tools of this kind by name */
+export const isShown = (tool: Tool, lister: Lister, isAsked = false): boolean =>
+  mayCall(lister.principal, tool.definition) && (isAsked || (tool.isListed?.(lister) ?? true));
 
 /** The value for an LLM to read instead of the tool's result; undefined if the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
