@@ -130,7 +130,7 @@ describe('a call that reads and writes a cache costs the same in the words of', 
   it('is charged for writes as its provider charges them', () => {
     const usage = { 'gen_ai.usage.input_tokens': 1_000, 'gen_ai.usage.cache_creation.input_tokens': 1_000 };
     const cost = (name: string) => rowOf({ 'gen_ai.request.model': name, ...usage }).cost;
-    expect(['claude-haiku-4-5', 'gpt-5.6', 'gpt-4o'].map(cost)).toEqual([0.00125, 0.00625, 0.0025]);
+    expect(['claude-haiku-4-5', 'gpt-5.6', 'gpt-4o'].map(cost)).toEqual([0.00125, 0.005, 0.0025]);
   });
 });
 
