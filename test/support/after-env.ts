@@ -1,4 +1,4 @@
-import { addEventHandler } from 'jest-circus';
+import type { Circus } from '@jest/types';
 import { commandLineOf } from '../../src/base/common/process-identity.js';
 import { childrenOf } from './processes.js';
 import { until } from './wait.js';
@@ -13,7 +13,9 @@ if (process.getuid?.() === 0) process.umask(0);
 const before = new Set(childrenOf(process.pid));
 const leaked = (): number[] => childrenOf(process.pid).filter((pid) => !before.has(pid));
 
-addEventHandler(async (event, state) => {
+// A package is loaded once per worker: jest-circus would add to the handlers of the worker's first file.
+const handlers = Reflect.get(globalThis, Symbol.for('EVENT_HANDLERS')) as Circus.EventHandler[];
+handlers.push(async (event, state) => {
   if (event.name !== 'run_finish') return;
   try {
     await until(() => leaked().length === 0, { timeoutMs: 60_000, what: 'the end of child processes' });

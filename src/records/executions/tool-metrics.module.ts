@@ -1,10 +1,7 @@
-import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
-import type { Gauge } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { getDataSourceToken, InjectDataSource, TypeOrmModule } from '@nestjs/typeorm';
-import { hourMs } from '../../base/common/clock.js';
-import { journalReport, TableRetention } from '../journal/journalled-table.js';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { journalReport } from '../journal/journalled-table.js';
 import { LockHeld } from '../../base/common/lock.js';
 import { StartError } from '../../base/common/start-error.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
@@ -17,8 +14,9 @@ import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder, gradeRecorder } from './execution-recorder.js';
 import { ResultBacklog } from './semantic/result-reader.js';
 import { Contributors } from '../../base/observability/contributors.js';
+import { counter } from '../../base/observability/metrics.js';
 import { CallEvents } from '../../web/contract/call-events.js';
-import { MetricPartitions } from './rollups/metric-partitions.js';
+import { MetricsRetention, strayRows } from './metrics-retention.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
@@ -56,10 +54,10 @@ const recorderMetrics = [
     },
     idField: 'executionId',
   }),
-  makeCounterProvider({
-    name: 'toolkeeper_recorder_dropped_total',
-    help: 'Executions that ran without a record: always 0, such calls are refused',
-  }),
+  counter(
+    'toolkeeper_recorder_dropped_total',
+    'Executions that ran without a record: always 0, such calls are refused',
+  ),
 ];
 
 /** @throws StartError if another gateway has the journal */
@@ -85,51 +83,6 @@ async function openRecorder(
   }
 }
 
-/** Executions go to their day even if no new days are made for a week. */
-const daysAhead = 7;
-const strayRowsName = 'toolkeeper_metrics_default_partition_rows';
-
-/**
- * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and makes the days to
- * come. Days are dropped as a whole, because deleting rows is slow.
- */
-@Injectable()
-class MetricsRetention extends TableRetention {
-  private readonly days: number;
-  private readonly partitions: MetricPartitions;
-
-  constructor(
-    @Inject(APP_CONFIG) config: AppConfig,
-    @InjectDataSource() db: DataSource,
-    private readonly service: ToolMetricsService,
-    @InjectMetric(strayRowsName) private readonly strayRows: Gauge,
-  ) {
-    super(hourMs, 'old metrics could not be deleted');
-    this.days = config.recorder.retentionDays;
-    this.partitions = new MetricPartitions(db);
-  }
-
-  async run(deletes: boolean): Promise<void> {
-    if (!deletes) return;
-    await this.makeDays().catch((error: unknown) =>
-      this.logger.warn(error, 'the days to come could not be made'),
-    );
-    await this.service.deleteOldPayloads();
-    const { deleted } = await this.service.cleanup({ olderThanDays: this.days });
-    if (deleted === 0) return;
-    this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
-  }
-
-  private async makeDays(): Promise<void> {
-    await this.partitions.makeAhead(daysAhead);
-    const rows = await this.partitions.countInDefault();
-    this.strayRows.set(rows);
-    if (rows === 0) return;
-    const entry = { event: 'metrics_in_default_partition', rows };
-    this.logger.warn(entry, 'metrics were recorded on days that have no partition');
-  }
-}
-
 /** Records every execution and answers for it. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
@@ -137,10 +90,7 @@ class MetricsRetention extends TableRetention {
   controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
-    makeGaugeProvider({
-      name: strayRowsName,
-      help: 'Executions on days without a partition of their own, counted every hour up to 10,000',
-    }),
+    strayRows,
     ToolMetricsRepository,
     CallEvents,
     MetricsRetention,

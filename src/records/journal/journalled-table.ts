@@ -8,13 +8,14 @@ import {
   type Provider,
   type Type,
 } from '@nestjs/common';
-import { getToken, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import { getToken, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import type { Observable } from 'rxjs';
 import type { JournalListener, JournalNews, JournalState } from './journal.js';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { endsWithin } from '../../base/common/abortable.js';
 import { DatabaseHealth, suspiciousMs } from '../../base/database/database-health.js';
+import { counter } from '../../base/observability/metrics.js';
 import { Replicas } from '../../base/database/replicas.js';
 
 type NameAndText = readonly [name: string, text: string];
@@ -75,7 +76,7 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
     gauge('depth'),
     gauge('oldest'),
     gauge('bytes'),
-    ...counters.map(([, [name, help]]) => makeCounterProvider({ name, help })),
+    ...counters.map(([, [name, help]]) => counter(name, help)),
     { provide: token, inject: counters.map(([, [name]]) => getToken(name)), useFactory },
   ];
 }

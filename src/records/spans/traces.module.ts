@@ -1,11 +1,11 @@
 import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { makeCounterProvider } from '@willsoto/nestjs-prometheus';
 import type { DataSource } from 'typeorm';
 import { AuthModule } from '../../web/auth/auth.module.js';
 import { StartupWork } from '../../base/common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { FleetBarrier } from '../../base/database/fleet-barrier.js';
+import { counter } from '../../base/observability/metrics.js';
 import { ToolMetricsModule } from '../executions/tool-metrics.module.js';
 import type { JournalListener } from '../journal/journal.js';
 import { journalReport } from '../journal/journalled-table.js';
@@ -41,16 +41,13 @@ const ingestMetrics = [
     },
     idField: 'id',
   }),
-  makeCounterProvider({ name: 'toolkeeper_spans_taken_total', help: 'Spans that were acknowledged' }),
-  makeCounterProvider({
-    name: 'toolkeeper_spans_rejected_total',
-    help: 'Spans of taken batches that were not',
-  }),
-  makeCounterProvider({
-    name: 'toolkeeper_span_batches_refused_total',
-    help: 'Batches of spans that were refused as a whole, by code',
-    labelNames: ['code'],
-  }),
+  counter('toolkeeper_spans_taken_total', 'Spans that were acknowledged'),
+  counter('toolkeeper_spans_rejected_total', 'Spans of taken batches that were not'),
+  counter(
+    'toolkeeper_span_batches_refused_total',
+    'Batches of spans that were refused as a whole, by code',
+    'code',
+  ),
 ];
 
 /** The ingest of a server, at work when the first batch comes. */

@@ -5,7 +5,8 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../base/common/json.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
-import { LineBudget, LineFramer } from '../process-pool/line-framer.js';
+import { LineBudget } from '../process-pool/line-budget.js';
+import { LineFramer } from '../process-pool/line-framer.js';
 
 /** Removes secrets from a text. */
 export type Redact = (text: string) => string;

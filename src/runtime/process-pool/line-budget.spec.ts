@@ -1,4 +1,4 @@
-import { LineBudget } from './line-framer.js';
+import { LineBudget } from './line-budget.js';
 
 describe('LineBudget', () => {
   it('gives so many at once, then so many a second, in stretches of half a second', () => {

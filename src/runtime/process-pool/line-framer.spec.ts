@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { LineBudget, LineFramer } from './line-framer.js';
+import { LineBudget } from './line-budget.js';
+import { LineFramer } from './line-framer.js';
 
 const cap = 64;
 

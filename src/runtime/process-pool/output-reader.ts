@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/common/json.js';
-import { LineBudget, LineFramer } from './line-framer.js';
+import { LineBudget } from './line-budget.js';
+import { LineFramer } from './line-framer.js';
 import type { Conversation } from './conversation.js';
 import type { LaunchedProcess, OutputStream } from './launcher.js';
 import { MessageReader } from './message-reader.js';

@@ -6,10 +6,11 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Contributors } from '../../base/observability/contributors.js';
+import { counter, gauge } from '../../base/observability/metrics.js';
 import { launch, type Launcher } from './launcher.js';
 import type { PoolSettings } from './pool.types.js';
 import { ProcessPool } from './process-pool.js';
@@ -23,18 +24,9 @@ const spawnerMetricNames = {
 } as const;
 
 const spawnerMetrics = [
-  makeGaugeProvider({
-    name: spawnerMetricNames.up,
-    help: '1: processes are started by the spawner; 0: directly',
-  }),
-  makeGaugeProvider({
-    name: spawnerMetricNames.waiting,
-    help: 'Starts of processes that the spawner has not answered',
-  }),
-  makeCounterProvider({
-    name: spawnerMetricNames.restarts,
-    help: 'Spawners that took the place of one that died',
-  }),
+  gauge(spawnerMetricNames.up, '1: processes are started by the spawner; 0: directly'),
+  gauge(spawnerMetricNames.waiting, 'Starts of processes that the spawner has not answered'),
+  counter(spawnerMetricNames.restarts, 'Spawners that took the place of one that died'),
 ];
 
 const directly =

@@ -1,9 +1,10 @@
 import type { LogNotice } from '../../../base/common/tool-notice.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { LineBudget } from '../../process-pool/line-framer.js';
+import { LineBudget } from '../../process-pool/line-budget.js';
 import { EventRing } from '../../../base/streams/event-ring.js';
-import { type LogEntry, PoolOutput } from './tool-logs.js';
+import { PoolOutput } from './pool-output.js';
+import type { LogEntry } from './tool-logs.js';
 
 const setUp = (perSecond = 1_000, now = () => 0) => {
   const ring = new EventRing<LogEntry>({ maxEntries: 100, maxBytes: 1_000_000 });

@@ -12,7 +12,8 @@ import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-rev
 import { restore } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { differences, type Listen, ToolInspector, type ToolPlan } from '../launch/tool-inspector.js';
-import { type LogBook, PoolOutput } from '../logs/tool-logs.js';
+import { PoolOutput } from '../logs/pool-output.js';
+import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';

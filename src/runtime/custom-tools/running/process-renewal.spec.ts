@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { eventually } from '../../../../test/fixtures/tools/pool-lab.js';
 import { commandLineOf } from '../../../base/common/process-identity.js';
-import { residentBytes } from './process.metrics.js';
+import { residentBytes } from './process-renewal.js';
 
 describe('residentBytes', () => {
   it('counts a process and everything below it', async () => {

@@ -1,18 +1,10 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
-import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { IntervalLoop } from '../../../base/common/interval-loop.js';
-import { readProc } from '../../../base/common/process-identity.js';
-import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Contributors, forgetTool } from '../../../base/observability/contributors.js';
+import { counter, gauge } from '../../../base/observability/metrics.js';
 import { CallReports } from '../../../call/door/call-reports.js';
+import { residentBytes } from './process-renewal.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
 
@@ -21,19 +13,13 @@ const terminations = 'toolkeeper_process_terminations_total';
 const strayLines = 'toolkeeper_process_stray_lines_total';
 const processes = 'toolkeeper_processes';
 const memory = 'toolkeeper_process_memory_bytes';
-const strayHelp = 'Lines on the stdout of tool processes that were no messages';
-const [tool, reason, state] = ['tool', 'reason', 'state'];
 
 export const processMetrics = [
-  makeCounterProvider({ name: spawns, help: 'Tool processes started', labelNames: [tool] }),
-  makeCounterProvider({
-    name: terminations,
-    help: 'Tool processes ended, by reason',
-    labelNames: [tool, reason],
-  }),
-  makeCounterProvider({ name: strayLines, help: strayHelp, labelNames: [tool] }),
-  makeGaugeProvider({ name: processes, help: 'Tool processes by state', labelNames: [tool, state] }),
-  makeGaugeProvider({ name: memory, help: "Resident memory of a tool's processes", labelNames: [tool] }),
+  counter(spawns, 'Tool processes started', 'tool'),
+  counter(terminations, 'Tool processes ended, by reason', 'tool', 'reason'),
+  counter(strayLines, 'Lines on the stdout of tool processes that were no messages', 'tool'),
+  gauge(processes, 'Tool processes by state', 'tool', 'state'),
+  gauge(memory, "Resident memory of a tool's processes", 'tool'),
 ];
 
 /** Counts starts, ends and unparsed lines of tools' processes; which there are, and their memory, is looked up for a scrape. */
@@ -85,52 +71,4 @@ export class ProcessMetrics {
       );
     }
   }
-}
-
-/** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
-@Injectable()
-export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(ProcessRenewal.name);
-  private readonly loop: IntervalLoop;
-
-  constructor(
-    @Inject(APP_CONFIG) { customTools }: AppConfig,
-    private readonly running: RunningTools,
-  ) {
-    const onError = (error: unknown): void => this.logger.error(error);
-    this.loop = new IntervalLoop(() => this.inspectAll(), customTools.processCheckIntervalMs, onError);
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  beforeApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
-  }
-
-  /** One pool a turn of the event loop: reading /proc takes about 0.05 ms a process. */
-  private async inspectAll(): Promise<void> {
-    for (const pool of this.running.living()) {
-      pool.inspect(residentBytes);
-      await nextTurn();
-    }
-  }
-}
-
-/**
- * Resident memory in bytes of a process and everything below it: a sandboxed tool sits under its launcher.
- * VmRSS is in kB whatever the page size, which statm's pages are not.
- * @returns undefined if the process is gone
- */
-export function residentBytes(pid: number): number | undefined {
-  const status = readProc(pid, 'status');
-  return status === '' ? undefined : total(pid, status);
-}
-
-/** A process that has ended, waited for or not, has no VmRSS. */
-function total(pid: number, status: string): number {
-  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
-  const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return children.reduce((sum, child) => sum + total(child, readProc(child, 'status')), own);
 }

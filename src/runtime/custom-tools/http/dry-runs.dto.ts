@@ -1,0 +1,87 @@
+import { applyDecorators, HttpCode } from '@nestjs/common';
+import { ApiExtraModels, ApiOkResponse, ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { OutcomeView } from '../../../call/door/tools.dto.js';
+import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
+import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../../web/rest/dto.js';
+import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
+import { EffectiveSandboxView } from './custom-tools.dto.js';
+import { LogEntryView } from './tool-logs.dto.js';
+
+/** A call of the tool that is tried. */
+export class DryRunCallBody {
+  @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
+  readonly input?: unknown;
+  @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
+  readonly tool?: string;
+}
+
+const Call = (): PropertyDecorator =>
+  OptionalNested(DryRunCallBody, { description: 'Absent: it is started and asked, not called' });
+
+export class TryToolBody extends CustomToolCreate {
+  @Call() readonly call?: DryRunCallBody;
+}
+
+export class TryChangeBody extends CustomToolUpdate {
+  @Call() readonly call?: DryRunCallBody;
+}
+
+export class BundleDryRunQuery {
+  @OptionalText(8_192, {
+    example: '{"text":"to be or not to be"}',
+    description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
+  })
+  readonly input?: string;
+}
+
+export class DryRunView {
+  @AnyObject({
+    example: { name: 'word_count', version: '1.0.0' },
+    description: 'What it answered to `initialize`',
+  })
+  readonly handshake!: object;
+  @ApiProperty({ example: 'Counts words' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @AnyObject({
+    example: { type: 'object' },
+    description: 'These three as they would be registered',
+  })
+  readonly inputSchema!: object;
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: readonly string[];
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
+  @ApiProperty({
+    type: OutcomeView,
+    nullable: true,
+    description: 'Outcome of the call; null if there was none',
+  })
+  readonly outcome!: object | null;
+  @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
+  readonly log!: readonly LogEntryView[];
+}
+
+const stream =
+  'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
+  'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
+
+export const ApiDryRun = (): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiExtraModels(DryRunView),
+    ApiOkResponse({
+      description:
+        'It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`',
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(DryRunView) } },
+        'text/event-stream': { schema: { type: 'string' }, example: stream },
+      },
+    }),
+    ApiProblems(
+      ...(['conflict', 'payload_too_large', 'tool_unavailable', 'invalid_input', 'queue_full'] as const),
+      ...(['recorder_full', 'shutting_down'] as const),
+    ),
+  );
