@@ -406,7 +406,7 @@ describe('null', () => {
   it.each([
     ['cursor', 'tools/list', { cursor: 5 }],
     ['name', 'tools/call', { name: null }],
-    ['arguments', 'tools/call', { name: 'echo', arguments: 'x' }],
+    ['arguments', 'tools/call', { name: 'echo', arguments: ['x'] }],
   ])('and so does an error of parameters: %s', async (member, method, params) => {
     const { body } = await post({ method, params }).expect(200);
     expect(body.error).toMatchObject({ code: -32602, message: expect.stringContaining(member) });

@@ -1,11 +1,18 @@
-import { AttributeLookup, fromJson, memberOf } from '../../records/spans/ingest/attribute-lookup.js';
-import { callsIn, resultsIn, spanTextsOf, textsOf } from '../../records/spans/ingest/span-texts.js';
+import { type AttributeLookup, fromJson, memberOf } from '../../records/spans/ingest/attribute-lookup.js';
+import { storedLookup } from '../../records/spans/ingest/span-events.js';
+import {
+  callsIn,
+  resultsIn,
+  spanTextsOf,
+  textsOf,
+  unwrapped,
+} from '../../records/spans/ingest/span-texts.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import type { CallResult, Json } from './experiments.dto.js';
 
 /** The answer of a span of a model's call, with its figures. */
 export function resultOf(span: SpanView): CallResult {
-  const { outputs } = textsOf('llm', new AttributeLookup(span.attribute ?? {}));
+  const { outputs } = textsOf('llm', storedLookup(span.attribute ?? {}));
   const { input_tokens, output_tokens } = span;
   return {
     output: outputs.join('\n') || spanTextsOf(span).output || null,
@@ -21,7 +28,7 @@ const wholeRequests = ['request', 'input.value'];
 
 /** @returns the chat request of a span in OpenAI's format; undefined if it has none or it was truncated */
 export function requestOf({ model, attribute = {} }: SpanView): Json | undefined {
-  const attributes = new AttributeLookup(attribute);
+  const attributes = storedLookup(attribute);
   const asked = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
   for (const name of wholeRequests) {
     const whole = fromJson(attributes.get(name));
@@ -30,7 +37,7 @@ export function requestOf({ model, attribute = {} }: SpanView): Json | undefined
   const messages = fromJson(attributes.find("a model's messages"));
   // A list that was cut is no JSON any more.
   if (!Array.isArray(messages) || messages.length === 0) return undefined;
-  const chat = messages.flatMap((message) => chatMessages(memberOf(message, 'message') ?? message));
+  const chat = messages.flatMap((message) => chatMessages(unwrapped(message)));
   if (!chat.every(isMessage)) return undefined;
   return { ...asked, ...parametersIn(attributes), messages: chat, ...toolsIn(attributes) };
 }

@@ -37,6 +37,11 @@ export class AttributeLookup {
     return undefined;
   }
 
+  /** The value at a name of the tables. */
+  named(name: string): unknown {
+    return this.at(name.split('/'));
+  }
+
   /** An attribute by its own name. */
   get(name: string): unknown {
     return Object.hasOwn(this.attributes, name) ? this.attributes[name] : this.next?.get(name);

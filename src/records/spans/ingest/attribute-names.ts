@@ -2,7 +2,7 @@ import type { SpanKind } from '../span-row.js';
 
 /** The dialects that spans are sent in, in the order in which their names are looked for. */
 // prettier-ignore
-export const dialects = ['vLLora', 'OpenTelemetry', 'openLLMetry', 'OpenInference', 'AI SDK', 'Langfuse', 'Pydantic AI, Logfire'] as const;
+export const dialects = ['vLLora', 'OpenTelemetry', 'openLLMetry', 'OpenInference', 'AI SDK', 'Langfuse', 'Pydantic AI, Logfire', 'others'] as const;
 export type Dialect = (typeof dialects)[number];
 
 /** Names with spaces between them. */
@@ -21,6 +21,8 @@ export const attributeNames = {
     OpenInference: 'session.id',
     'AI SDK': 'ai.telemetry.metadata.threadId ai.telemetry.metadata.sessionId',
     Langfuse: 'langfuse.session.id',
+    others:
+      'gcp.vertex.agent.session_id langsmith.metadata.session_id langsmith.metadata.thread_id langsmith.metadata.conversation_id langsmith.trace.session_id mastra.metadata.threadId mastra.metadata.sessionId mlflow.trace.session wandb.thread_id',
   },
   run: { vLLora: 'run_id toolkeeper.run_id', 'AI SDK': 'ai.telemetry.metadata.runId' },
   label: { vLLora: 'label toolkeeper.label', 'AI SDK': 'ai.telemetry.functionId' },
@@ -33,6 +35,8 @@ export const attributeNames = {
     'AI SDK': 'ai.response.model ai.model.id',
     Langfuse: 'langfuse.observation.model.name',
     'Pydantic AI, Logfire': 'response_data/model request_data/model',
+    others:
+      'gcp.vertex.agent.llm_request/model langsmith.metadata.ls_model_name mlflow.llm.model braintrust.metadata/model',
   },
   'requested model': {
     vLLora: 'request/model',
@@ -44,10 +48,11 @@ export const attributeNames = {
   },
   cost: {
     vLLora: 'cost/cost cost',
-    OpenTelemetry: 'gen_ai.usage.cost',
+    OpenTelemetry: 'gen_ai.usage.cost gen_ai.usage.total_cost gen_ai.cost.total_cost',
     OpenInference: 'llm.cost.total',
     Langfuse: 'langfuse.observation.cost_details/total',
     'Pydantic AI, Logfire': 'operation.cost',
+    others: 'mlflow.llm.cost/total_cost cost_usd',
   },
   'input tokens': {
     vLLora: 'usage/input_tokens usage/prompt_tokens',
@@ -57,6 +62,8 @@ export const attributeNames = {
     'AI SDK': 'ai.usage.inputTokens ai.usage.promptTokens',
     Langfuse:
       'langfuse.observation.usage_details/input langfuse.observation.usage_details/input_tokens langfuse.observation.usage_details/prompt_tokens',
+    others:
+      'langsmith.metadata.usage_metadata/input_tokens gcp.vertex.agent.llm_response/usage_metadata/prompt_token_count mlflow.chat.tokenUsage/input_tokens braintrust.metrics/prompt_tokens',
   },
   'output tokens': {
     vLLora: 'usage/output_tokens usage/completion_tokens',
@@ -66,41 +73,64 @@ export const attributeNames = {
     'AI SDK': 'ai.usage.outputTokens ai.usage.completionTokens',
     Langfuse:
       'langfuse.observation.usage_details/output langfuse.observation.usage_details/output_tokens langfuse.observation.usage_details/completion_tokens',
+    others:
+      'gcp.vertex.agent.llm_response/usage_metadata/candidates_token_count langsmith.metadata.usage_metadata/output_tokens output_tokens mlflow.chat.tokenUsage/output_tokens braintrust.metrics/completion_tokens',
   },
+  'total tokens': {
+    vLLora: 'usage/total_tokens',
+    OpenTelemetry: 'gen_ai.usage.total_tokens',
+    openLLMetry: 'llm.usage.total_tokens',
+    OpenInference: 'llm.token_count.total',
+    'AI SDK': 'ai.usage.totalTokens ai.usage.tokens',
+    Langfuse: 'langfuse.observation.usage_details/total langfuse.observation.usage_details/total_tokens',
+    others:
+      'langsmith.metadata.usage_metadata/total_tokens mlflow.chat.tokenUsage/total_tokens braintrust.metrics/tokens',
+  },
+  'input tokens without those of the cache': { others: 'input_tokens' },
   'cached tokens': {
     vLLora:
       'usage/prompt_tokens_details/cached_tokens usage/input_tokens_details/cached_tokens usage/cached_tokens usage/cache_read_input_tokens',
-    OpenTelemetry: 'gen_ai.usage.cache_read.input_tokens gen_ai.usage.cached_tokens',
+    OpenTelemetry:
+      'gen_ai.usage.cache_read.input_tokens gen_ai.usage.cached_tokens gen_ai.usage.cache_read_tokens gen_ai.usage.input_tokens.cached gen_ai.usage.input_cached_tokens gen_ai.usage.input_token_details/cache_read gen_ai.usage.input_tokens_details/cached_tokens gen_ai.usage.prompt_tokens_details/cached_tokens gen_ai.usage.prompt_tokens_details.cached_tokens gen_ai.usage.prompt_tokens_details.cache_read',
     openLLMetry: 'gen_ai.usage.cache_read_input_tokens llm.usage.cache_read_input_tokens',
     OpenInference: 'llm.token_count.prompt_details.cache_read llm.token_count.prompt_details.cache_input',
     'AI SDK': 'ai.usage.inputTokenDetails.cacheReadTokens ai.usage.cachedInputTokens',
     Langfuse:
       'langfuse.observation.usage_details/cache_read_input_tokens langfuse.observation.usage_details/input_cached_tokens langfuse.observation.usage_details/input_cache_read langfuse.observation.usage_details/prompt_tokens_details/cached_tokens langfuse.observation.usage_details/input_tokens_details/cached_tokens',
     'Pydantic AI, Logfire':
-      'gen_ai.usage.details.cache_read_tokens gen_ai.usage.details.cache_read_input_tokens gen_ai.usage.details.cached_tokens',
+      'gen_ai.usage.details.cache_read_tokens gen_ai.usage.details.cache_read_input_tokens gen_ai.usage.details.cached_tokens gen_ai.usage.raw/prompt_tokens_details/cached_tokens gen_ai.usage.raw/input_tokens_details/cached_tokens gen_ai.usage.raw/cache_read_input_tokens',
+    others:
+      'gcp.vertex.agent.llm_response/usage_metadata/cached_content_token_count langsmith.metadata.usage_metadata/input_token_details/cache_read cache_read_tokens mlflow.chat.tokenUsage/cache_read_input_tokens braintrust.metrics/prompt_cached_tokens',
   },
   'tokens written to the cache': {
     vLLora:
       'usage/prompt_tokens_details/cache_creation_tokens usage/prompt_tokens_details/cache_write_tokens usage/input_tokens_details/cache_creation_tokens usage/input_tokens_details/cache_write_tokens usage/cache_creation_input_tokens',
-    OpenTelemetry: 'gen_ai.usage.cache_creation.input_tokens',
+    OpenTelemetry:
+      'gen_ai.usage.cache_creation.input_tokens gen_ai.usage.cache_write.input_tokens gen_ai.usage.cache_write_input_tokens gen_ai.usage.cache_write_tokens gen_ai.usage.cache_creation_tokens gen_ai.usage.input_token_details/cache_creation gen_ai.usage.prompt_tokens_details.cache_write',
     openLLMetry: 'gen_ai.usage.cache_creation_input_tokens llm.usage.cache_creation_input_tokens',
     OpenInference: 'llm.token_count.prompt_details.cache_write',
     'AI SDK': 'ai.usage.inputTokenDetails.cacheWriteTokens',
     Langfuse:
       'langfuse.observation.usage_details/cache_creation_input_tokens langfuse.observation.usage_details/input_cache_creation',
     'Pydantic AI, Logfire':
-      'gen_ai.usage.details.cache_write_tokens gen_ai.usage.details.cache_creation_input_tokens',
+      'gen_ai.usage.details.cache_write_tokens gen_ai.usage.details.cache_creation_input_tokens gen_ai.usage.raw/cache_creation_input_tokens',
+    others:
+      'langsmith.metadata.usage_metadata/input_token_details/cache_creation cache_creation_tokens mlflow.chat.tokenUsage/cache_creation_input_tokens braintrust.metrics/prompt_cache_creation_tokens',
   },
   'reasoning tokens': {
     vLLora:
       'usage/completion_tokens_details/reasoning_tokens usage/output_tokens_details/reasoning_tokens usage/reasoning_tokens',
-    OpenTelemetry: 'gen_ai.usage.reasoning.output_tokens',
+    OpenTelemetry:
+      'gen_ai.usage.reasoning.output_tokens gen_ai.usage.reasoning_output_tokens gen_ai.usage.output_tokens.reasoning gen_ai.usage.output_reasoning_tokens gen_ai.usage.output_token_details/reasoning gen_ai.usage.output_tokens_details/reasoning_tokens gen_ai.usage.completion_tokens_details/reasoning_tokens gen_ai.usage.completion_tokens_details.reasoning_tokens gen_ai.usage.completion_tokens_details.reasoning',
     openLLMetry: 'gen_ai.usage.reasoning_tokens llm.usage.reasoning_tokens',
     OpenInference: 'llm.token_count.completion_details.reasoning',
     'AI SDK': 'ai.usage.outputTokenDetails.reasoningTokens ai.usage.reasoningTokens',
     Langfuse:
       'langfuse.observation.usage_details/output_reasoning_tokens langfuse.observation.usage_details/output_reasoning langfuse.observation.usage_details/completion_tokens_details/reasoning_tokens langfuse.observation.usage_details/output_tokens_details/reasoning_tokens',
-    'Pydantic AI, Logfire': 'gen_ai.usage.details.reasoning_tokens',
+    'Pydantic AI, Logfire':
+      'gen_ai.usage.details.reasoning_tokens gen_ai.usage.raw/completion_tokens_details/reasoning_tokens gen_ai.usage.raw/output_tokens_details/reasoning_tokens',
+    others:
+      'gcp.vertex.agent.llm_response/usage_metadata/thoughts_token_count langsmith.metadata.usage_metadata/output_token_details/reasoning braintrust.metrics/completion_reasoning_tokens',
   },
   'time to first token, milliseconds (over a million: microseconds)': {
     vLLora: 'ttft',
@@ -122,21 +152,26 @@ export const attributeNames = {
   },
   "a tool's arguments": {
     vLLora: 'arguments tool_calls/0/function/arguments input',
-    OpenTelemetry: 'gen_ai.tool.call.arguments',
+    OpenTelemetry:
+      'gen_ai.tool.call.arguments gen_ai.tool.args gen_ai.tool.input gen_ai.input.messages/0/parts/0/arguments',
     openLLMetry: 'traceloop.entity.input',
     OpenInference: 'input.value',
     'AI SDK': 'ai.toolCall.args ai.toolCall.input',
     Langfuse: 'langfuse.observation.input',
     'Pydantic AI, Logfire': 'tool_arguments',
+    others:
+      'gcp.vertex.agent.tool_call_args gen_ai.prompt tool_input mlflow.spanInputs braintrust.input_json',
   },
   "a tool's result": {
     vLLora: 'result output response',
-    OpenTelemetry: 'gen_ai.tool.call.result',
+    OpenTelemetry: 'gen_ai.tool.call.result gen_ai.tool.output gen_ai.output.messages/0/parts/0/response',
     openLLMetry: 'traceloop.entity.output',
     OpenInference: 'output.value',
     'AI SDK': 'ai.toolCall.result ai.toolCall.output',
     Langfuse: 'langfuse.observation.output',
     'Pydantic AI, Logfire': 'tool_response',
+    others:
+      'gcp.vertex.agent.tool_response gen_ai.completion tool_output tool_result mlflow.spanOutputs braintrust.output_json',
   },
   "a model's messages": {
     vLLora: 'request/messages input/messages request/input request messages',
@@ -145,7 +180,16 @@ export const attributeNames = {
     OpenInference: 'llm.input_messages.* input.value/messages',
     'AI SDK': 'ai.prompt.messages ai.prompt',
     Langfuse: 'langfuse.observation.input',
-    'Pydantic AI, Logfire': 'request_data/messages request_data/input',
+    'Pydantic AI, Logfire':
+      'request_data/messages request_data/input pydantic_ai.all_messages all_messages_events',
+    others:
+      'gcp.vertex.agent.llm_request/contents mastra.agent_run.input mlflow.spanInputs braintrust.input_json',
+  },
+  "a model's instructions": {
+    vLLora: 'request/instructions request/system',
+    OpenTelemetry: 'gen_ai.system_instructions',
+    'AI SDK': 'ai.prompt/system',
+    others: 'gcp.vertex.agent.llm_request/config/system_instruction',
   },
   "a model's tools": {
     vLLora: 'request/tools',
@@ -153,6 +197,7 @@ export const attributeNames = {
     OpenInference: 'llm.tools.*',
     'AI SDK': 'ai.prompt.tools',
     'Pydantic AI, Logfire': 'request_data/tools',
+    others: 'gcp.vertex.agent.llm_request/config/tools/0/function_declarations mlflow.chat.tools',
   },
   "a model's answer": {
     vLLora: 'output response',
@@ -161,11 +206,14 @@ export const attributeNames = {
     OpenInference: 'llm.output_messages.* output.value',
     'AI SDK': 'ai.response.text ai.response.object',
     Langfuse: 'langfuse.observation.output',
-    'Pydantic AI, Logfire': 'response_data/message response_data/combined_chunk_content',
+    'Pydantic AI, Logfire': 'response_data/message response_data/combined_chunk_content final_result',
+    others:
+      'gcp.vertex.agent.llm_response mastra.agent_run.output/text mlflow.spanOutputs braintrust.output_json',
   },
   "a model's tool calls": {
     vLLora: 'tool_calls',
     'AI SDK': 'ai.response.toolCalls',
+    openLLMetry: 'gen_ai.completion.*',
   },
   error: {
     vLLora: 'error',
@@ -223,6 +271,9 @@ export const kindNames = {
     create_agent: 'agent',
     invoke_agent: 'agent',
     invoke_workflow: 'chain',
+    execute_event_loop_cycle: 'chain',
+    completion: 'llm',
+    responses: 'llm',
     agent_step: 'chain',
     embeddings: 'other',
     retrieval: 'other',
@@ -240,6 +291,12 @@ export const kindNames = {
     evaluator: 'other',
     guardrail: 'other',
   },
+  'langsmith.span.kind': { llm: 'llm', tool: 'tool', chain: 'chain' },
+  // prettier-ignore
+  'mastra.span.type': { model_inference: 'llm', tool_call: 'tool', mcp_tool_call: 'tool', agent_run: 'agent', model_generation: 'chain', workflow_run: 'chain' },
+  'mlflow.spanType': { chat_model: 'llm', llm: 'llm', tool: 'tool', agent: 'agent', chain: 'chain' },
+  'braintrust.span_attributes/type': { llm: 'llm', tool: 'tool', task: 'chain', function: 'chain' },
+  'span.type': { llm_request: 'llm', llm: 'llm', tool: 'tool', interaction: 'agent', agent: 'agent' },
   "the span's name": {
     api_invoke: 'outer',
     model_call: 'inner',

@@ -243,3 +243,172 @@ describe('a message of the role tool', () => {
     (content) => expect(errorsOf(content)).toBeNull(),
   );
 });
+
+describe('tokens', () => {
+  const gen = { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.output_tokens': 631 };
+  const chat = { ...gen, 'gen_ai.request.model': model, 'gen_ai.usage.input_tokens': 4_299 };
+  const ofInput = (names: readonly string[]) => names.map((name) => [`gen_ai.usage.${name}`] as const);
+
+  it.each(
+    ofInput([
+      'cache_read.input_tokens',
+      'cache_read_input_tokens',
+      'cache_read_tokens',
+      'cached_tokens',
+      'details.cache_read_tokens',
+    ]),
+  )('read from the cache are read in %s', (name) => {
+    expect(rowOf({ ...chat, [name]: 2_000 })).toMatchObject({ cachedTokens: 2_000, inputTokens: 4_299 });
+  });
+
+  it.each(
+    ofInput([
+      'cache_creation.input_tokens',
+      'cache_creation_input_tokens',
+      'cache_creation_tokens',
+      'cache_write.input_tokens',
+      'cache_write_input_tokens',
+      'cache_write_tokens',
+      'details.cache_write_tokens',
+    ]),
+  )('written to the cache are read in %s', (name) => {
+    const row = rowOf({ ...chat, [name]: 17_787, 'gen_ai.usage.cache_read_input_tokens': 35_574 });
+    expect(row).toMatchObject({ inputTokens: 57_660, cost: expect.closeTo(0.0997, 4) });
+  });
+
+  it.each(
+    ofInput([
+      'reasoning.output_tokens',
+      'reasoning_tokens',
+      'reasoning_output_tokens',
+      'output_reasoning_tokens',
+      'output_tokens.reasoning',
+      'completion_tokens_details.reasoning_tokens',
+      'details.reasoning_tokens',
+    ]),
+  )('of reasoning are read in %s', (name) => expect(rowOf({ ...chat, [name]: 8 }).reasoningTokens).toBe(8));
+
+  it.each([
+    [{ 'gen_ai.usage.input_token_details': { cache_read: 9, cache_creation: 7 } }, { cachedTokens: 9 }],
+    [{ 'gen_ai.usage.output_token_details': { reasoning: 8 } }, { reasoningTokens: 8 }],
+    [{ 'gen_ai.usage.raw': { prompt_tokens_details: { cached_tokens: 9 } } }, { cachedTokens: 9 }],
+  ])('are read in details: %j', (details, row) => expect(rowOf({ ...chat, ...details })).toMatchObject(row));
+
+  it.each([
+    [
+      'a total that holds the cache beside the input',
+      { 'gen_ai.usage.total_tokens': 6_930 },
+      6_299,
+      0.022962,
+    ],
+    ['a total of input and output', { 'gen_ai.usage.total_tokens': 4_930 }, 4_299, 0.016962],
+    ['a total of something else', { 'gen_ai.usage.total_tokens': 1 }, 4_299, 0.016962],
+    ['no total', {}, 4_299, 0.016962],
+  ])('of the input hold those of the cache or not: %s', (_, total, inputTokens, cost) => {
+    const row = rowOf({ ...chat, 'gen_ai.usage.cache_read_input_tokens': 2_000, ...total });
+    expect(row).toMatchObject({ inputTokens, cost: expect.closeTo(cost, 8) });
+  });
+});
+
+describe('the kind of a span is read in', () => {
+  it.each<[Attributes, string]>([
+    [{ 'gen_ai.operation.name': 'CHAT' }, 'llm'],
+    [{ 'gen_ai.operation.name': 'Execute_Tool' }, 'tool'],
+    [{ 'gen_ai.operation.name': 'Chats' }, 'other'],
+    [{ 'langsmith.span.kind': 'llm' }, 'llm'],
+    [{ 'langsmith.span.kind': 'tool', 'gen_ai.operation.name': 'chain' }, 'tool'],
+    [{ 'langsmith.span.kind': 'retriever' }, 'other'],
+    [{ 'span.type': 'llm_request' }, 'llm'],
+    [{ 'span.type': 'tool.execution' }, 'other'],
+    [{ 'span.type': 'interaction' }, 'agent'],
+    [{ 'mlflow.spanType': '"CHAT_MODEL"' }, 'llm'],
+    [{ 'mlflow.spanType': 'TOOL' }, 'tool'],
+    [{ 'braintrust.span_attributes': { type: 'llm' } }, 'llm'],
+    [{ 'mastra.span.type': 'model_generation' }, 'chain'],
+  ])('%j', (attributes, kind) => expect(rowOf(attributes).kind).toBe(kind));
+});
+
+/** As their documentation has the attributes: the packages have no exporter of their own to run. */
+describe('attributes as documented by', () => {
+  it.each<[string, Attributes, object]>([
+    [
+      'Claude Code: a request, whose input excludes the cache',
+      {
+        ...{ 'span.type': 'llm_request', 'session.id': 's', model, input_tokens: 3_000, output_tokens: 10 },
+        ...{ cache_read_tokens: 2_000, cache_creation_tokens: 100 },
+      },
+      {
+        kind: 'llm',
+        model,
+        threadId: 's',
+        inputTokens: 5_100,
+        outputTokens: 10,
+        cachedTokens: 2_000,
+        cost: 0.010125,
+      },
+    ],
+    [
+      'Claude Code: a tool',
+      { 'span.type': 'tool', tool_name: 'Bash', 'session.id': 's' },
+      { kind: 'tool', toolName: 'Bash', threadId: 's' },
+    ],
+    [
+      'MLflow: a model',
+      {
+        'mlflow.spanType': 'CHAT_MODEL',
+        'mlflow.llm.model': model,
+        'mlflow.chat.tokenUsage': { input_tokens: 20, output_tokens: 10, total_tokens: 30 },
+        'mlflow.llm.cost': { total_cost: 0.5 },
+        'mlflow.spanOutputs': { choices: [{ message: { content: 'Error: no such pod' } }] },
+      },
+      { kind: 'llm', model, inputTokens: 20, outputTokens: 10, cost: 0.5, semanticPattern: 'error:' },
+    ],
+    [
+      'MLflow: a tool',
+      {
+        'mlflow.spanType': 'TOOL',
+        'mlflow.spanInputs': { pod: 'a' },
+        'mlflow.spanOutputs': '"Error: no such pod"',
+      },
+      { kind: 'tool', toolName: 'call', argumentsHash: expect.any(String), semanticPattern: 'error:' },
+    ],
+    [
+      'Braintrust: a model',
+      {
+        'braintrust.span_attributes': { type: 'llm' },
+        'braintrust.metadata': { model },
+        'braintrust.metrics': { prompt_tokens: 20, completion_tokens: 10, prompt_cached_tokens: 5 },
+        'braintrust.output_json': [
+          { message: { role: 'assistant', tool_calls: [{ function: { name: 'look' } }] } },
+        ],
+      },
+      {
+        kind: 'llm',
+        model,
+        inputTokens: 20,
+        outputTokens: 10,
+        cachedTokens: 5,
+        toolCalls: [{ name: 'look', hash: null }],
+      },
+    ],
+  ])('%s', (_what, attributes, row) => expect(rowOf(attributes)).toMatchObject(row));
+});
+
+describe('attributes that are no list', () => {
+  const span = (attributes: unknown) => rowOf({}, { attributes });
+
+  it.each([
+    { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 5 },
+    { 'gen_ai.operation.name': { stringValue: 'chat' }, 'gen_ai.usage.input_tokens': { intValue: '5' } },
+  ])('are read where they are an object: %j', (attributes) => {
+    expect(span(attributes)).toMatchObject({ kind: 'llm', inputTokens: 5 });
+  });
+
+  it.each(['gen_ai.operation.name=chat', 5, true])('refuse the span where they are %j', (attributes) => {
+    expect(() => span(attributes)).toThrow('its attributes must be a list of {key, value}');
+  });
+
+  it.each([null, undefined, []])('are none where they are %j', (attributes) => {
+    expect(span(attributes)).toMatchObject({ kind: 'other' });
+  });
+});

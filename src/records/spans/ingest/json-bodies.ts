@@ -1,4 +1,5 @@
 import { AttributeLookup, type Attributes, memberOf } from './attribute-lookup.js';
+import { eventLookup } from './span-events.js';
 import {
   deepest,
   IncomingBatch,
@@ -125,9 +126,9 @@ export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
   if (typeof span !== 'object' || span === null) throw new RejectedSpan('it is no object');
   const { attributes, leftOut } = attributesIn(span);
   const events = eventsIn(span);
-  const stored = events.slice(0, storedEvents);
-  // Reversed, so that the first event wins: of equal names the last one is kept.
-  const ofEvents = events.toReversed().flatMap(({ attributes: own }) => Object.entries(own));
+  const middle = storedEvents / 2;
+  const stored =
+    events.length > storedEvents ? [...events.slice(0, middle), ...events.slice(-middle)] : events;
   const status = memberOf(span, 'status');
   return {
     traceId: idOf(textAt(span, 'traceId'), 32),
@@ -138,7 +139,7 @@ export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
     finishUs: microseconds(memberOf(span, 'endTimeUnixNano')),
     attributes: { ...resource.kept, ...attributes, ...(stored.length > 0 && { events: stored }) },
     leftOut,
-    further: new AttributeLookup(Object.fromEntries(ofEvents), resource.lookup),
+    further: eventLookup(events.length > 0 ? events : attributes['events'], resource.lookup),
     status: statusIn(typeof status === 'object' ? memberOf(status, 'code') : status),
     failure: textAt(status, 'message') || undefined,
   };
@@ -163,9 +164,20 @@ function eventsIn(
 
 /** A null among them stands for one that was passed over. */
 function attributesIn(owner: unknown, most = maxAttributes): ReadAttributes {
-  const list = listAt(owner, 'attributes');
+  const given = memberOf(owner, 'attributes') ?? [];
+  if (typeof given !== 'object') throw new RejectedSpan('its attributes must be a list of {key, value}');
+  const list = Array.isArray(given) ? (given as unknown[]) : Object.entries(given).map(pairOf);
   const read = list.slice(0, most).filter((pair) => pair !== null);
   return { attributes: pairs(read, 0), leftOut: list.length - read.length };
+}
+
+/** A member of attributes that were sent as an object, plain or as OTLP writes values. */
+function pairOf([key, given]: [string, unknown]): unknown {
+  const [type = ''] = typeof given === 'object' && given !== null ? Object.keys(given) : [];
+  return {
+    key,
+    value: /^(string|int|double|bool|array|kvlist|bytes)Value$/.test(type) ? given : { plainValue: given },
+  };
 }
 
 /** Reads a status code given by number or name. @throws RejectedSpan for a code that OTLP does not have */

@@ -8,7 +8,7 @@ import { type Field, kindNames, type KindOrPart } from './attribute-names.js';
 import { failuresIn } from './failures.js';
 import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
 import { costOf } from './model-prices.js';
-import { type AskedTool, textsOf } from './span-texts.js';
+import { argumentsOf, type AskedTool, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
 /** The owner of a batch's spans, and the times between which they are stored. */
@@ -50,10 +50,11 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     ...statusOf(span, found),
     model: text('model'),
     requestModel: text('requested model') ?? text('model'),
-    toolName: classified.kind === 'tool' ? text('tool') : null,
+    toolName: toolNameOf(span.name, classified, text('tool')),
     label: text('label'),
     ...figuresOf(found, classified),
-    argumentsHash: classified.kind === 'tool' ? argumentsHash(found.find("a tool's arguments")) : null,
+    argumentsHash:
+      classified.kind === 'tool' ? argumentsHash(argumentsOf(found.find("a tool's arguments"))) : null,
     toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(askedTool) : null,
     keyId: scope.keyId,
     executionId: executionId(found.text('execution')),
@@ -134,11 +135,10 @@ function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   const cachedTokens = count(found.find('cached tokens'));
   const cacheWriteTokens = count(found.find('tokens written to the cache'));
   const fromCache = (cachedTokens ?? 0) + (cacheWriteTokens ?? 0);
-  const input = count(found.find('input tokens'));
+  const outputTokens = count(found.find('output tokens'));
   const usage = {
-    // Anthropic's usage counts cached tokens separately; all others include them in the input.
-    inputTokens: input !== null && fromCache > input ? input + fromCache : input,
-    outputTokens: count(found.find('output tokens')),
+    inputTokens: inputTokens(found, fromCache, outputTokens ?? 0),
+    outputTokens,
     cachedTokens,
     reasoningTokens: count(found.find('reasoning tokens')),
   };
@@ -149,6 +149,15 @@ function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   const cost = reported ?? costOf(named(found.text('model')), { ...usage, cacheWriteTokens });
   const costSource = cost === null ? null : reported === null ? 'computed' : 'reported';
   return { cost, costSource, ...usage, ttftUs };
+}
+
+/** Anthropic's usage counts cached tokens separately, as the total or their number shows; others include them. */
+function inputTokens(found: AttributeLookup, fromCache: number, output: number): number | null {
+  const input = count(found.find('input tokens'));
+  const fresh = count(found.find('input tokens without those of the cache'));
+  if (input === null) return fresh === null ? null : fresh + fromCache;
+  const isSeparate = fromCache > input || count(found.find('total tokens')) === input + output + fromCache;
+  return isSeparate ? input + fromCache : input;
 }
 
 /** A number, or its text, which may stand behind a dollar sign. @returns null if it is no number, or less than 0 */
@@ -192,13 +201,19 @@ const byName = "the span's name";
 
 function classify(operation: string, attributes: AttributeLookup): Classified {
   for (const [attribute, names] of Object.entries<Readonly<Record<string, KindOrPart>>>(kindNames)) {
-    const value = attribute === byName ? operation : attributes.get(attribute);
+    const value = attribute === byName ? operation : attributes.named(attribute);
     if (typeof value !== 'string') continue;
-    const name = attribute === 'openinference.span.kind' ? value.toLowerCase() : value;
-    const found = Object.hasOwn(names, name) ? names[name] : undefined;
-    if (found) return classified(found);
+    const spellings = attribute === byName ? [value] : [value, value.toLowerCase().replace(/^"|"$/g, '')];
+    const name = spellings.find((spelling) => Object.hasOwn(names, spelling));
+    if (name !== undefined && names[name]) return classified(names[name]);
   }
   return classified(guess(attributes));
+}
+
+/** The span's own name, where a library marks its span as that of a tool and gives no other. */
+function toolNameOf(operation: string, { kind }: Classified, name: string | null): string | null {
+  if (kind !== 'tool') return null;
+  return name ?? (Object.hasOwn(kindNames[byName], operation) ? null : named(operation));
 }
 
 /** A span that names a model and the tokens that it took is a call of it. */

@@ -2,8 +2,9 @@ import { isObject } from '../../../base/common/json.js';
 import { jsonExcerpt } from '../../../base/common/json-depth.js';
 import type { MessageView } from '../reads/trace-views.dto.js';
 import type { SpanKind } from '../span-row.js';
-import { AttributeLookup, type Attributes, fromJson, memberOf } from './attribute-lookup.js';
+import { type AttributeLookup, type Attributes, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';
+import { storedLookup } from './span-events.js';
 
 /** A tool's answer that a model was given. */
 export interface ToolMessage {
@@ -36,37 +37,52 @@ const nothing: SpanTexts = { outputs: [], toolMessages: [], toolCalls: [] };
 /** Reads the messages of every dialect by the members that they have in common. */
 export function textsOf(kind: SpanKind, attributes: AttributeLookup): SpanTexts {
   if (kind === 'tool') {
-    const result = attributes.find("a tool's result");
+    const result = resultIn(attributes.find("a tool's result"));
     const toolCallId = attributes.text("a tool call's id");
     if (result === undefined) return nothing;
-    return { ...nothing, outputs: [textOf(fromJson(result))], ...(toolCallId !== null && { toolCallId }) };
+    return { ...nothing, outputs: [textOf(result)], ...(toolCallId !== null && { toolCallId }) };
   }
   if (kind !== 'llm') return nothing;
-  const answers = answersIn(fromJson(attributes.find("a model's answer")));
-  const calls = [...answers, { tool_calls: fromJson(attributes.find("a model's tool calls")) }].flatMap(
-    callsIn,
-  );
+  const answers = itemsIn(fromJson(attributes.find("a model's answer")));
+  const said = answers.flatMap(callsIn);
+  const calls =
+    said.length > 0 ? said : callsIn({ tool_calls: fromJson(attributes.find("a model's tool calls")) });
   return {
-    outputs: answers.map(answerText).filter(Boolean).slice(0, most.outputs),
-    toolMessages: toolMessagesIn(messagesIn(fromJson(attributes.find("a model's messages")))),
+    outputs: answers.map(wordsOf).filter(Boolean).slice(0, most.outputs),
+    toolMessages: toolMessagesIn(itemsIn(fromJson(attributes.find("a model's messages")))),
     toolCalls: calls.slice(0, most.toolCalls),
   };
 }
 
-/** The list itself, the messages of a request, or one message. */
-function messagesIn(value: unknown): unknown[] {
-  const found = memberOf(value, 'messages') ?? memberOf(value, 'input') ?? value;
-  return listOf(found).slice(-most.messages).map(unwrapped);
+/** Members of a request or an answer that hold its messages. */
+const lists = ['messages', 'input', 'contents', 'choices', 'output', 'generations', 'candidates'];
+
+/** The messages of a list, a request or an answer; LangChain has a list in the list. */
+function itemsIn(value: unknown): unknown[] {
+  if (value === undefined || value === '') return [];
+  const found = [value, ...lists.map((name) => memberOf(value, name))].find((each) => Array.isArray(each));
+  const items = (found as unknown[] | undefined) ?? [value];
+  return items.slice(-most.messages).flat().map(unwrapped);
 }
 
-/** Choices of a completion, the outputs of a response, messages, or one text. */
-function answersIn(value: unknown): unknown[] {
-  if (value === undefined) return [];
-  const found = memberOf(value, 'choices') ?? memberOf(value, 'output') ?? value;
-  return (Array.isArray(found) ? found : [found]).slice(0, most.messages).map(unwrapped);
-}
+const roles = new Map(Object.entries({ human: 'user', ai: 'assistant', model: 'assistant' }));
 
-const unwrapped = (value: unknown): unknown => memberOf(value, 'message') ?? value;
+/**
+ * A message out of what stands around it: a choice's `message`, LangChain's `kwargs` or `data`, a Gemini candidate's
+ * `content`.
+ */
+export function unwrapped(value: unknown): unknown {
+  let message = value;
+  for (let level = 0; level < 3; level++) {
+    const content = memberOf(message, 'content');
+    const inner = ['message', 'kwargs', 'data'].map((name) => memberOf(message, name)).find(isObject);
+    message = inner ?? (memberOf(content, 'parts') === undefined ? message : content);
+  }
+  if (!isObject(message)) return message;
+  const [said, type] = [textMember(message, 'role'), textMember(message, 'type') ?? ''];
+  const role = roles.get(said ?? type) ?? said ?? (/^(tool|system)$/.test(type) ? type : undefined);
+  return role === said ? message : { ...message, role };
+}
 
 const listOf = (value: unknown): unknown[] => {
   if (Array.isArray(value)) return value.slice(-most.messages) as unknown[];
@@ -77,9 +93,9 @@ const listOf = (value: unknown): unknown[] => {
 const callTypes = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call', 'function']);
 const resultTypes = new Set(['tool_call_response', 'tool-result', 'tool_result', 'function_call_output']);
 
-/** The first of the members that is there. */
+/** The first of the members that is there and not null. */
 const firstOf = (value: unknown, ...names: readonly string[]): unknown =>
-  names.map((name) => memberOf(value, name)).find((member) => member !== undefined);
+  names.map((name) => memberOf(value, name)).find((member) => member !== undefined && member !== null);
 
 /** The first of the members that is a text, and not empty. */
 const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
@@ -90,11 +106,31 @@ const textMember = (value: unknown, ...names: readonly string[]): string | undef
   return undefined;
 };
 
+/** Members that hold a part as a whole, with its type. */
+const partMembers = {
+  tool_call: 'tool_call',
+  toolUse: 'tool_call',
+  functionCall: 'tool_call',
+  function_call: 'tool_call',
+  toolResult: 'tool_result',
+  functionResponse: 'tool_result',
+  function_response: 'tool_result',
+  message_content: undefined,
+};
+
+const partLists = ['content', 'parts', 'contents', 'tool_calls', 'toolCalls'];
 /** A message's parts, and the message itself, which may be one. */
 function partsOf(message: unknown): unknown[] {
-  const lists = ['content', 'parts', 'tool_calls', 'contents'].map((name) => memberOf(message, name));
-  const parts = lists.filter((list) => typeof list === 'object' && list !== null).flatMap(listOf);
-  return [message, ...parts.slice(0, most.parts)].map((part) => memberOf(part, 'tool_call') ?? part);
+  const parts = partLists.map((name) => memberOf(message, name)).flatMap(listOf);
+  return [message, ...parts.slice(0, most.parts)].map(partIn);
+}
+
+function partIn(part: unknown): unknown {
+  for (const [name, type] of Object.entries(partMembers)) {
+    const inner = memberOf(part, name);
+    if (isObject(inner)) return type === undefined ? inner : { type, ...inner };
+  }
+  return part;
 }
 
 interface Called extends AskedTool {
@@ -106,7 +142,8 @@ export function callsIn(message: unknown): Called[] {
   return partsOf(message).flatMap((part, at) => {
     const type = textMember(part, 'type');
     const inner = memberOf(part, 'function') ?? part;
-    const isCall = inner !== part || (type !== undefined ? callTypes.has(type) : at > 0);
+    const isUntyped = type === undefined && (at > 0 || memberOf(part, 'toolName') !== undefined);
+    const isCall = inner !== part || isUntyped || callTypes.has(type ?? '');
     const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
     return name === undefined
       ? []
@@ -121,7 +158,7 @@ const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response',
 
 /** The id of a call, in its own part or in the part with its result. */
 const callIdOf = (part: unknown): string | undefined =>
-  textMember(part, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
+  textMember(part, 'tool_call_id', 'toolCallId', 'toolUseId', 'tool_use_id', 'call_id', 'id');
 
 function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
   const names = new Map<string, string>();
@@ -141,7 +178,8 @@ function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
 /** Tools' answers in a message. @param names of tools by the id of their call */
 export function resultsIn(message: unknown, names: ReadonlyMap<string, string> = new Map()): ToolMessage[] {
   const parts = partsOf(message).filter((part) => resultTypes.has(textMember(part, 'type') ?? ''));
-  const results = parts.length === 0 && textMember(message, 'role') === 'tool' ? [message] : parts;
+  const isResult = /^(tool|function)$/.test(textMember(message, 'role') ?? '');
+  const results = parts.length === 0 && isResult ? [message] : parts;
   return results.map((part) => {
     const toolCallId = callIdOf(part) ?? callIdOf(message);
     const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
@@ -151,15 +189,6 @@ export function resultsIn(message: unknown, names: ReadonlyMap<string, string> =
       text: textOf(resultOf(part) ?? ''),
     };
   });
-}
-
-/** The words of a model, without the calls that it asked for. */
-function answerText(answer: unknown): string {
-  if (typeof answer === 'string') return answer;
-  const candidates = ['content', 'parts', 'text'].map((name) => memberOf(answer, name));
-  const content = candidates.find((value) => value !== undefined && value !== null);
-  if (content !== undefined) return textOf(content);
-  return callsIn(answer).length > 0 || textMember(answer, 'role') !== undefined ? '' : textOf(answer);
 }
 
 /** The text of a content in any of its forms; of something else its JSON. */
@@ -187,8 +216,31 @@ export interface SpanContents {
   readonly output: string;
 }
 
-const ofModel = ["a model's messages", "a model's answer", "a model's tool calls"] as const;
-const ofTool = ["a tool's arguments", "a tool's result"] as const;
+/** Arguments of a tool as a value; Python's decorators write them as `args` and `kwargs`. */
+export function argumentsOf(given: unknown): unknown {
+  const value = fromJson(given);
+  const [positional, named] = [memberOf(value, 'args'), memberOf(value, 'kwargs')];
+  return Array.isArray(positional) && positional.length === 0 && isObject(named) ? named : value;
+}
+
+/** A tool's result as a value: of LangChain's messages the content, of a text in JSON the text. */
+function resultIn(given: unknown): unknown {
+  const value = fromJson(given);
+  const literal = typeof value === 'string' ? fromJson(`[${value}]`) : undefined;
+  if (Array.isArray(literal) && literal.length === 1 && typeof literal[0] === 'string') return literal[0];
+  const message = unwrapped(memberOf(value, 'output') ?? value);
+  const content = memberOf(message, 'content');
+  return textMember(message, 'type') === 'tool' && content !== undefined ? content : value;
+}
+
+/** Instructions that stand beside the messages come first among them. */
+function conversationIn(attributes: AttributeLookup): unknown {
+  const messages = fromJson(attributes.find("a model's messages"));
+  const content = fromJson(attributes.find("a model's instructions"));
+  const list = itemsIn(messages);
+  const instructs = list.some((message) => /^(system|developer)$/.test(textMember(message, 'role') ?? ''));
+  return content === undefined || instructs ? messages : [{ role: 'system', content }, ...list];
+}
 
 /** Reads a span's contents in whichever dialect it was sent. */
 export function spanTextsOf({
@@ -198,20 +250,23 @@ export function spanTextsOf({
   readonly kind: string;
   readonly attribute?: Attributes;
 }): SpanContents {
-  const attributes = new AttributeLookup(attribute);
-  const text = (...fields: readonly Field[]): string => {
-    const found = fields
-      .map((field) => fromJson(attributes.find(field)))
-      .find((value) => value !== undefined);
-    return typeof found === 'string' ? found : found === undefined ? '' : JSON.stringify(found);
-  };
-  const [messages, answer, calls] = ofModel;
-  const [given, result] = ofTool;
+  const attributes = storedLookup(attribute);
+  const value = (field: Field): unknown => fromJson(attributes.find(field));
+  const [answer, calls] = [value("a model's answer"), value("a model's tool calls")];
+  const input = conversationIn(attributes);
   if (kind === 'llm')
-    return { input: text(messages), output: [text(answer), text(calls)].filter(Boolean).join('\n') };
-  if (kind === 'tool') return { input: text(given), output: text(result) };
-  return { input: text(messages, given), output: text(answer, result) };
+    return {
+      input: written(input),
+      output: [...new Set([answer, calls])].map(written).filter(Boolean).join('\n'),
+    };
+  const given = argumentsOf(value("a tool's arguments"));
+  const result = resultIn(value("a tool's result"));
+  if (kind === 'tool') return { input: written(given), output: written(result) };
+  return { input: written(input ?? given), output: written(answer ?? result) };
 }
+
+const written = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
 
 /** The messages of a model call in one form for all dialects, results at the calls that asked for them; the call of a tool. */
 export function messagesOf(kind: string, { input = '', output = '' }: Partial<SpanContents>): MessageView[] {
@@ -225,18 +280,11 @@ export function messagesOf(kind: string, { input = '', output = '' }: Partial<Sp
       },
     ];
   if (kind !== 'llm') return [];
-  const asked = listIn(fromJson(input), ['messages', 'input', 'contents']).map((each) =>
-    messageOf(each, 'user'),
-  );
+  const asked = itemsIn(fromJson(input)).flatMap((each) => viewsOf(each, 'user'));
   const lines = output.split('\n').map(fromJson);
   const answers = lines.every((line) => isObject(line) || Array.isArray(line)) ? lines : [fromJson(output)];
-  const said = answers
-    .flatMap((answer) => listIn(answer, ['choices', 'output', 'content', 'candidates']))
-    .map((each) => messageOf(each, 'assistant'));
-  const all = [...asked, ...said];
-  return paired(
-    all.filter(({ text, calls, answers: call }) => text !== '' || calls.length > 0 || call !== null),
-  );
+  const said = answers.flatMap(itemsIn).flatMap((each) => viewsOf(each, 'assistant'));
+  return paired([...asked, ...said]);
 }
 
 /** Puts each result at the call that asked for it, and takes it out of the list. */
@@ -254,41 +302,38 @@ function paired(messages: readonly MessageView[]): MessageView[] {
     }));
 }
 
-function listIn(value: unknown, members: readonly string[]): readonly unknown[] {
-  if (value === '') return [];
-  if (Array.isArray(value)) return value;
-  const list = members.map((name) => memberOf(value, name)).find(Array.isArray);
-  return list ?? [value];
+/** A message that says something, and the results of tools in it, each as one of its own. */
+function viewsOf(message: unknown, role: string): MessageView[] {
+  const results = resultsIn(message).map(({ toolCallId, text }) => ({
+    ...{ role: 'tool', text, calls: [] },
+    answers: toolCallId ?? '',
+  }));
+  const own = textMember(message, 'role') ?? role;
+  const text = results.length > 0 && /^(tool|function)$/.test(own) ? '' : wordsOf(message);
+  const calls = callsIn(message).map(({ id = null, name, arguments: given }) => ({
+    ...{ id, name, input: asText(given) },
+    result: null,
+  }));
+  return text === '' && calls.length === 0
+    ? results
+    : [...results, { role: own, text, calls, answers: null }];
 }
 
-function messageOf(raw: unknown, role: string): MessageView {
-  const value = memberOf(raw, 'message') ?? raw;
-  const parts = partsOf(value).slice(1);
-  const own = textMember(value, 'role') ?? role;
-  const isResult = own === 'tool' || own === 'function';
-  const answer = parts.find((part) => /result|response|output/.test(textMember(part, 'type') ?? ''));
-  const result = answer ?? (isResult ? value : undefined);
-  return {
-    role: result === undefined ? own : 'tool',
-    text: result === undefined ? wordsOf(value) : asText(resultOf(result)),
-    calls: callsIn(value).map(({ id = null, name, arguments: given }) => ({
-      ...{ id, name, input: asText(given) },
-      result: null,
-    })),
-    answers: result === undefined ? null : (callIdOf(result) ?? callIdOf(value) ?? ''),
-  };
-}
-
+/** The words of a message, without the calls that it asked for. */
 function wordsOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  const content = memberOf(value, 'content') ?? memberOf(value, 'parts') ?? memberOf(value, 'text');
+  const content = firstOf(value, 'content', 'parts', 'contents', 'text');
   if (typeof content === 'string') return content;
-  if (Array.isArray(content))
-    return content
-      .map((part) => (typeof part === 'string' ? part : (textMember(part, 'text', 'content') ?? '')))
-      .join('\n')
-      .trim();
-  return textMember(value, 'role') !== undefined || callsIn(value).length > 0 ? '' : asText(value);
+  if (typeof content === 'object') return listOf(content).map(textOfPart).filter(Boolean).join('\n');
+  const saysNothing =
+    textMember(value, 'role') !== undefined || resultTypes.has(textMember(value, 'type') ?? '');
+  return saysNothing || callsIn(value).length > 0 ? '' : textOf(value);
+}
+
+function textOfPart(given: unknown): string {
+  const part = partIn(given);
+  if (typeof part === 'string') return part;
+  return resultTypes.has(textMember(part, 'type') ?? '') ? '' : (textMember(part, 'text', 'content') ?? '');
 }
 
 const asText = (value: unknown): string =>
