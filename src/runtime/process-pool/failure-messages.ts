@@ -52,6 +52,35 @@ export const lateStart = (method: string, ms: number, seen: Seen | undefined): s
   `It did not answer "${method}" within ${ms} ms` +
   (seen?.silent ? `; ${writesNothing}` : seen ? seenInstead(seen) : '');
 
+/** Introduces the end of stderr in the message of a failed start. */
+export const stderrMark = '; its stderr ends with: ';
+
+/** Lines of stderr that do not say what went wrong: those of a stack, and what interpreters print after the error. */
+const beside = [
+  /^\s*[\^~]*\s*$/,
+  /^\s+at /,
+  /^\s+\d+: /,
+  /^\s+\.\.\. \d+ (more|common)/,
+  /^\s+File "/,
+  /^\t/,
+  /^goroutine \d+/,
+  /^created by /,
+  /^[\w./*()[\]-]+\(.*\)$/,
+  /^exit status \d+$/,
+  /^Node\.js v/,
+  /^note: run with/,
+  /^\s*For further information visit/,
+];
+
+/** The line of stderr that most likely names the error. */
+export function lastWords(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const told = lines.findLast((line) => !beside.some((pattern) => pattern.test(line))) ?? lines.at(-1);
+  return (told ?? '').trim().slice(0, maxWords);
+}
+
+const maxWords = 500;
+
 /** The message for a request when no process can be started. */
 export const cannotStart = (tool: string, error: string): string =>
   `Tool "${tool}" cannot be started: ${error}`;
