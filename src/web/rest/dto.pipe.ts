@@ -19,6 +19,8 @@ export class DtoPipe extends ValidationPipe {
       whitelist: true,
       forbidNonWhitelisted: true,
       stopAtFirstError: true,
+      // Names the class, whose fields are suggested.
+      validationError: { target: true },
       exceptionFactory: (errors) => invalidRequest(...problemsOf(errors, '').slice(0, maxProblems)),
     });
   }

@@ -15,6 +15,8 @@ export async function scriptFaults({ spec, script, remote }: PreparedLaunch): Pr
       const begins = (bytes: Buffer): boolean => head.subarray(0, bytes.length).equals(bytes);
       if (byteOrderMarks.some(begins))
         return `${basename(path)} begins with a byte order mark: save it as UTF-8 without one`;
+      if (/^#![^\n]*\r\n/.test(head.toString('latin1')))
+        return `${basename(path)} has the line ends of Windows (CRLF)`;
       const isText = head.every((byte) => byte >= 9 && byte < 127);
       return n === 0 && isText && !begins(Buffer.from('#!'))
         ? `${basename(path)} has no #! line, such as #!/usr/bin/env python3`
