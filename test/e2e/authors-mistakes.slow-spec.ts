@@ -8,8 +8,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import supertest from 'supertest';
 import { announceServer } from '../../src/base/common/server-file.js';
+import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { until } from '../support/wait.js';
 import { CommandLine } from '../support/command-line.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
@@ -169,11 +172,6 @@ it.each<[what: string, mistake: Mistake, says: RegExp]>([
     /requirements\.txt names packages.*toolkeeper tool bundle/,
   ],
   [
-    'an interpreter in a closed folder',
-    { manifest: { command: join(desk, 'closed', 'python3'), args: ['tool.py'] }, make: closedPython },
-    /to allow it: chmod o\+x .*closed/,
-  ],
-  [
     'a byte order mark in the script',
     { program: Buffer.concat([Buffer.from('efbbbf', 'hex'), Buffer.from(python())]) },
     /tool\.py begins with a byte order mark/,
@@ -299,6 +297,14 @@ it.each<[what: string, mistake: Mistake, says: RegExp]>([
   expect(await told(mistake)).toMatch(says);
 });
 
+// Only root starts tools as users of their own.
+(process.getuid?.() === 0 ? it : it.skip)('an interpreter in a closed folder', async () => {
+  const command = join(desk, 'closed', 'python3');
+  expect(await told({ manifest: { command, args: ['tool.py'] }, make: closedPython })).toMatch(
+    /to allow it: chmod o\+x .*closed/,
+  );
+});
+
 it.each<[what: string, mistake: Mistake]>([
   ['a log on stdout', { program: python({ execute: `print("working"); ${send}` }) }],
   [
@@ -308,6 +314,38 @@ it.each<[what: string, mistake: Mistake]>([
   ['an id that is a number', { program: python({ execute: `m["id"] = int(m["id"]); ${send}` }) }],
 ])('%s is accepted', async (_what, mistake) => {
   expect(await told(mistake)).toMatch(/"ok": true/);
+});
+
+it('only callers with tools:admin read the end of stderr; the record has it', async () => {
+  const crashes = { program: python({ execute: 'print("of nobody else", file=sys.stderr); sys.exit(1)' }) };
+  expect(await told(crashes)).toContain('stderr ends with: of nobody else');
+  const name = `m${count}`;
+  const settings = { name: 'agent', owner: 'agent', scopes: ['tools:call'] };
+  const { body: key } = await tk.http.post('/api/v1/keys').send(settings).expect(201);
+  const agent = supertest.agent(tk.url).set(bearer(key.key));
+  const callBy = (caller: TestApp['http']) =>
+    caller.post(`/api/v1/tools/${name}/execute`).send({ input: {} }).expect(200);
+  const [own, others] = [await callBy(tk.http), await callBy(agent)];
+  const message = 'The tool ended with exit code 1 before it answered. The result is unknown';
+  expect(own.body.error.message).toMatch(
+    /^The tool ended .* stderr ends with: of nobody else \(toolkeeper tool logs m\d+\)$/,
+  );
+  expect(others.body.error.message).toContain(message);
+  expect(others.text).not.toContain('nobody');
+  const params = { name, arguments: {} };
+  const asked = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const overMcp = await tk.http.post('/mcp').set('accept', 'application/json, text/event-stream').send(asked);
+  expect(overMcp.text).toContain('stderr ends with: of nobody else');
+  const path = `/api/v1/tool-metrics/executions/${own.body.executionId}`;
+  const record = await until(
+    async () => {
+      const answer = await tk.http.get(path);
+      return answer.status === 200 && answer.body;
+    },
+    { what: 'the record' },
+  );
+  const { errorMessage, metadata } = record;
+  expect([errorMessage.includes('nobody'), metadata.stderrTail]).toEqual([false, 'of nobody else']);
 });
 
 /** An interpreter that only its owner reaches. */
