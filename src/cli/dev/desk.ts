@@ -58,9 +58,9 @@ export async function openDesk({ environment, dataDir }: Surroundings): Promise<
       const own = { id: 'dev', userNumber: 0, env: {}, timeoutMs: defaultTimeoutMs, bundle: null };
       const tool = initialTool(create, own);
       const launch = await app.get(LaunchPreparation).prepare(tool);
-      const { command, hint, effective, dispose } = await app.get(ToolSandbox).confine(tool, launch);
+      const confined = await app.get(ToolSandbox).confine(tool, launch);
       const limits = { ...processLimits(config.customTools, undefined), maxPendingInputBytes: 4_194_304 };
-      return { spec: command, hint, effective, dispose, limits, timeoutMs: tool.timeoutMs };
+      return { ...confined, spec: confined.command, limits, timeoutMs: tool.timeoutMs };
     },
     close: () => app.close(),
   };

@@ -58,17 +58,9 @@ export const stderrMark = '; its stderr ends with: ';
 /** Lines of stderr that do not say what went wrong: those of a stack, and what interpreters print after the error. */
 const beside = [
   /^\s*[\^~]*\s*$/,
-  /^\s+at /,
-  /^\s+\d+: /,
-  /^\s+\.\.\. \d+ (more|common)/,
-  /^\s+File "/,
-  /^\t/,
-  /^goroutine \d+/,
-  /^created by /,
+  /^(\t|\s+(at |\d+: |\.\.\. \d+ |File "))/,
+  /^(goroutine \d+|created by |exit status \d+$|Node\.js v|note: run with)/,
   /^[\w./*()[\]-]+\(.*\)$/,
-  /^exit status \d+$/,
-  /^Node\.js v/,
-  /^note: run with/,
   /^\s*For further information visit/,
 ];
 

@@ -192,7 +192,7 @@ export interface FailureFacts {
   /** The host and port that its proxy refused last. */
   readonly denied?: string | undefined;
   /** Whether a path is in the tool's view of the file system. */
-  sees?(path: string): boolean;
+  readonly sees?: (path: string) => boolean;
 }
 
 type Missing = (policy: SandboxPolicy, facts: FailureFacts, error: string) => boolean;
