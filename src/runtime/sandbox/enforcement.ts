@@ -251,6 +251,7 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     () => true,
     'This tool may use {memoryMB} MB of memory (sandbox.maxMemoryMB)',
   ],
+  [
     /\bECONNREFUSED\b|connection ?refused|name resolution|getaddrinfo|Could not resolve host|Network is unreachable|no such host/i,
     ({ network }, _facts, error) => network === 'hosts' && !error.includes('The host cannot be reached'),
     'This tool reaches its sandbox.allowedHosts through a proxy only: its client must use HTTP_PROXY and HTTPS_PROXY',
@@ -268,11 +269,7 @@ const startHints: typeof hints = [
 ];
 
 /** @returns a hint at the grant that may be missing for this error; undefined if none is known */
-export const hintFor = (
-  error: string,
-  policy: SandboxPolicy,
-  facts: FailureFacts = {},
-): string | undefined =>
+export const hintFor = (error: string, policy: SandboxPolicy, facts: FailureFacts = {}): string | undefined =>
   [...hints, ...(facts.starting ? startHints : [])]
     .find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy, facts, error))?.[2]
     .replace(/\{(\w+)\}/g, (_, name: 'processes' | 'memoryMB' | 'denied') =>
