@@ -8,7 +8,7 @@ import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-process.js';
 import type { Handshake, PoolFailureReason, Reply } from '../../runtime/process-pool/pool.types.js';
-import { type Desk, type Launch, openDesk } from './desk.js';
+import { type Desk, type Launch, openDesk } from '../../runtime/custom-tools/launch/desk.js';
 
 /** A tool that leaves `health` unanswered this long is taken to be alive. */
 const healthMs = 500;
@@ -137,7 +137,7 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
 
 /** @throws CliError if a call failed, or the tool did not start */
 export async function dev({ surroundings, out }: Session, path: string): Promise<void> {
-  const desk = await openDesk(surroundings);
+  const desk = await openDesk(surroundings.environment, surroundings.dataDir);
   await new Dev(path, desk, out).run().finally(() => desk.close());
 }
 

@@ -1,18 +1,17 @@
 import type { DynamicModule } from '@nestjs/common';
 import { HttpAdapterHost, NestFactory } from '@nestjs/core';
-import { ConfigModule, loadConfig } from '../../base/config/app-config.js';
-import { DtoPipe } from '../../web/rest/dto.pipe.js';
-import type { ProcessLimits, ProcessSpec } from '../../runtime/process-pool/pool.types.js';
-import { ToolSpawner } from '../../runtime/process-pool/process-pool.module.js';
-import { Sandbox, type Confined } from '../../runtime/sandbox/sandbox.js';
-import { sandboxOfHost } from '../../runtime/sandbox/sandbox.module.js';
-import { EnvCipher } from '../../runtime/secrets/env-cipher.js';
-import { BundleFolders } from '../../runtime/custom-tools/bundles/bundle-folders.js';
-import { initialTool } from '../../runtime/custom-tools/entity/settings-rules.js';
-import { CustomToolCreate } from '../../runtime/custom-tools/entity/tool-settings.js';
-import { LaunchPreparation, ToolSandbox } from '../../runtime/custom-tools/launch/launch-preparation.js';
-import { processLimits } from '../../runtime/custom-tools/launch/tool-inspector.js';
-import type { Surroundings } from '../surroundings.js';
+import { ConfigModule, loadConfig } from '../../../base/config/app-config.js';
+import { DtoPipe } from '../../../web/rest/dto.pipe.js';
+import type { ProcessLimits, ProcessSpec } from '../../process-pool/pool.types.js';
+import { ToolSpawner } from '../../process-pool/process-pool.module.js';
+import { Sandbox, type Confined } from '../../sandbox/sandbox.js';
+import { sandboxOfHost } from '../../sandbox/sandbox.module.js';
+import { EnvCipher } from '../../secrets/env-cipher.js';
+import { BundleFolders } from '../bundles/bundle-folders.js';
+import { initialTool } from '../entity/settings-rules.js';
+import { CustomToolCreate } from '../entity/tool-settings.js';
+import { LaunchPreparation, ToolSandbox } from './launch-preparation.js';
+import { processLimits } from './tool-inspector.js';
 
 /** A tool that is ready to be started. */
 export interface Launch extends Pick<Confined, 'hint' | 'effective' | 'dispose'> {
@@ -32,7 +31,7 @@ export interface Desk {
 const author = -1;
 const noServer = { httpAdapter: { getHttpServer: () => ({ address: () => null }) } } as HttpAdapterHost;
 
-export async function openDesk({ environment, dataDir }: Surroundings): Promise<Desk> {
+export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string): Promise<Desk> {
   const config = loadConfig({ ...environment, TOOLKEEPER_DATA_DIR: dataDir });
   /** That of the tool, which nobody seals here. */
   let env = {};
