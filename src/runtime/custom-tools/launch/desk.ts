@@ -53,7 +53,8 @@ export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string):
   return {
     async prepare(project) {
       const create = await new DtoPipe().read(CustomToolCreate, project);
-      env = create.env ?? {};
+      const given = Object.entries(create.env ?? {});
+      env = Object.fromEntries(given.map(([name, it]) => [name, typeof it === 'string' ? it : it.value]));
       const own = { id: 'dev', userNumber: 0, env: {}, timeoutMs: defaultTimeoutMs, bundle: null };
       const tool = initialTool(create, own);
       const launch = await app.get(LaunchPreparation).prepare(tool);
