@@ -61,7 +61,11 @@ export class OutputReader {
     this.budget = new LineBudget(linesPerSecond);
     this.tail = new ByteTail(stderrBytes);
     const overflow = (): void =>
-      this.end('output', 'output_too_large', `The tool's answer is over ${maxLineBytes} bytes (CUSTOM_TOOLS_MAX_OUTPUT_BYTES)`);
+      this.end(
+        'output',
+        'output_too_large',
+        `The tool's answer is over ${maxLineBytes} bytes (CUSTOM_TOOLS_MAX_OUTPUT_BYTES)`,
+      );
     this.messages = new MessageReader(maxLineBytes, {
       message: this.message,
       unparsed: this.unparsed,
