@@ -251,7 +251,7 @@ it.each<[what: string, mistake: Mistake, says: RegExp]>([
   [
     'more memory than it may have',
     { manifest: { sandbox: { maxMemoryMB: 64 } }, program: python({ execute: 'bytearray(300_000_000)' }) },
-    /stderr ends with: MemoryError|ended with exit code 137/,
+    /64 MB.*\(sandbox\.maxMemoryMB\)/,
   ],
   [
     'an endless loop in a call',
