@@ -140,7 +140,7 @@ const allowed = {
   'edge/console': [...base, 'web/rest', 'web/auth'],
   'edge/http': [...base, 'base/streams', 'web/rest', 'web/auth', 'app.module.ts'],
 
-  cli: ['base/common', 'base/database', 'base/jobs', 'runtime/process-pool'],
+  cli: ['base/common', 'base/database', 'base/jobs', 'runtime/process-pool', 'runtime/custom-tools'],
 };
 
 /** What stands at the root of src: the start, and the list of modules. */
@@ -228,7 +228,7 @@ module.exports = {
       name: 'cli-starts-alone',
       comment: 'The command line answers at once: nothing of the server is loaded with it.',
       severity: 'error',
-      from: { path: '^src/cli/', pathNot: '^src/cli/(main|program|backup/restore)\\.ts$' },
+      from: { path: '^src/cli/', pathNot: '^src/cli/(main|program|backup/restore|dev/dev)\\.ts$' },
       to: { path: 'node_modules/(@nestjs|typeorm|fastify|rxjs|pino)/', reachable: true },
     },
     {

@@ -93,7 +93,10 @@ function fileProject(file: string): Project {
 
 function manifestProject(file: string): Project {
   try {
-    const manifest = JSON.parse(readFileSync(file, 'utf8')) as CustomToolCreate;
+    const text = readFileSync(file, 'utf8');
+    if (text.startsWith('\uFEFF'))
+      throw new Error('it begins with a byte order mark: save it as UTF-8 without one');
+    const manifest = JSON.parse(text) as CustomToolCreate;
     if (typeof manifest !== 'object' || manifest === null) throw new Error('it holds no object');
     const { name, command, args = [], workingDir } = manifest;
     if (typeof name !== 'string') throw new Error('it names no tool');
@@ -161,5 +164,9 @@ function belongs(path: string): boolean {
   if (name.startsWith('.') || name === '__pycache__') return false;
   const found = lstatSync(path);
   if (found.isFile() || found.isDirectory()) return true;
-  throw new CliError(`${path} is neither a file nor a folder: a bundle holds nothing else`, exit.usage);
+  const what = found.isSymbolicLink() ? 'a link' : 'neither a file nor a folder';
+  throw new CliError(
+    `${path} is ${what}, which a bundle cannot hold: leave it out, a virtual environment as a whole, or use --in-place`,
+    exit.usage,
+  );
 }

@@ -28,7 +28,7 @@ describe('a failed execution', () => {
       error: {
         type: 'tool_crashed',
         message: expect.stringMatching(
-          /exit code 9 .* The result is unknown: the tool may have done its work$/,
+          /exit code 9 .* The result is unknown: the tool may have done its work\. stderr ends with: boom \(toolkeeper tool logs messy\)$/,
         ),
       },
     });

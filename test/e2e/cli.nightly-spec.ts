@@ -42,7 +42,7 @@ it.each(['python', 'node', 'bash'] as const)(
     expect([tested.status, tested.stderr]).toEqual([0, expect.any(String)]);
 
     const dev = await ok(cli.runWith('{"query":"x","limit":1}\n', 'tool', 'dev', name));
-    expect(dev).toMatch(/^→ +\{"jsonrpc":"2.0","id":"1","method":"initialize"/);
+    expect(dev).toMatch(/^→ +\{"jsonrpc":"2.0","id":"0","method":"initialize"/);
     expect(dev).toMatch(/^← +.*"count": ?1/m);
     const wrong = await cli.runWith('{"limit":1}\n', 'tool', 'dev', name);
     expect([wrong.code, wrong.stdout]).toEqual([

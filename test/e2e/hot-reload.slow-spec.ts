@@ -214,8 +214,22 @@ describe.each([
     await until(async () => (await result(tk, 'witness')) !== undefined, { what: 'the witness' });
     expect(await get(tk, 'sayer')).toMatchObject({ description: 'Other words', status: 'active' });
     expect(await result(tk, 'sayer')).toBe('two');
+    const why = /^Its changed files do not start, and what ran before goes on: .*SyntaxError/s;
+    await until(async () => why.test((await get(tk, 'sayer')).errorMessage), { what: 'the reason' });
+    // A health check in between changes nothing.
+    await tk.http.get('/api/v1/custom-tools/sayer/health').expect(200);
+    expect(await get(tk, 'sayer')).toMatchObject({ status: 'active', healthStatus: 'degraded' });
+    const { body: log } = await tk.http.get('/api/v1/custom-tools/sayer/logs').expect(200);
+    expect(log.data).toContainEqual(
+      expect.objectContaining({ error: expect.stringContaining('SyntaxError') }),
+    );
+    const happened = async () => (await tk.http.get('/api/v1/events?tool=sayer').expect(200)).body.data;
+    const told = (type: string) => async () => (await happened()).some((event: Json) => event.type === type);
+    await until(told('tool.degraded'), { what: 'the event' });
     write('sayer', 'tool.mjs', saying('three'));
     await says('three');
+    await until(async () => (await get(tk, 'sayer')).errorMessage === null, { what: 'that it is well' });
+    await until(told('tool.recovered'), { what: 'the event of that' });
     write('sayer', 'tool.json', { ...sayer, description: 'Whole' });
     await until(async () => (await get(tk, 'sayer')).description === 'Whole', { what: 'the mended file' });
   });

@@ -177,7 +177,7 @@ export class Door implements OnApplicationBootstrap {
       const { cacheTtlMs = 0, annotations } = tool.definition;
       const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test;
       const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
-      return { outcome, budget: ticket.budget };
+      return { outcome: withAside(outcome, ticket, request), budget: ticket.budget };
     } catch (error) {
       isRefused = error instanceof Refusal;
       throw error;
@@ -212,6 +212,7 @@ export class Door implements OnApplicationBootstrap {
       return { ...baseOf(ticket), status: 'success', result };
     } catch (error) {
       if (!(error instanceof ToolFailure)) throw error;
+      ticket.aside = error.aside;
       ticket.toolFault = error.isToolFault && (error.type !== 'timeout' || mayBlameTool);
       return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
     } finally {
@@ -281,6 +282,14 @@ const baseOf = (ticket: CallTicket) => ({
   attempts: ticket.notes.attempts,
   cached: false,
 });
+
+/** Adds what only callers with `tools:admin` may read. The record of the execution has it in its metadata. */
+function withAside(outcome: ToolOutcome, { aside }: CallTicket, { principal }: CallRequest): ToolOutcome {
+  if (aside === undefined || outcome.status === 'success' || !principal.scopes.has('tools:admin'))
+    return outcome;
+  const { error } = outcome;
+  return { ...outcome, error: { ...error, message: `${error.message}. ${aside}` } };
+}
 
 /** A timeout below the tool's own, or one used up by waiting, is not the tool's fault. */
 function hasToolsOwnTime({ timeoutMs = Infinity, ticket: { tool, deadline } }: ToolCall): boolean {

@@ -80,9 +80,10 @@ export async function logs({ client, out }: Session, name: string, options: Logs
 
 function lineOf(out: Output, entry: LogEntryView): string {
   const { timestamp, level, event, message, error, reason, exitCode, signal, pid } = entry;
-  const ending =
-    event === 'terminate' ? [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)] : [];
-  const text = [message, error, ...ending].filter(Boolean).join(', ');
+  const ending = [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)];
+  // The message of an end says why already.
+  const parts = event !== 'terminate' ? [message, error] : message ? [message] : [error, ...ending];
+  const text = parts.filter(Boolean).join(', ');
   const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
   return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', text) : text}`;
 }

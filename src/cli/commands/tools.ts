@@ -132,11 +132,12 @@ export async function rollback({ client, out }: Session, name: string, revision:
 
 /** A tool after a change. */
 export function printTool(out: Session['out'], tool: CustomToolView): void {
-  const { name, revision, status, healthStatus, effectiveSandbox, errorMessage } = tool;
+  const { name, revision, status, healthStatus, effectiveSandbox, errorMessage, warnings } = tool;
   const { tier, notEnforced } = effectiveSandbox;
   out.answer(tool, () =>
     out.members({
       ...{ name, revision, status, health: healthStatus, why: errorMessage ?? undefined },
+      warning: warnings?.join('; '),
       sandbox: `tier ${tier}${notEnforced.length > 0 ? `, not enforced: ${notEnforced.join(', ')}` : ''}`,
     }),
   );

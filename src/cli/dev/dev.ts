@@ -1,37 +1,37 @@
 import { watch } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
-import { type Executable, executableAt } from '../project.js';
+import { executableAt } from '../project.js';
+import { givenUpRunning, lastWords, seenInstead } from '../../runtime/process-pool/failure-messages.js';
+import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
+import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-process.js';
+import type { Handshake, PoolFailureReason, Reply } from '../../runtime/process-pool/pool.types.js';
+import { type Desk, type Launch, openDesk } from '../../runtime/custom-tools/launch/desk.js';
 
-interface Definition {
-  readonly name?: string;
-  readonly inputSchema?: object;
-}
-
-const startTimeoutMs = 10_000;
-const defaultTimeoutMs = 30_000;
+/** A tool that leaves `health` unanswered this long is taken to be alive. */
+const healthMs = 500;
+const maxShownBytes = 4_194_304;
 /** A save may be several writes. */
 const settleMs = 150;
 const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
 
 /**
  * Runs a tool on the desk of its author: each line of JSON from stdin is an input, all that is said is shown, and a
- * changed file restarts it with the last input. Without a server, its limits and its sandbox.
+ * changed file restarts it with the last input. Without a server, but in the sandbox of its registration.
  */
 class Dev {
   private tool: ToolProcess | undefined;
-  private definition: Definition = {};
+  private definition: Handshake = {};
+  private timeoutMs = 0;
   private lastInput: object | undefined;
   private failures = 0;
   private turn: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly path: string,
-    private readonly environment: NodeJS.ProcessEnv,
+    private readonly desk: Desk,
     private readonly out: Output,
   ) {}
 
@@ -45,7 +45,7 @@ class Dev {
     for await (const line of lines) if (line.trim() !== '') this.inTurn(() => this.call(line));
     await this.turn;
     watcher.close();
-    this.tool?.stop();
+    await this.tool?.stop();
     if (this.failures > 0) throw new CliError(`${this.failures} did not succeed`);
   }
 
@@ -55,28 +55,19 @@ class Dev {
   }
 
   private async start(): Promise<void> {
-    this.tool?.stop();
+    await this.tool?.stop();
     const project = executableAt(this.path);
-    const { PATH, HOME, LANG, TMPDIR } = this.environment;
-    const inherited = { PATH, HOME, LANG, TMPDIR };
-    const given = Object.entries(inherited).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined,
-    );
-    const show = (mark: string, text: string): void => this.show(mark, text);
-    this.tool = new ToolProcess(project, Object.fromEntries(given), {
-      sent: (line) => show('→', line),
-      received: (line) => show('←', line),
-      logged: (line) => show('log', line),
-      ended: (why) => show('end', why),
-    });
-    const params = { protocolVersion: '1.0', supportedVersions: ['1.1', '1.0'] };
-    const answer = await this.tool.ask('initialize', params, startTimeoutMs);
-    if (!answer?.result) throw new Error('the tool does not start: it must answer "initialize"');
-    this.definition = answer.result;
+    const prepared = await this.desk.prepare(project);
+    this.timeoutMs = prepared.timeoutMs;
+    const { tier, notEnforced } = prepared.effective;
+    if (!this.tool)
+      this.out.note(`sandbox: tier ${tier}, not enforced: ${notEnforced.join(', ') || 'nothing'}`);
+    this.tool = new ToolProcess(prepared, (mark, text) => this.show(mark, text));
+    this.definition = await this.tool.ready;
     const { name } = this.definition;
     if (name !== project.name)
       this.show('note', `it says its name is ${name}, tool.json says ${project.name}`);
-    await this.tool.ask('health', {}, startTimeoutMs);
+    await this.tool.ask('health', {}, healthMs);
   }
 
   private async call(line: string): Promise<void> {
@@ -90,10 +81,11 @@ class Dev {
     const problem = await this.problemOf(input);
     if (problem) throw new Error(`the server would refuse this input: ${problem}`);
     if (!this.tool?.isRunning) await this.start();
-    const { timeoutMs = defaultTimeoutMs, workingDir } = executableAt(this.path);
+    const { timeoutMs } = this;
+    const { workingDir } = executableAt(this.path);
     const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: timeoutMs };
     const answer = await this.tool?.ask('execute', { input, context }, timeoutMs);
-    if (answer?.error || answer?.result === undefined) this.failures++;
+    if (!answer || 'error' in answer) this.failures++;
   }
 
   /** The first rule of its schema that an input breaks; the server asks the same library. */
@@ -111,7 +103,7 @@ class Dev {
       clearTimeout(timer);
       timer = setTimeout(() => {
         // A call that hangs is what the change may mend.
-        this.tool?.stop();
+        void this.tool?.stop();
         this.inTurn(() => this.changed(file));
       }, settleMs);
     });
@@ -144,124 +136,100 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
 };
 
 /** @throws CliError if a call failed, or the tool did not start */
-export const dev = ({ surroundings, out }: Session, path: string): Promise<void> =>
-  new Dev(path, surroundings.environment, out).run();
-
-/** Receives the messages of a running tool, and its end. */
-interface Listener {
-  sent(line: string): void;
-  received(line: string): void;
-  logged(line: string): void;
-  /** @param why how it ended, or why it did not start */
-  ended(why: string): void;
+export async function dev({ surroundings, out }: Session, path: string): Promise<void> {
+  const desk = await openDesk(surroundings.environment, surroundings.dataDir);
+  await new Dev(path, desk, out).run().finally(() => desk.close());
 }
 
-interface Answer {
-  readonly result?: unknown;
-  readonly error?: { readonly code: number; readonly message: string };
-}
+/** Receives what a running tool does, by a mark for each kind. */
+type Show = (mark: string, text: string) => void;
 
-const maxLineBytes = 4_194_304;
-
-/** One process of a tool under development: no pool, no sandbox, one request at a time. */
+/** One process of a tool under development, one request at a time. */
 class ToolProcess {
-  private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  private readonly waiting = new Map<string, (answer: Answer | undefined) => void>();
-  private requests = 0;
-  private stopped = false;
+  private readonly process: PoolProcess;
+  private readonly started = Promise.withResolvers<Handshake>();
+  private readonly ended = Promise.withResolvers<void>();
 
   constructor(
-    { command, args, workingDir, env }: Executable,
-    environment: Readonly<Record<string, string>>,
-    private readonly listener: Listener,
+    private readonly launch: Launch,
+    private readonly show: Show,
   ) {
-    const own = Object.fromEntries(
-      Object.entries(env ?? {}).map(([name, given]) => [
-        name,
-        typeof given === 'string' ? given : given.value,
-      ]),
-    );
-    this.child = spawn(command, args, {
-      cwd: workingDir,
-      env: { ...environment, ...own },
-      stdio: ['pipe', 'pipe', 'pipe'],
-      // Its own group: what it starts ends with it.
-      detached: true,
-    });
-    this.child.stdin.on('error', () => undefined);
-    this.child.once('error', ({ message }) => this.end(message));
-    this.child.once('exit', (code, signal) => this.end(signal ?? `exit code ${code}`));
-    framed(this.child.stdout, (line) => this.take(line));
-    framed(this.child.stderr, (line) => listener.logged(line));
+    const { spec, limits } = launch;
+    this.process = new PoolProcess(spec, limits, tapped(show), (event) => this.on(event));
   }
 
-  /** @returns undefined if the tool ended, or took longer */
-  async ask(method: string, params: object, timeoutMs: number): Promise<Answer | undefined> {
-    const id = String(++this.requests);
-    const line = JSON.stringify({ jsonrpc: '2.0', id, method, params });
-    this.listener.sent(line);
-    const { promise, resolve } = Promise.withResolvers<Answer | undefined>();
-    this.waiting.set(id, resolve);
-    this.child.stdin.write(`${line}\n`);
+  /** @throws Error with the reason if it does not start */
+  get ready(): Promise<Handshake> {
+    return this.started.promise;
+  }
+
+  get isRunning(): boolean {
+    return this.process.usable;
+  }
+
+  /** @returns undefined if there was no answer, which is shown unless it is `health` that got none */
+  ask(method: 'execute' | 'health', params: object, timeoutMs: number): Promise<Reply | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
+    const began = performance.now();
+    const fail = (reason: PoolFailureReason, message: string): void => {
+      resolve(undefined);
+      if (method === 'health') return;
+      this.show('error', this.explained(`${reason}: ${message}`));
+      this.process.kill('protocol');
+    };
+    this.process.send(method, params, { answered: resolve, failed: fail });
     const timer = setTimeout(() => {
-      this.listener.ended(`no answer within ${timeoutMs} ms`);
-      this.stop();
+      const seen = this.process.seenSince(began);
+      fail('timeout', givenUpRunning('timeout', timeoutMs, seen && seenInstead(seen)));
     }, timeoutMs);
     return promise.finally(() => clearTimeout(timer));
   }
 
-  get isRunning(): boolean {
-    return !this.stopped;
+  /** Kills the process. */
+  async stop(): Promise<void> {
+    this.process.kill('stop');
+    await this.ended.promise;
+    // Not awaited: it may retry, and nothing depends on it.
+    void this.launch.dispose();
   }
 
-  /** Kills the process and ignores its further output. */
-  stop(): void {
-    this.finish();
-    try {
-      if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
-    } catch {
-      // It has ended already.
+  private on(event: ProcessEvent): void {
+    if (event.type === 'ready') this.started.resolve(event.handshake);
+    else if (event.type === 'start_failed') this.started.reject(new Error(this.explained(event.error, true)));
+    else if (event.type === 'stderr') this.show('log', event.line);
+    else if (event.type === 'log') this.show('log', `${event.notice.level}: ${event.notice.message}`);
+    else if (event.type === 'unparsed') this.show('note', `not a message: ${event.line}`);
+    else if (event.type === 'ended') {
+      const { reason, signal, exitCode } = event.ending;
+      if (reason !== 'stop') this.show('end', signal ?? `exit code ${exitCode}`);
+      this.started.reject(new Error('it was stopped'));
+      this.ended.resolve();
     }
   }
 
-  private take(line: string): void {
-    this.listener.received(line);
-    const { id, ...answer } = parsed(line);
-    // The server takes an id as a number, too.
-    const resolve = this.waiting.get(String(id));
-    if (!resolve) return;
-    this.waiting.delete(String(id));
-    resolve(answer);
-  }
-
-  private end(why: string): void {
-    if (!this.stopped) this.listener.ended(why);
-    this.finish();
-  }
-
-  private finish(): void {
-    this.stopped = true;
-    for (const resolve of this.waiting.values()) resolve(undefined);
-    this.waiting.clear();
+  private explained(message: string, starting = false): string {
+    const stderr = this.process.stderrTail();
+    const hint = this.launch.hint(`${message} ${stderr}`, starting);
+    const end = stderr === '' ? '' : `; stderr ends with: ${lastWords(stderr)}`;
+    return `${message}${end}${hint === undefined ? '' : ` (${hint})`}`;
   }
 }
 
-function parsed(line: string): Answer & { readonly id?: unknown } {
-  try {
-    return JSON.parse(line) as Answer & { id?: unknown };
-  } catch {
-    return {};
-  }
-}
-
-function framed(stream: Readable, each: (line: string) => void): void {
-  const framer = new LineFramer(maxLineBytes, {
-    line: (text) => {
-      if (text.trim() !== '') each(text);
+/** Starts a process and shows the lines of both directions. */
+const tapped =
+  (show: Show): Launcher =>
+  (spec) => {
+    const child = launch(spec);
+    const { stdin } = child;
+    const write = stdin.write.bind(stdin);
+    stdin.write = (lines: string) => {
+      for (const line of lines.trimEnd().split('\n')) show('→', line);
+      return write(lines);
+    };
+    const line = (text: string): boolean => {
+      if (text.trim() !== '') show('←', text);
       return true;
-    },
-    overflow: () => each(`(a line of more than ${maxLineBytes} bytes)`),
-  });
-  stream.on('data', (chunk: Buffer) => framer.push(chunk));
-  stream.on('end', () => framer.end());
-}
+    };
+    const received = new LineFramer(maxShownBytes, { line });
+    return child.on('spawn', () => child.stdout.on('data', (chunk: Buffer) => received.push(chunk)));
+  };

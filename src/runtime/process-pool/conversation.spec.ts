@@ -109,11 +109,13 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
     conversation.add('1', nobody);
     expect(heard({ method: 'progress', params: { id: '1', progress: 1 } })).toBe('aside');
     expect(heard({ method: 'unknown' })).toBe('aside');
+    conversation.forget('2');
     expect(heard({ id: '2', result: 1 })).toBe('aside');
+    expect(heard({ id: '3', result: 1 })).toBe('stray');
     expect(heard({ method: 'progress', params: deep })).toBe('stray');
     expect(conversation.receive({ level: 'info' }, 1)).toBe('stray');
     expect(heard({ id: '1', result: 1 })).toBe('answer');
-    expect(heard({ id: '1', result: 1 })).toBe('aside');
+    expect(heard({ id: '1', result: 1 })).toBe('stray');
     expect(heard({ id: null, error: { code: 1, message: 'x' } })).toBe('stray');
     conversation.add('3', nobody);
     expect(heard({ id: null, error: { code: 1, message: 'x' } })).toBe('answer');
@@ -129,6 +131,41 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
     conversation.add('2', { answered: () => undefined, failed: () => undefined });
     expect(conversation.givenUp).toBeUndefined();
   });
+});
+
+describe('a text that is no JSON', () => {
+  const ends = (text: string): boolean => {
+    const conversation = new Conversation(() => undefined);
+    conversation.add('7', nobody);
+    return conversation.broken(text, 'is not JSON');
+  };
+
+  it.each([
+    ['single quotes', `{'jsonrpc': '2.0', 'id': '7', 'result': {'a': 1}}`],
+    ['single quotes, the id as a number', `{'id': 7, 'jsonrpc': '2.0', 'result': None}`],
+    ['a trailing comma', '{"jsonrpc":"2.0","id":"7","result":1,}'],
+    ['NaN', '{"jsonrpc": "2.0", "id": "7", "result": NaN}'],
+    ['two values', '{"jsonrpc":"2.0","id":"7","result":1}{"jsonrpc":"2.0","id":"7","result":2}'],
+    ['names without quotes', `{ jsonrpc: '2.0', id: '7', result: { ok: true } }`],
+    ['escaped twice', String.raw`"{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":1}"`],
+    ['bytes of Python', `b'{"jsonrpc": "2.0", "id": "7", "result": 1}'`],
+    ['a hash of Ruby', '{"jsonrpc"=>"2.0", "id"=>"7", "result"=>1}'],
+    ['a map of Java', '{jsonrpc=2.0, id=7, result={a=1}}'],
+    ['a map of Go', 'map[id:7 jsonrpc:2.0 result:map[a:1]]'],
+    ['a comment', '{"jsonrpc":"2.0","id":"7","result":1} // done'],
+    ['an error', `{'jsonrpc': '2.0', 'id': '7', 'error': {'code': 1, 'message': "can't"}}`],
+  ])('ends the request that it seems to answer: %s', (_what, text) => expect(ends(text)).toBe(true));
+
+  it.each([
+    ['another id', `{'jsonrpc': '2.0', 'id': '8', 'result': 1}`],
+    ['an id that begins so', `{'jsonrpc': '2.0', 'id': '78', 'result': 1}`],
+    ['a log of the request', `{'jsonrpc': '2.0', 'id': '7', 'method': 'execute', 'params': {}}`],
+    ['a log of a request without quotes', `{ jsonrpc: '2.0', id: '7', method: 'execute' }`],
+    ['a line of a log', 'INFO done id: 7 result: ok'],
+    ['another member', `{'run_id': 7, 'result': 1}`],
+    ['no result', `{'id': 7, 'level': 'info'}`],
+    ['prose', 'id=7 has no result'],
+  ])('is output beside it: %s', (_what, text) => expect(ends(text)).toBe(false));
 });
 
 describe('a message', () => {
@@ -158,7 +195,7 @@ describe('a message', () => {
       ['answer', { error: { ...error, data: [1] } }],
     ],
     ['a null error', { ...rpc, id: '7', error: null, result: 2 }, ['answer', { result: 2 }]],
-    ['a late answer', { ...rpc, id: '6', result: 1 }, ['aside']],
+    ['an answer to another id', { ...rpc, id: '6', result: 1 }, ['stray']],
     ['neither result nor error', { ...rpc, id: '7' }, ['answer', 'protocol_error']],
     ['a null error alone', { ...rpc, id: '7', error: null }, ['answer', 'protocol_error']],
     ['an error that is a string', { ...rpc, id: '7', error: 'boom' }, ['answer', 'protocol_error']],

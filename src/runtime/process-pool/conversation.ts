@@ -1,7 +1,7 @@
 import process from 'node:process';
 import type { Writable } from 'node:stream';
 import type { JsonObject } from '../../base/common/json.js';
-import { quotedChars } from './failure-messages.js';
+import { notMessage, quotedChars } from './failure-messages.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
 import { readNotice as readOwnNotice } from './own-dialect.js';
 import type {
@@ -30,10 +30,29 @@ export interface Exchange {
   readonly noticed?: NoticeListener | undefined;
 }
 
-const idMember = /"id"\s*:\s*"?([\w-]+)/g;
-const answerMember = /"(jsonrpc|result|error)"\s*:/;
-/** Excludes a tool's log of the request itself, which repeats its id. */
-const looksLikeAnswer = (text: string): boolean => answerMember.test(text) && !/"method"\s*:/.test(text);
+/** Spellings of an answer that is almost JSON: JSON in other text or escaped, and objects as languages print them. */
+const spellings = [
+  { begins: /^/, quote: '\\\\?"' },
+  { begins: /^\uFEFF?\s*(\{|map\[)/, quote: `\\\\?["']?` },
+].map(({ begins, quote }) => {
+  const member = (names: string): string => `(?<!\\w)${quote}(?:${names})${quote}\\s*(?::|=>|=)`;
+  return {
+    begins,
+    answer: new RegExp(member('jsonrpc|result|error')),
+    // A tool's log of the request itself repeats its id.
+    request: new RegExp(member('method')),
+    id: new RegExp(`${member('id')}\\s*${quote}?([\\w-]+)`, 'g'),
+  };
+});
+
+/** Ids in a text that looks like an answer. */
+const answeredIds = (text: string): string[] =>
+  spellings
+    .filter(({ begins, answer, request }) => begins.test(text) && answer.test(text) && !request.test(text))
+    .flatMap(({ id }) => Array.from(text.matchAll(id), ([, found = '']) => found));
+
+/** Ids kept of abandoned requests, whose answers may come late. */
+const maxForgotten = 100;
 
 /**
  * The open requests of one process. Matches incoming messages to them by id and drops answers to unknown requests.
@@ -43,6 +62,7 @@ export class Conversation {
   private readonly open = new Map<string, Exchange>();
   /** Set once a request was cancelled: messages without an id may then belong to that one. */
   private hasCancelled = false;
+  private readonly forgotten = new Set<string>();
 
   /** @param handle receives requests of the process, and its notifications that are not notices */
   constructor(
@@ -76,6 +96,9 @@ export class Conversation {
   /** Drops a request; a late answer to it is ignored. */
   forget(id: string): void {
     this.open.delete(id);
+    this.forgotten.add(id);
+    const [oldest = ''] = this.forgotten;
+    if (this.forgotten.size > maxForgotten) this.forgotten.delete(oldest);
   }
 
   /** Marks a request as cancelled; `exchange` receives its answer from now on. */
@@ -96,7 +119,7 @@ export class Conversation {
     }
     if (id === undefined) return isRpc ? this.unaddressed(message.error, bytes) : 'stray';
     // A late answer, or JSON outside of the protocol, such as a log record.
-    if (!this.open.has(id)) return isRpc ? 'aside' : 'stray';
+    if (!this.open.has(id)) return isRpc && this.forgotten.delete(id) ? 'aside' : 'stray';
     if (!isRpc && !isAnswer) return 'stray';
     const reply = replyIn(message);
     const exchange = this.take(id);
@@ -111,8 +134,8 @@ export class Conversation {
    * @returns whether the text names an open request
    */
   broken(text: string, why: string): boolean {
-    if (this.open.size === 0 || !looksLikeAnswer(text)) return false;
-    for (const [, id = ''] of text.matchAll(idMember)) {
+    if (this.open.size === 0) return false;
+    for (const id of answeredIds(text)) {
       const exchange = this.take(id);
       if (!exchange) continue;
       exchange.failed(
@@ -122,6 +145,14 @@ export class Conversation {
       return true;
     }
     return false;
+  }
+
+  /** Says why a message answers none of the open requests. */
+  mismatch(message: JsonObject): string {
+    const isAnswer = message.jsonrpc === '2.0' && !('method' in message);
+    if (!isAnswer || this.open.size === 0) return notMessage;
+    const given = message.id === undefined ? 'without an id' : `to id ${JSON.stringify(message.id)}`;
+    return `it wrote an answer ${given}, expected ${[...this.open.keys()].slice(0, 3).join(' or ')}`;
   }
 
   failAll(reason: PoolFailureReason, message: string, ending?: Ending): void {

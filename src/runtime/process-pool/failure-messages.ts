@@ -23,13 +23,55 @@ export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: strin
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
 
-/** Quotes the last unparsed line, which may be a malformed answer. */
-export const lastUnread = (line: string | undefined): string =>
-  line === undefined ? '' : `; the last line that it wrote is not a message: ${line.slice(0, quotedChars)}`;
+/** Output of a process that owes an answer, none of which is that answer. */
+export interface Seen {
+  /** The line that has no newline yet. */
+  readonly partial: { readonly text: string; readonly bytes: number };
+  /** The beginning of an object that is not closed. */
+  readonly unclosed: string | undefined;
+  /** The last line that is no answer, and why not. */
+  readonly last: { readonly line: string; readonly why: string } | undefined;
+  /** Nothing at all was written to stdout. */
+  readonly silent: boolean;
+}
+
+export const notMessage = 'the last line that it wrote is not a message';
+const writesNothing = 'it wrote nothing: flush stdout (print(…, flush=True), python3 -u)';
+
+/** Says what a process wrote in place of an answer. The quoted line may be a malformed answer. */
+export function seenInstead({ partial, unclosed, last }: Seen): string {
+  if (partial.bytes > 0) return quoting(`it wrote ${partial.bytes} bytes without a newline`, partial.text);
+  if (unclosed !== undefined) return quoting('the object that it began is not closed', unclosed);
+  return last ? quoting(last.why, last.line) : '';
+}
+
+const quoting = (what: string, line: string): string => `; ${what}: ${line.slice(0, quotedChars)}`;
 
 /** @param method the request of the start that has no answer */
-export const lateStart = (method: string, ms: number, unread: string | undefined): string =>
-  `It did not answer "${method}" within ${ms} ms${lastUnread(unread)}`;
+export const lateStart = (method: string, ms: number, seen: Seen | undefined): string =>
+  `It did not answer "${method}" within ${ms} ms` +
+  (seen?.silent ? `; ${writesNothing}` : seen ? seenInstead(seen) : '');
+
+/** Introduces the end of stderr in the message of a failed start. */
+export const stderrMark = '; its stderr ends with: ';
+
+/** Lines of stderr that do not say what went wrong: those of a stack, and what interpreters print after the error. */
+const beside = [
+  /^\s*[\^~]*\s*$/,
+  /^(\t|\s+(at |\d+: |\.\.\. \d+ |File "))/,
+  /^(goroutine \d+|created by |exit status \d+$|Node\.js v|note: run with)/,
+  /^[\w./*()[\]-]+\(.*\)$/,
+  /^\s*For further information visit/,
+];
+
+/** The line of stderr that most likely names the error. */
+export function lastWords(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const told = lines.findLast((line) => !beside.some((pattern) => pattern.test(line))) ?? lines.at(-1);
+  return (told ?? '').trim().slice(0, maxWords);
+}
+
+const maxWords = 500;
 
 /** The message for a request when no process can be started. */
 export const cannotStart = (tool: string, error: string): string =>

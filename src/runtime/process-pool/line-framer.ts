@@ -42,6 +42,11 @@ export class LineFramer {
     private readonly budget?: LineBudget,
   ) {}
 
+  /** The line that has no newline yet, or its beginning. */
+  get partial(): { readonly text: string; readonly bytes: number } {
+    return { text: this.kept.toString('utf8', 0, Math.min(this.keptBytes, 1_000)), bytes: this.keptBytes };
+  }
+
   /**
    * @param chunk may be reused by the caller after the call
    * @returns the number of bytes consumed: all, unless the sink paused

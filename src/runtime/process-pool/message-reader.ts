@@ -54,6 +54,11 @@ export class MessageReader {
     private readonly sink: MessageSink,
   ) {}
 
+  /** The beginning of an object that is not closed. */
+  get unclosed(): string | undefined {
+    return this.candidate?.text.slice(0, shownLines).join(' ');
+  }
+
   line(text: string, bytes: number): void {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
     const excess = excessIn(text);

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/common/json.js';
+import { notMessage, type Seen } from './failure-messages.js';
 import { LineBudget } from './line-budget.js';
 import { LineFramer } from './line-framer.js';
 import type { Conversation } from './conversation.js';
@@ -45,8 +46,10 @@ export class OutputReader {
   private isLast = false;
   /** Whether anything was read since `readRest` last checked. */
   private hasRead = false;
-  /** The last unparsed line and its time (performance.now()). */
-  private lastUnparsed = { line: '', at: -Infinity };
+  /** The last unparsed line, why it is no message, and its time (performance.now()). */
+  private lastUnparsed = { line: '', why: notMessage, at: -Infinity };
+  private silent = true;
+  private warnedOfBytes = false;
 
   constructor(
     { stdout, stderr }: LaunchedProcess,
@@ -59,7 +62,11 @@ export class OutputReader {
     this.budget = new LineBudget(linesPerSecond);
     this.tail = new ByteTail(stderrBytes);
     const overflow = (): void =>
-      this.end('output', 'output_too_large', `The tool's answer is over ${maxLineBytes} bytes`);
+      this.end(
+        'output',
+        'output_too_large',
+        `The tool's answer is over ${maxLineBytes} bytes (CUSTOM_TOOLS_MAX_OUTPUT_BYTES)`,
+      );
     this.messages = new MessageReader(maxLineBytes, {
       message: this.message,
       unparsed: this.unparsed,
@@ -77,9 +84,11 @@ export class OutputReader {
     this.stderr = new PacedStream(stderr, this.readStderr);
   }
 
-  /** The last unparsed line, if it arrived after `time` (performance.now()). */
-  unreadSince(time: number): string | undefined {
-    return this.lastUnparsed.at >= time ? this.lastUnparsed.line : undefined;
+  /** Output since `time` (performance.now()) that is no answer. */
+  seenSince(time: number): Seen {
+    const { framer, messages, lastUnparsed, silent } = this;
+    const last = lastUnparsed.at >= time ? lastUnparsed : undefined;
+    return { partial: framer.partial, unclosed: messages.unclosed, last, silent };
   }
 
   /**
@@ -110,6 +119,7 @@ export class OutputReader {
 
   private readonly readStdout = (chunk: Buffer): number => {
     this.hasRead = true;
+    this.silent = false;
     if (this.isIdle) this.charge(1);
     const taken = this.framer.push(chunk);
     this.keepWithinBudget();
@@ -141,22 +151,33 @@ export class OutputReader {
   };
 
   private readonly message = (message: JsonObject, bytes: number, text: string): void => {
+    if (!this.warnedOfBytes && text.includes('\uFFFD')) this.warnOfBytes(text, bytes);
     const kind = this.conversation.receive(message, bytes, text);
-    if (kind === 'stray') this.unparsed(text, 1, bytes);
+    if (kind === 'stray') this.stray(text, 1, bytes, this.conversation.mismatch(message));
     else if (kind === 'aside') this.charge(1 + bytes / unitBytes);
     else this.owed -= freeLines * idleFactor;
   };
 
-  private readonly unparsed = (text: string, lines: number, bytes: number): void => {
+  private readonly unparsed = (text: string, lines: number, bytes: number): void =>
+    this.stray(text, lines, bytes, notMessage);
+
+  private stray(text: string, lines: number, bytes: number, why: string): void {
     this.charge(lines + bytes / unitBytes);
     // Copied, because a slice would keep the whole text in memory.
     const start =
       text.length > maxUnparsedChars ? Buffer.from(text.slice(0, maxUnparsedChars)).toString() : text;
     const line = start.trimEnd().replaceAll('\n', ' ');
     if (line === '') return;
-    this.lastUnparsed = { line, at: performance.now() };
+    this.lastUnparsed = { line, why, at: performance.now() };
     this.emit({ type: 'unparsed', line, lines });
-  };
+  }
+
+  /** Decoding replaces each invalid byte by U+FFFD, which has three bytes; a tool may also write that character. */
+  private warnOfBytes(text: string, bytes: number): void {
+    if (Buffer.byteLength(text) === bytes) return;
+    this.warnedOfBytes = true;
+    this.emit({ type: 'log', notice: notUtf8, executionId: undefined });
+  }
 
   private charge(lines: number): void {
     this.owed += this.isIdle ? lines * idleFactor : lines;
@@ -177,6 +198,13 @@ export class OutputReader {
     this.abort(...why);
   }
 }
+
+const notUtf8 = {
+  type: 'log',
+  level: 'warn',
+  message:
+    'Its answer has bytes that are not UTF-8; each became U+FFFD. Write UTF-8 (for Python: PYTHONIOENCODING=utf-8 in env)',
+} as const;
 
 const tooMuch = (lines: number): string =>
   `The tool wrote over ${lines} lines a second beside its answers (${lines / idleFactor} while no call is open) ` +

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { TypedEvents } from '../../base/common/typed-events.js';
-import { allBusy } from './failure-messages.js';
+import { allBusy, stderrMark } from './failure-messages.js';
 import type { Launcher } from './launcher.js';
 import { MemberList, PoolMember } from './pool-member.js';
 import type { ProcessEvent } from './pool-process.js';
@@ -246,7 +246,7 @@ export class PoolMembers implements SlotUser {
 
   private onStartFailed(member: PoolMember, why: string): void {
     const stderr = member.process.stderrTail();
-    const error = stderr === '' ? why : `${why}; its stderr ends with: ${stderr}`;
+    const error = stderr === '' ? why : `${why}${stderrMark}${stderr}`;
     const pool = this.settings.name;
     const counted = this.policy.startFailed(performance.now(), member.begunAt, error);
     const failures = this.policy.failedStarts;

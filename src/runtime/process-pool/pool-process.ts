@@ -9,7 +9,7 @@ import {
   LineWriter,
 } from './conversation.js';
 import { ownDialect } from './own-dialect.js';
-import { lateStart, whyNotStarted } from './failure-messages.js';
+import { lateStart, type Seen, whyNotStarted } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
 import { OutputReader } from './output-reader.js';
 import {
@@ -130,7 +130,7 @@ export class PoolProcess {
     return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;
   }
 
-  unreadSince = (time: number): string | undefined => this.output?.unreadSince(time);
+  seenSince = (time: number): Seen | undefined => this.output?.seenSince(time);
   stderrBytes = (): number => this.output?.tail.total ?? 0;
 
   stderrTail(since = 0): string {
@@ -173,9 +173,12 @@ export class PoolProcess {
     try {
       const child = launcher(spec);
       const { startTimeoutMs } = this.limits;
-      this.after(startTimeoutMs, () =>
-        this.failStart(lateStart(this.asked, startTimeoutMs, this.unreadSince(0))),
-      );
+      this.after(startTimeoutMs, () => {
+        const seen = this.seenSince(0);
+        // A server elsewhere has no stdout to flush.
+        const silent = seen?.silent === true && !URL.canParse(spec.command);
+        this.failStart(lateStart(this.asked, startTimeoutMs, seen && { ...seen, silent }));
+      });
       child.on('error', notStarted);
       child.on('spawn', () => this.begin(child, spec));
       return child;

@@ -70,7 +70,7 @@ describe('a call', () => {
     expect((await call(pool, { action: 'raw', text })).reply).toEqual({ error });
   });
 
-  it('ignores notifications and answers to nobody, and reports JSON that is none of the protocol', async () => {
+  it('ignores notifications, and reports answers to nobody and JSON that is none of the protocol', async () => {
     const pool = bench.lab.pool();
     const text = [
       '{"jsonrpc":"2.0","method":"progress","params":{"progress":1}}',
@@ -79,7 +79,10 @@ describe('a call', () => {
       '{"jsonrpc":"2.0","id":"$ID","result":"mine"}\n',
     ].join('\n');
     expect(await result(pool, { action: 'raw', text })).toBe('mine');
-    expect(bench.lab.of('unparsed').map(({ line }) => line)).toEqual(['{"level":"info"}']);
+    expect(bench.lab.of('unparsed').map(({ line }) => line)).toEqual([
+      '{"jsonrpc":"2.0","id":"999","result":"for nobody"}',
+      '{"level":"info"}',
+    ]);
   });
 
   it('counts as answered when the tool answers without a newline and exits at once', async () => {

@@ -32,6 +32,9 @@ export interface ProxyOptions extends Partial<ProxyLimits> {
   readonly ownPort?: (() => number | undefined) | undefined;
 }
 
+/** A tool reports a refusal so long after it. */
+const deniedMs = 60_000;
+
 const defaults: ProxyLimits = {
   maxConnections: 64,
   maxHeaderBytes: 16_384,
@@ -54,6 +57,7 @@ class Denied extends Error {
 export class AllowListProxy {
   private readonly server: Server;
   private readonly sockets = new Set<Duplex>();
+  private lastDenied = { what: '', at: -Infinity };
 
   private constructor(
     private readonly rules: HostRules,
@@ -94,6 +98,12 @@ export class AllowListProxy {
   /** Path of the unix socket. */
   get path(): string {
     return join(this.folder, 'proxy.sock');
+  }
+
+  /** The host and port that no rule allows, of a request a moment ago. */
+  get denied(): string | undefined {
+    const { what, at } = this.lastDenied;
+    return performance.now() - at < deniedMs ? what : undefined;
   }
 
   async close(): Promise<void> {
@@ -197,7 +207,10 @@ export class AllowListProxy {
     const host = nameOf(url.hostname);
     const port = portOfUrl(url);
     const rule = this.rules.find(host, port);
-    if (!rule) throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
+    if (!rule) {
+      this.lastDenied = { what: `${host}:${port}`, at: performance.now() };
+      throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
+    }
     return new Destination(url, {
       timeoutMs: this.limits.connectTimeoutMs,
       ownPort: this.ownPort,

@@ -185,19 +185,50 @@ export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): 
   return rules.find(matches)?.broken;
 }
 
-type Missing = (policy: SandboxPolicy) => boolean;
+/** Facts about a failed tool besides its error. */
+export interface FailureFacts {
+  /** It did not start. */
+  readonly starting?: boolean | undefined;
+  /** The host and port that its proxy refused last. */
+  readonly denied?: string | undefined;
+  /** Whether a path is in the tool's view of the file system. */
+  readonly sees?: (path: string) => boolean;
+}
 
-/** Error messages typical of a missing grant or a limit, and a hint that names it, with members of the policy in braces. */
+type Missing = (policy: SandboxPolicy, facts: FailureFacts, error: string) => boolean;
+
+const refused =
+  /\bECONNREFUSED\b|connection ?refused|actively refused|ConnectException|Couldn't connect to server|Failed to connect|Could not connect/i;
+const sees =
+  'This tool sees its own folder (workingDir, or else the folder of its program), and of other folders those in sandbox.allowedPaths';
+const notFound = /\bENOENT\b|No such file|cannot find the (file|path)|FileNotFound|NoSuchFile|os error 2\b/i;
+
+/**
+ * Whether an error names a missing file outside of the tool's view, or names none at all. Lines that report no missing
+ * file, such as those of a stack, are left out.
+ */
+function misses(error: string, { sees: isSeen = () => true }: FailureFacts): boolean {
+  const lines = error.split('\n').filter((line) => notFound.test(line));
+  const paths = lines.flatMap((line) => line.match(/(?<![\w.:/~-])\/[^\s'"`,;:)\]]+/g) ?? []);
+  return paths.some((path) => !isSeen(path)) || lines.some((line) => /^[^/'"`]*\(os error 2\)/.test(line));
+}
+
+/** Error messages typical of a missing grant or a limit, and a hint that names it, with figures in braces. */
 const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
+  [
+    /\b403\b|Forbidden|\bRefused\b|not among the tool's allowedHosts|from proxy/,
+    ({ network }, { denied }) => network === 'hosts' && denied !== undefined,
+    'sandbox.allowedHosts lacks {denied}; an entry without a port means 80 and 443, so name the port: {denied}',
+  ],
+  [
+    refused,
+    ({ network }) => network === 'none',
+    'This tool has no network and does not reach this host either: sandbox.allowedHosts, such as 127.0.0.1:8080, or sandbox.allowNetwork gives it one',
+  ],
   [
     /\b(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH)\b|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
     ({ network }) => network === 'none',
     'This tool has no network: sandbox.allowNetwork or sandbox.allowedHosts gives it one',
-  ],
-  [
-    /not among the tool's allowedHosts/,
-    ({ network }) => network === 'hosts',
-    'This tool reaches only its sandbox.allowedHosts',
   ],
   [
     /detected dubious ownership/,
@@ -220,6 +251,12 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     () => true,
     'This tool may use {memoryMB} MB of memory (sandbox.maxMemoryMB)',
   ],
+  [
+    /\bECONNREFUSED\b|connection ?refused|name resolution|getaddrinfo|Could not resolve host|Network is unreachable|no such host/i,
+    ({ network }, _facts, error) => network === 'hosts' && !error.includes('The host cannot be reached'),
+    'This tool reaches its sandbox.allowedHosts through a proxy only: its client must use HTTP_PROXY and HTTPS_PROXY',
+  ],
+  [notFound, (_policy, facts, error) => misses(error, facts), sees],
 ];
 
 /** Error messages of programs that do not start. With bubblewrap a path that is not granted does not exist for the tool. */
@@ -227,15 +264,14 @@ const startHints: typeof hints = [
   [
     /\bENOENT\b|No such file|does not exist|not a valid Git repository|Cannot find (module|package)|NotFoundError/i,
     () => true,
-    'This tool sees its own folder (workingDir, or else the folder of its program), and of other folders those in sandbox.allowedPaths',
+    sees,
   ],
 ];
 
-/**
- * @param starting whether the tool did not start
- * @returns a hint at the grant that may be missing for this error; undefined if none is known
- */
-export const hintFor = (error: string, policy: SandboxPolicy, starting = false): string | undefined =>
-  [...hints, ...(starting ? startHints : [])]
-    .find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy))?.[2]
-    .replace(/\{(processes|memoryMB)\}/g, (_, name: 'processes' | 'memoryMB') => String(policy[name]));
+/** @returns a hint at the grant that may be missing for this error; undefined if none is known */
+export const hintFor = (error: string, policy: SandboxPolicy, facts: FailureFacts = {}): string | undefined =>
+  [...hints, ...(facts.starting ? startHints : [])]
+    .find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy, facts, error))?.[2]
+    .replace(/\{(\w+)\}/g, (_, name: 'processes' | 'memoryMB' | 'denied') =>
+      String(name === 'denied' ? facts.denied : policy[name]),
+    );

@@ -1,13 +1,34 @@
 import { hintFor } from './enforcement.js';
+import { shows } from './mounts.js';
 import { type SandboxPolicy } from './sandbox-policy.js';
 
 const policy = { network: 'none', memoryMB: 512, processes: 64 } as SandboxPolicy;
+const hosts = { network: 'hosts' } as SandboxPolicy;
+const open = { network: 'all' } as SandboxPolicy;
+const mounts = {
+  mounts: [
+    { path: '/usr', access: 'rx' },
+    { path: '/srv/tool', access: 'rx' },
+    { path: '/srv/tool/closed', access: 'masked' },
+  ],
+  links: new Map([['/bin', 'usr/bin']]),
+} as const;
+const sees = (path: string): boolean => shows(mounts, path);
 
 it.each([
   ['getaddrinfo ENOTFOUND api.example.com', /no network/],
   ["OSError: [Errno 30] Read-only file system: '/srv'", /allowedPaths/],
   ['sqlite3.OperationalError: unable to open database file', /allowedPaths/],
   ["fatal: detected dubious ownership in repository at '/srv/x'", /safe\.directory/],
+  ['urllib.error.URLError: <urlopen error [Errno 111] Connection refused>', /no network/],
+  ['ConnectionRefusedError: [Errno 111] Connection refused', /no network/],
+  ['connect ECONNREFUSED 127.0.0.1:3230', /no network/],
+  [
+    'curl: (7) Failed to connect to 127.0.0.1 port 3230 after 0 ms: Could not connect to server',
+    /no network/,
+  ],
+  ['dial tcp 127.0.0.1:3230: connect: connection refused', /no network/],
+  ['java.net.ConnectException: Connection refused', /no network/],
 ])('%s', (error, hint) => {
   expect(hintFor(error, policy)).toMatch(hint);
 });
@@ -15,10 +36,31 @@ it.each([
 // FileNotFoundError contains "eNotFound".
 it.each([
   "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
+  "FileNotFoundError: [Errno 2] No such file or directory: '/srv/tool/data.csv'",
+  "FileNotFoundError: [Errno 2] No such file or directory: '/usr/share/x'",
+  "ENOENT: no such file or directory, open '/srv/tool/x/y.json'",
+  '/bin/sh: 1: foo: not found',
+  `  File "/opt/x.py", line 1, in f\nFileNotFoundError: [Errno 2] No such file or directory: 'x'`,
+  "at file:///home/a/x.mjs:3:5\nENOENT: no such file or directory, open 'data.json'",
   'ModuleNotFoundError: x',
   'reaccess',
 ])('%s gets no hint in a call', (error) => {
-  expect(hintFor(error, policy)).toBeUndefined();
+  expect(hintFor(error, policy, { sees })).toBeUndefined();
+});
+
+it.each([
+  "FileNotFoundError: [Errno 2] No such file or directory: '/srv/data/x.csv'",
+  "ENOENT: no such file or directory, open '/srv/tools/x.json'",
+  'cat: /etc/hostname: No such file or directory',
+  'open /srv/x.csv: no such file or directory',
+  'java.io.FileNotFoundException: /home/ann/x.csv (No such file or directory)',
+  'java.nio.file.NoSuchFileException: /home/ann/x.csv',
+  'No such file or directory @ rb_sysopen - /home/ann/x.csv (Errno::ENOENT)',
+  "No such file or directory: '/tmp/of-another.csv'",
+  "No such file or directory: '/srv/tool/closed/../x' or '/opt/y'",
+  'Error: No such file or directory (os error 2)',
+])('%s gets a hint in a call, as its path is not in sight', (error) => {
+  expect(hintFor(error, policy, { sees })).toMatch(/allowedPaths/);
 });
 
 it.each([
@@ -26,12 +68,34 @@ it.each([
   'ERROR: /srv/repo does not exist',
   "Cannot find module 'playwright-core'",
 ])('%s of a tool that does not start gets a hint', (error) => {
-  expect(hintFor(error, policy, true)).toMatch(/allowedPaths/);
+  expect(hintFor(error, policy, { starting: true })).toMatch(/allowedPaths/);
 });
 
 it('a precise hint comes first when a tool does not start', () => {
   const error = "FileNotFoundError, then OSError: Read-only file system: '/srv'";
-  expect(hintFor(error, policy, true)).toMatch(/with permissions\.canWriteFiles/);
+  expect(hintFor(error, policy, { starting: true })).toMatch(/with permissions\.canWriteFiles/);
+});
+
+it.each([
+  'HTTP Error 403: Forbidden',
+  'Tunnel connection failed: 403 Refused',
+  'curl: (56) CONNECT tunnel failed, response 403',
+  'Get "https://127.0.0.1:3230": Refused',
+  "127.0.0.1:3230 is not among the tool's allowedHosts",
+  'Proxy response (403) !== 200 when HTTP Tunneling',
+])('%s names the port that allowedHosts lacks', (error) => {
+  expect(hintFor(error, hosts, { denied: '127.0.0.1:3230' })).toMatch(/name the port: 127\.0\.0\.1:3230/);
+  // Another server's answer.
+  expect(hintFor(error, hosts)).toBeUndefined();
+  expect(hintFor(error, open, { denied: '127.0.0.1:3230' })).toBeUndefined();
+});
+
+it('a client that goes around the proxy gets a hint, a host that refuses does not', () => {
+  expect(hintFor('Temporary failure in name resolution', hosts)).toMatch(/HTTP_PROXY/);
+  expect(hintFor('connect ECONNREFUSED 10.0.0.1:80', hosts)).toMatch(/HTTP_PROXY/);
+  const told = 'The host cannot be reached: Error: connect ECONNREFUSED 127.0.0.1:3230';
+  expect(hintFor(told, hosts)).toBeUndefined();
+  expect(hintFor('connect ECONNREFUSED 10.0.0.1:80', open)).toBeUndefined();
 });
 
 const memory = /This tool may use 512 MB of memory \(sandbox\.maxMemoryMB\)/;

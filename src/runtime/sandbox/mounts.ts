@@ -57,6 +57,12 @@ export function mountsFor(
   return { mounts, links: uncovered({ ...system.links, ...files.links }, mounts) };
 }
 
+/** Whether a path is in a tool's view of the file system. */
+export const shows = ({ mounts, links }: MountTable, path: string): boolean =>
+  [...mounts.filter(({ access }) => access !== 'masked').map((mount) => mount.path), ...links.keys()].some(
+    (shown) => covers(shown, path),
+  ) || ['/proc', '/dev'].some((shown) => covers(shown, path));
+
 function strongest(granted: readonly Mount[]): Mount[] {
   const byPath = new Map<string, Mount>();
   for (const mount of granted) {

@@ -24,7 +24,7 @@ import type { AbilityName, HostAbilities } from './sandbox.types.js';
     {
       provide: Sandbox,
       inject: [APP_CONFIG, HttpAdapterHost],
-      useFactory: sandboxOfHost,
+      useFactory: (config: AppConfig, host: HttpAdapterHost) => sandboxOfHost(config, host),
     },
   ],
   exports: [Sandbox],
@@ -45,7 +45,12 @@ export class SandboxModule {
 const noOpenNetwork =
   'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
 
-async function sandboxOfHost(config: AppConfig, host: HttpAdapterHost): Promise<Sandbox> {
+/** @param uid the user who starts tools; only root gives each tool a user of its own */
+export async function sandboxOfHost(
+  config: AppConfig,
+  host: HttpAdapterHost,
+  uid = process.getuid?.() ?? 0,
+): Promise<Sandbox> {
   const { auth, customTools, sandbox, dataDir, recorder } = config;
   await removeDeadPrivateFolders(sandbox.firstUid);
   const built = join(projectRoot(), 'native', 'bin', `launcher-${process.arch}`);
@@ -71,7 +76,7 @@ async function sandboxOfHost(config: AppConfig, host: HttpAdapterHost): Promise<
         exposed: `TOOLKEEPER_DATA_DIR lies below ${above}, which every tool reads`,
       }),
     },
-    uid: process.getuid?.() ?? 0,
+    uid,
     secrets: [own],
     ownPort: () => portOf(host.httpAdapter.getHttpServer() as Server),
     readOnly: [projectRoot(), customTools.dir, recorder.journalDir],

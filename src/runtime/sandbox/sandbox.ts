@@ -35,7 +35,15 @@ import {
   SandboxRefusal,
 } from './path-access.js';
 import { MemoryWatch } from './memory-watch.js';
-import { launchFiles, mountsFor, type MountTable, noMounts, systemFiles, withAccess } from './mounts.js';
+import {
+  launchFiles,
+  mountsFor,
+  type MountTable,
+  noMounts,
+  shows,
+  systemFiles,
+  withAccess,
+} from './mounts.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
 
 export { SandboxRefusal };
@@ -220,6 +228,7 @@ export class Sandbox {
       : undefined;
     const temporary = bubblewrap === undefined ? await makePrivateFolder(uid) : undefined;
     const session = { ...prepared, temporary, proxy };
+    const sees = (path: string): boolean => shows(prepared.mounts, path);
     return {
       command: {
         ...this.wrap(command, session, leaves),
@@ -229,7 +238,7 @@ export class Sandbox {
       effective,
       ended: (pid) => void leaves.release(pid),
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
-      hint: (error, starting) => hintFor(error, policy, starting),
+      hint: (error, starting) => hintFor(error, policy, { starting, denied: proxy?.denied, sees }),
       dispose: async () => {
         await leaves.releaseAll();
         await proxy?.close();

@@ -38,6 +38,8 @@ export class CallTicket {
   budget: BudgetState | undefined;
   /** The execution failed, and that counts against the tool's circuit. */
   toolFault = false;
+  /** A sentence about the failure for callers with `tools:admin` only. */
+  aside: string | undefined;
   /** Notes of the execution, for its metric. */
   readonly notes: ExecutionNotes = { attempts: 1 };
   /** Start of the recorder's clock, by performance.now(). */

@@ -60,15 +60,18 @@ export class ToolFailure extends Error {
   constructor(
     readonly type: OutcomeCode,
     message: string,
-    { code = errorTable[type].jsonRpc, data, toolFault }: ToolFailureOptions = {},
+    { code = errorTable[type].jsonRpc, data, toolFault, aside }: ToolFailureOptions = {},
   ) {
     super(message);
     this.code = code;
     this.data = data;
+    this.aside = aside;
     this.isToolFault = toolFault ?? isToolFault({ type, code });
   }
 
   readonly data: unknown;
+  /** A sentence for callers with `tools:admin` only, such as the end of the tool's stderr. */
+  readonly aside: string | undefined;
   /** Counts against the tool's circuit. */
   readonly isToolFault: boolean;
 }
@@ -76,6 +79,7 @@ export class ToolFailure extends Error {
 interface ToolFailureOptions {
   readonly code?: number;
   readonly data?: unknown;
+  readonly aside?: string | undefined;
   /**
    * false: the type would be the tool's fault, but this failure is not, say a time-out before any process was asked.
    */

@@ -3,6 +3,7 @@ import { DECORATORS } from '@nestjs/swagger';
 import { plainToInstance } from 'class-transformer';
 import { isObject, type ValidationError } from 'class-validator';
 import { type FieldProblem, invalidRequest } from '../../base/common/errors.js';
+import { nearestName } from '../../base/common/nearest-name.js';
 import { escapePointer, maxProblems, unstorable } from '../../base/common/field-problems.js';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -18,6 +19,8 @@ export class DtoPipe extends ValidationPipe {
       whitelist: true,
       forbidNonWhitelisted: true,
       stopAtFirstError: true,
+      // Names the class, whose fields are suggested.
+      validationError: { target: true },
       exceptionFactory: (errors) => invalidRequest(...problemsOf(errors, '').slice(0, maxProblems)),
     });
   }
@@ -74,20 +77,27 @@ function withoutSurplus(type: Type, members: Members): Members {
 }
 
 function problemsOf(errors: readonly ValidationError[], above: string): FieldProblem[] {
-  return errors.flatMap(({ property, value, constraints, contexts, children = [] }): FieldProblem[] => {
-    const pointer = `${above}/${escapePointer(property)}`;
-    if (!constraints) return problemsOf(children, pointer);
-    const { problemsIn } = (contexts?.['items'] ?? {}) as {
-      problemsIn?: (all: unknown) => [string, string][];
-    };
-    if (problemsIn)
-      return problemsIn(value).map(([name, detail]) => ({
-        pointer: `${pointer}/${escapePointer(name)}`,
-        detail,
-      }));
-    const [[rule, detail] = ['', '']] = Object.entries(constraints);
-    return [{ pointer, detail: rule === 'whitelistValidation' ? notKnown : detail }];
-  });
+  return errors.flatMap(
+    ({ property, value, target, constraints, contexts, children = [] }): FieldProblem[] => {
+      const pointer = `${above}/${escapePointer(property)}`;
+      if (!constraints) return problemsOf(children, pointer);
+      const { problemsIn } = (contexts?.['items'] ?? {}) as {
+        problemsIn?: (all: unknown) => [string, string][];
+      };
+      if (problemsIn)
+        return problemsIn(value).map(([name, detail]) => ({
+          pointer: `${pointer}/${escapePointer(name)}`,
+          detail,
+        }));
+      const [[rule, detail] = ['', '']] = Object.entries(constraints);
+      return [{ pointer, detail: rule === 'whitelistValidation' ? unknownField(property, target) : detail }];
+    },
+  );
+}
+
+function unknownField(name: string, { constructor: type }: object = {}): string {
+  const meant = nearestName(name, propertiesOf(type).keys());
+  return meant === undefined ? notKnown : `${notKnown}: did you mean "${meant}"?`;
 }
 
 /** Metadata key of a body: the view that answers show. */

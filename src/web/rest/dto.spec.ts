@@ -189,7 +189,7 @@ describe('a query', () => {
     [{ text: ['a', 'b'] }, '/text must be string'],
     [{ since: 'noon' }, '/since must be an ISO 8601 time, such as 2026-01-23T10:30:00Z'],
     [{ text: '\0' }, '/text must not hold NUL characters or halves of surrogate pairs'],
-    [{ threadId: 'x' }, '/threadId is not a known field'],
+    [{ threadId: 'x' }, '/threadId is not a known field: did you mean "thread_ids"?'],
   ])('%j is refused: %s', async (query, problem) => {
     expect(await problemsOf(pipe.read(WordsQuery, query, 'query'))).toEqual([problem]);
   });

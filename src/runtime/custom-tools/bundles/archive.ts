@@ -137,7 +137,10 @@ class Unpacking {
       this.makeFolder(path);
       entry.resume();
     } else if (regularFiles.has(type)) this.makeFile(path, entry);
-    else throw new Error(`${JSON.stringify(path)} is a ${type}: only files and folders may be in it`);
+    else {
+      const advice = type.endsWith('Link') ? '; leave a virtual environment out' : '';
+      throw new Error(`${JSON.stringify(path)} is a ${type}: only files and folders may be in it${advice}`);
+    }
   }
 
   result(): Unpacked {

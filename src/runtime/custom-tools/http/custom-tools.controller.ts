@@ -26,7 +26,7 @@ import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { Reconciler } from '../manager/reconciler.js';
 import { ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
-import { CustomToolManager, ofItself } from '../manager/custom-tool-manager.js';
+import { CustomToolManager, ofItself, type SavedTool } from '../manager/custom-tool-manager.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
@@ -188,8 +188,9 @@ export class CustomToolsController {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
   }
 
-  private async saved(tool: CustomTool): Promise<CustomToolView> {
-    return { ...this.view(tool), ...(await replicaWarnings(tool, this.replicas)) };
+  private async saved(tool: SavedTool): Promise<CustomToolView> {
+    const warnings = [...(tool.warnings ?? []), ...(await replicaWarnings(tool, this.replicas))];
+    return { ...this.view(tool), ...(warnings.length > 0 && { warnings }) };
   }
 
   private view(tool: CustomTool): CustomToolView {
@@ -201,13 +202,13 @@ export class CustomToolsController {
 async function replicaWarnings(
   { protocol, url }: Pick<CustomTool, 'protocol' | 'url'>,
   replicas: Pick<Replicas, 'alive'>,
-): Promise<{ readonly warnings?: readonly string[] }> {
+): Promise<string[]> {
   // The state of a server behind a URL is there.
-  if (protocol !== 'mcp' || url !== null) return {};
+  if (protocol !== 'mcp' || url !== null) return [];
   const { length } = await replicas.alive().catch(() => []);
-  if (length < 2) return {};
+  if (length < 2) return [];
   const warning =
     `Each of the ${length} replicas runs this MCP server for itself, with a memory of its own. If it keeps state between ` +
     'calls, pin its callers to one replica at the balancer, in haproxy with "balance hdr(x-session-id)"';
-  return { warnings: [warning] };
+  return [warning];
 }

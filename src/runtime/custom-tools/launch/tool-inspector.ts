@@ -8,6 +8,7 @@ import { type CompiledInput, InputSchemas } from '../../../base/schemas/input-va
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { type McpDefinition, mcpToolName, reviewTools, unlistedOutput } from '../../mcp-client/mcp-review.js';
+import { stderrMark } from '../../process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../process-pool/launcher.js';
 import { PoolProcess } from '../../process-pool/pool-process.js';
 import {
@@ -27,6 +28,7 @@ import { configurationOf, type RevisionContent } from '../entity/revision-conten
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } from './launch-preparation.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
+import { scriptFaults } from './script-faults.js';
 
 export interface Inspection extends PreparedLaunch, Probe {
   readonly compiled: { readonly schema: JsonSchema; readonly validate: CompiledInput };
@@ -55,6 +57,8 @@ export interface ToolPlan {
   /** The answer that its executable has just given; absent: it was not asked. */
   readonly handshake?: Handshake;
   readonly content: RevisionContent;
+  /** Sentences for its author about a tool that runs all the same. */
+  readonly warnings: readonly string[];
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
 
@@ -99,7 +103,10 @@ export class ToolInspector {
         : await this.schemas.compile(tool.inputSchema);
     const validators = await this.compileAll(tool.definitions ?? []);
     const asked = { ...(handshake && { handshake }), ...(readAs && { readAs }) };
-    return { tool, validate, validators, ...asked, ...(await this.contentOf(tool, inspected)) };
+    const warnings = inspected
+      ? [...nameWarning(tool, inspected.handshake), ...(await scriptFaults(inspected))]
+      : [];
+    return { tool, validate, validators, warnings, ...asked, ...(await this.contentOf(tool, inspected)) };
   }
 
   /** The content of a revision of the tool as it is now, and how it would be started. */
@@ -145,10 +152,11 @@ export class ToolInspector {
       await checkScriptExists(launch);
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
-      const hint = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true);
+      const grant = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true);
+      const hint = [...(await scriptFaults(launch)), ...(grant === undefined ? [] : [grant])].join('; ');
       throw wrong(
         launch.remote ? '/url' : '/command',
-        `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
+        `is not a tool: ${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
       );
     } finally {
       await confined.dispose();
@@ -224,6 +232,14 @@ const runners = new Set(['npx', 'npm', 'pnpm', 'yarn', 'bunx', 'uvx', 'uv', 'pip
 function runnerHint({ command }: CustomTool, { message }: PoolFailure): string | undefined {
   if (!runners.has(basename(command)) || !message.includes('did not answer "initialize"')) return undefined;
   return `${basename(command)} may be downloading: install the package first, and register its program`;
+}
+
+/** The registered name holds; one that differs is often a forgotten change. */
+function nameWarning({ name, protocol }: CustomTool, handshake: Handshake): string[] {
+  if (protocol === 'mcp' || handshake.name === name) return [];
+  return handshake.name === undefined
+    ? ['The executable does not say its name in initialize']
+    : [`The executable says in initialize that its name is ${shorten(handshake.name)}`];
 }
 
 /** Sentences about fields in which a registration differs from the executable; the registration holds. */

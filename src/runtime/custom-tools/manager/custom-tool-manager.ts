@@ -26,6 +26,9 @@ export interface DryCall {
   run(tool: Tool): Promise<ToolOutcome>;
 }
 
+/** A tool as it is stored, with what its author should know. */
+export type SavedTool = CustomTool & { readonly warnings?: readonly string[] };
+
 /** Registers, changes and removes custom tools. The database row is the truth. */
 @Injectable()
 export class CustomToolManager implements ToolHistory {
@@ -48,7 +51,7 @@ export class CustomToolManager implements ToolHistory {
    * start on the new.
    * @throws Problem `invalid_request` with the field, `not_found`, `conflict`; nothing is stored then
    */
-  store(request: Request, origin: RevisionOrigin): Promise<CustomTool> {
+  store(request: Request, origin: RevisionOrigin): Promise<SavedTool> {
     const name = nameOf(request);
     return this.oneAtATime.run(name, async () => {
       const isNew = 'create' in request && !request.replaces;
@@ -162,8 +165,8 @@ export class CustomToolManager implements ToolHistory {
   }
 
   /** Stores what was planned, and runs it unless it runs already. */
-  private async commit(plan: ToolPlan, origin: RevisionOrigin): Promise<CustomTool> {
-    const { tool, content, readAs } = plan;
+  private async commit(plan: ToolPlan, origin: RevisionOrigin): Promise<SavedTool> {
+    const { tool, content, readAs, warnings } = plan;
     const saved =
       readAs === undefined
         ? await this.revisions.insert(tool, content, origin)
@@ -172,7 +175,8 @@ export class CustomToolManager implements ToolHistory {
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
     if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
-    return saved;
+    for (const warning of warnings) this.supervisor.warn(saved.name, warning);
+    return warnings.length > 0 ? { ...saved, warnings } : saved;
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */

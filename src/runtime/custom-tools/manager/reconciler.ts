@@ -220,6 +220,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const wrapper = this.running.get(name);
     const files = wrapper ? await this.manager.filesOf(wrapper) : [];
     const changed = wrapper ? differingFiles(wrapper.running.files, files) : [];
+    if (changed.length === 0) await this.supervisor.runsItsFiles(name);
     const gone = changed.filter((path) => !files.some((file) => file.path === path));
     const candidate = `${row?.id} ${row?.revision}\n${filesKey(files)}`;
     const running = wrapper && {
@@ -264,7 +265,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       this.recordFailure(name, candidate, 'broken');
       await this.supervisor.found(name, { errorMessage: reason });
     } else if (this.recordFailure(name, candidate)) {
-      this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
+      await this.supervisor.goesOn(name, reason);
     }
   }
 

@@ -3,7 +3,7 @@ import { type OutcomeCode, Refusal } from '../../../base/common/errors.js';
 import { holderOf } from '../../../web/auth/call-rates.js';
 import { alteredNumber } from '../../../web/rest/raw-body.js';
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
-import { quotedChars } from '../../process-pool/failure-messages.js';
+import { lastWords, quotedChars, stderrMark } from '../../process-pool/failure-messages.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -45,11 +45,11 @@ export class PoolCalls {
   takeSlot(caller: Caller, jobOf: (input: unknown, run: ToolRun) => PoolJob): Slot {
     const { name } = this.tool;
     const { backend } = this;
-    if ('unavailable' in backend) throw this.cannotStart(backend.unavailable);
+    if ('unavailable' in backend) throw this.cannotStart(backend.unavailable, caller);
     try {
       const pool = backend.projects?.of(caller.context.projectId) ?? backend.pool;
       const why = pool.whyUnavailable();
-      if (why !== undefined) throw this.cannotStart(why);
+      if (why !== undefined) throw this.cannotStart(why, caller);
       const slot = pool.admit(holderOf(caller));
       return {
         run: (input, run) => this.run(backend, slot, jobOf(input, run), run),
@@ -62,8 +62,10 @@ export class PoolCalls {
     }
   }
 
-  private cannotStart(why: string): Refusal {
-    const detail = `${this.tool.name} cannot be started: ${this.clean(why)}`;
+  private cannotStart(why: string, { principal }: Caller): Refusal {
+    const [told = '', stderr = ''] = why.split(stderrMark);
+    const shown = principal.scopes.has('tools:admin') ? why : told;
+    const detail = `${this.tool.name} cannot be started: ${this.explained(shown, stderr, true)}`;
     return new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
   }
 
@@ -105,8 +107,9 @@ export class PoolCalls {
   }
 
   /** The same of an error, with the grant that may be missing. @param output what the tool wrote beside it */
-  explained(message: string, output = ''): string {
-    const hint = 'pool' in this.backend ? this.backend.confined.hint(`${message} ${output}`) : undefined;
+  explained(message: string, output = '', starting = false): string {
+    const { confined = undefined } = 'pool' in this.backend ? this.backend : {};
+    const hint = confined?.hint(`${message} ${output}`, starting);
     return this.clean(hint === undefined ? message : `${message} (${hint})`);
   }
 
@@ -169,17 +172,25 @@ export class PoolCalls {
   ): ToolFailure {
     Object.assign(run.notes, failure.notes);
     const rule = this.brokenRule(failure);
-    const message =
-      failure.reason === 'tool_crashed'
-        ? this.explained(failure.message, failure.notes.stderrTail)
-        : failure.message;
+    const starting = failure.reason === 'spawn_failed';
+    const [told = '', stderr = run.notes.stderrTail] = starting
+      ? failure.message.split(stderrMark)
+      : [failure.message];
+    if (starting && stderr) run.notes.stderrTail = stderr;
+    const hasEnded = starting || failure.reason === 'tool_crashed';
+    const message = hasEnded ? this.explained(told, stderr, starting) : told;
+    const aside = hasEnded && stderr ? this.endOf(stderr) : undefined;
     const what = rule === undefined ? message : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
     // Nothing was asked of the tool: it cannot be blamed for the time that was spent on the wait.
     if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
-    if (!isResultUnknown(written, annotations)) return new ToolFailure(reason, what);
+    if (!isResultUnknown(written, annotations)) return new ToolFailure(reason, what, { aside });
     run.notes.resultUnknown = true;
-    return new ToolFailure(reason, sayResultUnknown(what, annotations));
+    return new ToolFailure(reason, sayResultUnknown(what, annotations), { aside });
+  }
+
+  private endOf(stderr: string): string {
+    return `stderr ends with: ${lastWords(stderr)} (toolkeeper tool logs ${this.tool.name})`;
   }
 
   private brokenRule({ reason, notes }: PoolFailure): string | undefined {

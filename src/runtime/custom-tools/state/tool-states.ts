@@ -93,7 +93,7 @@ const maxMessage = 4_096;
 /** Words for a tool's row that may come from the tool itself: its stderr, its answer to `health`. */
 const storableMessage = (text: string): string => sanitisedText(text).slice(0, maxMessage);
 
-const wellNow: StatedHealth = { healthStatus: 'healthy', errorMessage: null };
+export const wellNow: StatedHealth = { healthStatus: 'healthy', errorMessage: null };
 
 /** The condition in an answer to `health`. Without a known status the tool is healthy, because it answered. */
 export function healthOf(reply: Reply): StatedHealth {

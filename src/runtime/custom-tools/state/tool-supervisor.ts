@@ -21,6 +21,7 @@ import {
   type ToolCondition,
   type ToolState,
   ToolStates,
+  wellNow,
 } from './tool-states.js';
 
 type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
@@ -35,6 +36,8 @@ export class ToolSupervisor {
   private readonly pingTimeoutMs: number;
   /** Processes whose first line of unparsed output is in the server's log: a tool may write megabytes of it. */
   private readonly noisy = new Set<number>();
+  /** Why changed files of tools do not start, while what ran before goes on. */
+  private readonly unstarted = new Map<string, string>();
 
   constructor(
     @Inject(APP_CONFIG) { customTools }: AppConfig,
@@ -48,6 +51,7 @@ export class ToolSupervisor {
     this.pingTimeoutMs = customTools.healthTimeoutMs;
     running.events.subscribe((event) => this.on(event));
     running.deletions.subscribe((tool) => {
+      this.unstarted.delete(tool);
       this.unawaited(this.states.forget(tool));
       void this.metrics.forget(tool);
     });
@@ -79,7 +83,7 @@ export class ToolSupervisor {
       .map((answer) => (answer instanceof Error ? ill(answer.message) : healthOf(answer.reply)));
     const worst = all.find((each) => each.healthStatus !== 'healthy') ?? all[0];
     if (!worst) return;
-    const { healthStatus, errorMessage } = this.withHeldBack(name, worst);
+    const { healthStatus, errorMessage } = this.withTroubles(name, worst);
     this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
     // A tool's own words may hold its secrets.
     const clean = errorMessage && this.running.clean(name, errorMessage);
@@ -101,6 +105,24 @@ export class ToolSupervisor {
     return this.found(name, brokenBy(reason));
   }
 
+  /** The changed files of a tool do not start; what ran before goes on. */
+  goesOn(name: string, reason: string): Promise<void> {
+    const what = 'Its changed files do not start, and what ran before goes on';
+    this.unstarted.set(name, `${what}: ${reason}`);
+    this.logBoth({ tool: name, event: 'error', error: reason }, what);
+    return this.found(name, this.withTroubles(name, wellNow));
+  }
+
+  /** The files of a tool are those that run. */
+  runsItsFiles(name: string): Promise<void> | undefined {
+    return this.unstarted.delete(name) ? this.found(name, this.withTroubles(name, wellNow)) : undefined;
+  }
+
+  /** Logs what its author should know. */
+  warn(tool: string, message: string): void {
+    this.logs.append({ tool, level: 'warn', event: 'health', message });
+  }
+
   /** Changes what differs from the tool's row at this replica. */
   found(name: string, columns: Partial<ToolCondition>): Promise<void> {
     return this.change(name, (state) => found(state, columns));
@@ -108,6 +130,7 @@ export class ToolSupervisor {
 
   /** A tool's row was written, and what was known of its state is over. */
   stored(row: CustomTool): void {
+    this.unstarted.delete(row.name);
     this.unawaited(this.states.written(row));
   }
 
@@ -119,8 +142,11 @@ export class ToolSupervisor {
     written.catch((error: unknown) => this.logger.error(error));
   }
 
-  /** An MCP server is degraded while tools that were approved are held back. */
-  private withHeldBack(name: string, health: StatedHealth): StatedHealth {
+  /** A tool is degraded while its changed files do not start, an MCP server while approved tools are held back. */
+  private withTroubles(name: string, health: StatedHealth): StatedHealth {
+    const unstarted = this.unstarted.get(name);
+    if (unstarted !== undefined && health.healthStatus === 'healthy')
+      return { healthStatus: 'degraded', errorMessage: unstarted };
     const held = (this.running.server(name)?.review() ?? []).filter(
       ({ state, approved }) => state === 'held' && approved,
     );
@@ -136,7 +162,7 @@ export class ToolSupervisor {
     const name = this.states.hasCrashed(tool) ? tool : serverOf(tool);
     if (name === undefined || !this.states.hasCrashed(name)) return;
     if (name !== tool && !this.running.offered.namesOf(name).includes(tool)) return;
-    const health = this.withHeldBack(name, { healthStatus: 'healthy', errorMessage: null });
+    const health = this.withTroubles(name, wellNow);
     this.unawaited(this.change(name, (state) => answered(state, health)));
   }
 

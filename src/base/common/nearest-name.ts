@@ -1,0 +1,22 @@
+/** @returns the known name that a misspelt one most likely means: one edit away, or continued by the other */
+export function nearestName(given: string, known: Iterable<string>): string | undefined {
+  const wanted = new Set(withOneEdit(given));
+  const names = [...known];
+  return (
+    names.find((name) => withOneEdit(name).some((form) => wanted.has(form))) ??
+    names.find((name) => given.length >= minBeginning && (name.startsWith(given) || given.startsWith(name)))
+  );
+}
+
+/** A shorter beginning of a name may be any word. */
+const minBeginning = 4;
+
+/** Its letters, and those without any one of them: two names of one edit have a form in common. */
+function withOneEdit(name: string): string[] {
+  const letters = name
+    .slice(0, 64)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '');
+  const without = Array.from(letters, (_, n) => letters.slice(0, n) + letters.slice(n + 1));
+  return letters.length < minBeginning ? [letters] : [letters, ...without];
+}
