@@ -132,9 +132,10 @@ export function acrossReplicas(
   if (!found || view.status === 'inactive') return view;
   const { total } = found;
   const troubles = found.byTool.get(view.name) ?? [];
-  const working = total - troubles.length;
+  const broken = troubles.filter((each) => each.status === 'error' || each.healthStatus === 'unhealthy');
+  const working = total - broken.length;
   const replicas = { total, working, troubles };
-  const [first] = troubles;
+  const [first] = [...broken, ...troubles];
   if (!first) return { ...view, replicas };
   const errorMessage = `${working} of ${total} replicas work; ${first.name}: ${first.errorMessage ?? first.healthStatus}`;
   const status = troubles.filter((each) => each.status === 'error').length === total ? 'error' : 'active';
