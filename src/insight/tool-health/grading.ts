@@ -63,17 +63,17 @@ const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faul
   recommendations: ['Need more usage data for accurate assessment'],
 });
 
-const twoPoints = 0.02;
+const clearMargin = 0.02;
 
-/** Whether the success rate alone decided the grade and is two points or more from its threshold: no matter of luck. */
+/** Whether the success rate alone decided the grade, and is two points or more from its threshold. */
 export const isClear = ({ why }: Grade): boolean =>
   why.length > 0 &&
   why.every(
-    ({ rule, figure, threshold }) => rule === 'success_rate' && Math.abs(figure - threshold) >= twoPoints,
+    ({ rule, figure, threshold }) => rule === 'success_rate' && Math.abs(figure - threshold) >= clearMargin,
   );
 
-/** Whether a grade is better than another one, though not healthy: the tool has been at least this bad all the time. */
-export const isLessBad = (to: dto.HealthStatus, from: dto.HealthStatus): boolean =>
+/** From unhealthy to degraded: the bad period goes on. */
+export const isPartialRecovery = (to: dto.HealthStatus, from: dto.HealthStatus): boolean =>
   to === 'degraded' && from === 'unhealthy';
 
 /** The grade of a registered tool that was never called. */

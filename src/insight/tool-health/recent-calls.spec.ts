@@ -1,12 +1,12 @@
-import { courseOf, type MinuteOfCalls } from './recent-calls.js';
+import { courseOf, type CallsSince } from './recent-calls.js';
 
 const minute = 60_000;
 
 /** Minutes as `failures/calls`, oldest first; `-` is a minute without calls. */
-const minutes = (text: string): MinuteOfCalls[] =>
+const minutes = (text: string): CallsSince[] =>
   text.split(' ').map((each, index) => {
     const [failures = 0, calls = 0] = each === '-' ? [] : each.split('/').map(Number);
-    return { at: index * minute, calls, failures };
+    return { since: index * minute, calls, failures };
   });
 
 /** `failing 3: 20/20` is failing since minute 3, with 20 failures of 20 calls since then. */

@@ -10,14 +10,9 @@ import {
 } from '../../records/executions/tool-metrics.repository.js';
 import type { LastErrorView, ToolNowView } from './tool-health.dto.js';
 
-/** Calls of one minute without callers' errors; `at` is its start, milliseconds since the epoch. */
-export interface MinuteOfCalls {
-  readonly at: number;
-  readonly calls: number;
-  readonly failures: number;
-}
-
-interface CallsSince {
+/** Calls of a minute or a longer time without callers' errors. */
+export interface CallsSince {
+  /** Its start, milliseconds since the epoch. */
   readonly since: number;
   readonly calls: number;
   readonly failures: number;
@@ -28,6 +23,7 @@ interface FailingStretch extends CallsSince {
   readonly working?: CallsSince;
 }
 
+/** Whether a tool fails or recovers, and its calls since then. */
 export interface Course {
   readonly state: 'failing' | 'recovering';
   readonly of: CallsSince;
@@ -36,7 +32,7 @@ export interface Course {
 const nowMs = 5 * minuteMs;
 /** A single failure is no outage. */
 const minFailures = 3;
-/** Chance that a tool which still fails as before would have succeeded so often in a row. */
+/** Probability that a tool which fails as before succeeds so often in a row. */
 const maxChance = 0.05;
 
 const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
@@ -46,14 +42,14 @@ const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>
 });
 
 /**
- * A tool that always fails has recovered with its first success; one that fails one call of five needs fourteen
- * successes, since a few of them are luck.
+ * Whether so many successes in a row show that the tool has recovered: one after a total outage, fourteen if one call of
+ * five failed.
  */
-const isNoLuck = ({ calls, failures }: CallsSince, successes: number): boolean =>
+const showRecovery = ({ calls, failures }: CallsSince, successes: number): boolean =>
   (1 - failures / calls) ** successes <= maxChance;
 
 const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
-  working !== undefined && isNoLuck(failing, working.calls);
+  working !== undefined && showRecovery(failing, working.calls);
 
 /**
  * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls
@@ -61,10 +57,10 @@ const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
  * @param minutes oldest first
  * @returns undefined for a tool that did not fail in these minutes, or only once or twice
  */
-export function courseOf(minutes: readonly MinuteOfCalls[], minRate: number): Course | undefined {
+export function courseOf(minutes: readonly CallsSince[], minRate: number): Course | undefined {
   let stretch: FailingStretch | undefined;
   for (const minute of minutes) {
-    const { at: since, calls, failures } = minute;
+    const { since, calls, failures } = minute;
     if (calls === 0) continue;
     if (1 - failures / calls >= minRate) {
       if (stretch)
@@ -83,10 +79,10 @@ export function courseOf(minutes: readonly MinuteOfCalls[], minRate: number): Co
     : { state: 'failing', of: plus(failing, working) };
 }
 
-const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): MinuteOfCalls[] => {
+const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): CallsSince[] => {
   const first = Math.floor(until / minuteMs) + 1 - calls.length;
   return calls.map((count, index) => ({
-    at: (first + index) * minuteMs,
+    since: (first + index) * minuteMs,
     calls: count - (callerErrors[index] ?? 0),
     failures: (failures[index] ?? 0) - (callerErrors[index] ?? 0),
   }));
@@ -99,7 +95,7 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Min
 function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
   if (course?.state !== 'failing' || !first) return course;
   const of = { ...course.of, since: first.at.getTime(), calls: course.of.calls - first.successesBefore };
-  if (!last || !isNoLuck({ ...of, calls: of.calls - last.successesAfter }, last.successesAfter))
+  if (!last || !showRecovery({ ...of, calls: of.calls - last.successesAfter }, last.successesAfter))
     return { state: 'failing', of };
   return {
     state: 'recovering',
@@ -155,7 +151,7 @@ export class RecentCalls {
     };
   }
 
-  /** Of the last hour; of the last day for tools that have failed all that hour. */
+  /** Courses of the last hour; of the last day for tools that failed through it. */
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
     const long = [...courses].filter(([, { of }]) => of.since < now - hourMs + nowMs).map(([tool]) => tool);

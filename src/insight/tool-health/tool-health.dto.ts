@@ -89,7 +89,7 @@ export class ToolNowView {
   readonly failingSince!: string | null;
   @NullableText(
     null,
-    'First minute without them, after a failing one in the last hour; null: it did not fail, or still does',
+    'Its last failure, or the start of the first minute without too many; null: it did not fail in the last hour, or still does',
   )
   readonly recoveringSince!: string | null;
   @Example(41, 'Since `failingSince` or `recoveringSince`') readonly callsSince!: number;

@@ -16,7 +16,7 @@ import {
   type GradedTool,
   infoOf,
   isClear,
-  isLessBad,
+  isPartialRecovery,
   neverExecuted,
   overallStatus,
   reportOf,
@@ -118,7 +118,7 @@ export class ToolHealthService {
     const { since: from, until } = period(now, periodHours);
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
     const graded = this.gradeOf(tool, figures);
-    const since = this.sinceWhen(tool, figures, graded, { hours: periodHours, now });
+    const since = this.recordGrade(tool, figures, graded, { hours: periodHours, now });
     return this.reportOf({ name: tool, figures, grade: graded, since }, now);
   }
 
@@ -246,7 +246,7 @@ export class ToolHealthService {
       const figures = figuresByTool.get(name);
       const lastUsed = lastUses.get(name);
       const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
-      const since = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
+      const since = this.recordGrade(name, figures, graded, { hours: periodHours, now });
       return { name, figures, lastUsed, grade: graded, since };
     });
     const statuses = tools.map((tool) => tool.grade.status);
@@ -278,8 +278,8 @@ export class ToolHealthService {
     return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
   }
 
-  /** Since when the tool has its grade of the last hour, milliseconds since the epoch; emits a change of it. */
-  private sinceWhen(
+  /** Records the grade of the last hour and emits a change of it. @returns since when the tool has it, milliseconds since the epoch */
+  private recordGrade(
     tool: string,
     figures: FleetFigures | undefined,
     grade: Grade,
@@ -302,7 +302,7 @@ export class ToolHealthService {
     const causeMs = (isFailing ? figures?.firstFailureMs : figures?.firstMs) ?? now;
     // A first grade begins at the end of the minute of its cause: never before the cause.
     const at = before.since === null ? Math.min(now, causeMs + minuteMs) : seen;
-    const since = isLessBad(status, before.status) ? (before.since ?? at) : at;
+    const since = isPartialRecovery(status, before.status) ? (before.since ?? at) : at;
     this.statuses.set(tool, { status, since });
     const why = issues.join('; ') || 'Success rate and latency are within their targets';
     this.events.emit({ tool, from: before.status, to: status, at, why });
