@@ -65,11 +65,7 @@ export class LaunchPreparation {
   async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
     const own = this.open(tool);
     const redactor = new Redactor(secretsOf(tool.env, own));
-    if (tool.url !== null)
-      return {
-        ...this.elsewhere(tool.url, tool.headers, own, redactor),
-        ...dialectOf(tool, this.config.root),
-      };
+    if (tool.url !== null) return this.elsewhere(new URL(tool.url), tool, own, redactor);
     const { bundle } = tool;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
@@ -95,18 +91,12 @@ export class LaunchPreparation {
     return { ...launch, spec, place: place.own, redactor, ...dialectOf(tool, spec.cwd) };
   }
 
-  private elsewhere(
-    address: string,
-    headers: CustomTool['headers'],
-    own: PlainEnv,
-    redactor: Redactor,
-  ): PreparedLaunch {
-    const url = new URL(address);
+  private elsewhere(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
     // A page is cut off after its beginning: a secret may be there in part.
     const redact = (text: string): string => redactor.clean(text, { end: true });
-    const remote = remoteLauncher({ url, headers: filledHeaders(headers, own), redact }, this.remote);
-    return { spec, realPath: url.href, place: undefined, redactor, remote };
+    const remote = remoteLauncher({ url, headers: filledHeaders(tool.headers, own), redact }, this.remote);
+    return { spec, realPath: url.href, place: undefined, redactor, remote, ...dialectOf(tool, spec.cwd) };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {
