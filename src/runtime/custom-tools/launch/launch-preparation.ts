@@ -77,11 +77,7 @@ export class LaunchPreparation {
       this.sandbox.whyNotRun(tool.userNumber, program);
     const { root } = this.config;
     const there = { ...place.launch, mayBringCode };
-    const launch = await resolveCommand(pinned, there, own, root, this.rules, whyNotRun).catch(
-      (error: unknown) => {
-        throw asWrongCommand(error);
-      },
-    );
+    const launch = await resolveCommand(pinned, there, own, root, this.rules, whyNotRun).catch(notRead);
     const { own: claimed, claimedBy } = place;
     if (claimed !== undefined && claimedBy !== undefined)
       await this.sandbox.checkGrantable(claimed).catch((error: unknown) => {
@@ -186,11 +182,11 @@ function notGranted(pointer: string, detail: string): Problem {
 
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
-/** Maps a missing or unreadable program file to a problem of the field `command`; returns other errors unchanged. */
-function asWrongCommand(error: unknown): unknown {
+/** @throws Problem of the field `command` for a missing or unreadable program file, and other errors unchanged */
+function notRead(error: unknown): never {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
-  return isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
+  throw isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
 }
 
 /** Why a tool cannot be started, taken from a Problem. Rethrows all other errors. */
@@ -240,7 +236,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
       const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
       return { ...confined, effective: this.withSpawner(confined.effective) };
     } catch (error) {
-      if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
+      if (!(error instanceof SandboxRefusal)) return notRead(error);
       throw refusalOf(error, tool);
     }
   }
