@@ -80,12 +80,13 @@ type ItemProblems = (all: unknown) => [string, string][];
 
 function problemsOf(errors: readonly ValidationError[], above: string): FieldProblem[] {
   return errors.flatMap((error): FieldProblem[] => {
-    const { property, value, constraints, contexts, children = [] } = error;
+    const { property, constraints, contexts, children = [] } = error;
     const pointer = `${above}/${escapePointer(property)}`;
     if (!constraints) return problemsOf(children, pointer);
     const { problemsIn } = (contexts?.['items'] ?? {}) as { problemsIn?: ItemProblems };
     const below = (name: string): string => `${pointer}/${escapePointer(name)}`;
-    if (problemsIn) return problemsIn(value).map(([name, detail]) => ({ pointer: below(name), detail }));
+    if (problemsIn)
+      return problemsIn(error.value as unknown).map(([name, detail]) => ({ pointer: below(name), detail }));
     const [[rule, detail] = ['', '']] = Object.entries(constraints);
     return [{ pointer, detail: rule === 'whitelistValidation' ? unknownField(error) : detail }];
   });
