@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { CliError, type Output } from '../output.js';
 import type { Session } from '../api.js';
 import { executableAt } from '../project.js';
-import { givenUpRunning, lastWords, seenInstead } from '../../runtime/process-pool/failure-messages.js';
+import { givenUpRunning, lastWords } from '../../runtime/process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../runtime/process-pool/launcher.js';
 import { LineFramer } from '../../runtime/process-pool/line-framer.js';
 import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-process.js';
@@ -63,7 +63,7 @@ class Dev {
     if (!this.tool)
       this.out.note(`sandbox: tier ${tier}, not enforced: ${notEnforced.join(', ') || 'nothing'}`);
     this.tool = new ToolProcess(prepared, (mark, text) => this.show(mark, text));
-    this.definition = await this.tool.ready;
+    this.definition = await this.tool.started.promise;
     const { name } = this.definition;
     if (name !== project.name)
       this.show('note', `it says its name is ${name}, tool.json says ${project.name}`);
@@ -80,11 +80,10 @@ class Dev {
   private async execute(input: object): Promise<void> {
     const problem = await this.problemOf(input);
     if (problem) throw new Error(`the server would refuse this input: ${problem}`);
-    if (!this.tool?.isRunning) await this.start();
-    const { timeoutMs } = this;
+    if (!this.tool?.process.usable) await this.start();
     const { workingDir } = executableAt(this.path);
-    const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: timeoutMs };
-    const answer = await this.tool?.ask('execute', { input, context }, timeoutMs);
+    const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: this.timeoutMs };
+    const answer = await this.tool?.ask('execute', { input, context }, this.timeoutMs);
     if (!answer || 'error' in answer) this.failures++;
   }
 
@@ -146,8 +145,9 @@ type Show = (mark: string, text: string) => void;
 
 /** One process of a tool under development, one request at a time. */
 class ToolProcess {
-  private readonly process: PoolProcess;
-  private readonly started = Promise.withResolvers<Handshake>();
+  readonly process: PoolProcess;
+  /** Rejected with the reason if it does not start. */
+  readonly started = Promise.withResolvers<Handshake>();
   private readonly ended = Promise.withResolvers<void>();
 
   constructor(
@@ -156,15 +156,6 @@ class ToolProcess {
   ) {
     const { spec, limits } = launch;
     this.process = new PoolProcess(spec, limits, tapped(show), (event) => this.on(event));
-  }
-
-  /** @throws Error with the reason if it does not start */
-  get ready(): Promise<Handshake> {
-    return this.started.promise;
-  }
-
-  get isRunning(): boolean {
-    return this.process.usable;
   }
 
   /** @returns undefined if there was no answer, which is shown unless it is `health` that got none */
@@ -178,10 +169,8 @@ class ToolProcess {
       this.process.kill('protocol');
     };
     this.process.send(method, params, { answered: resolve, failed: fail });
-    const timer = setTimeout(() => {
-      const seen = this.process.seenSince(began);
-      fail('timeout', givenUpRunning('timeout', timeoutMs, seen && seenInstead(seen)));
-    }, timeoutMs);
+    const late = (): string => givenUpRunning('timeout', timeoutMs, this.process.seenSince(began));
+    const timer = setTimeout(() => fail('timeout', late()), timeoutMs);
     return promise.finally(() => clearTimeout(timer));
   }
 

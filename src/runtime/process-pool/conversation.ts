@@ -135,16 +135,10 @@ export class Conversation {
    */
   broken(text: string, why: string): boolean {
     if (this.open.size === 0) return false;
-    for (const id of answeredIds(text)) {
-      const exchange = this.take(id);
-      if (!exchange) continue;
-      exchange.failed(
-        'protocol_error',
-        `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`,
-      );
-      return true;
-    }
-    return false;
+    const id = answeredIds(text).find((each) => this.open.has(each));
+    const told = `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`;
+    if (id !== undefined) this.take(id)?.failed('protocol_error', told);
+    return id !== undefined;
   }
 
   /** Says why a message answers none of the open requests. */

@@ -5,9 +5,9 @@ import { type GiveUpReason, PoolFailure, type ProcessSpec } from './pool.types.j
 export const quotedChars = 200;
 
 /** The message for a request that was abandoned after `totalMs` while it ran. */
-export const givenUpRunning = (reason: GiveUpReason, totalMs: number, unread = ''): string =>
+export const givenUpRunning = (reason: GiveUpReason, totalMs: number, seen: Seen | undefined): string =>
   ({
-    timeout: `The tool did not answer within ${totalMs} ms${unread}`,
+    timeout: `The tool did not answer within ${totalMs} ms${seen ? seenInstead(seen) : ''}`,
     cancelled: 'The caller left while the tool ran',
     shutting_down: 'The server stopped while the tool ran',
   })[reason];
@@ -31,7 +31,7 @@ export interface Seen {
   readonly unclosed: string | undefined;
   /** The last line that is no answer, and why not. */
   readonly last: { readonly line: string; readonly why: string } | undefined;
-  /** Nothing at all was written to stdout. */
+  /** Nothing at all was written to stdout; false of a server elsewhere, which has none to flush. */
   readonly silent: boolean;
 }
 
@@ -39,7 +39,7 @@ export const notMessage = 'the last line that it wrote is not a message';
 const writesNothing = 'it wrote nothing: flush stdout (print(…, flush=True), python3 -u)';
 
 /** Says what a process wrote in place of an answer. The quoted line may be a malformed answer. */
-export function seenInstead({ partial, unclosed, last }: Seen): string {
+function seenInstead({ partial, unclosed, last }: Seen): string {
   if (partial.bytes > 0) return quoting(`it wrote ${partial.bytes} bytes without a newline`, partial.text);
   if (unclosed !== undefined) return quoting('the object that it began is not closed', unclosed);
   return last ? quoting(last.why, last.line) : '';

@@ -48,17 +48,18 @@ export class OutputReader {
   private hasRead = false;
   /** The last unparsed line, why it is no message, and its time (performance.now()). */
   private lastUnparsed = { line: '', why: notMessage, at: -Infinity };
-  private silent = true;
+  private silent: boolean;
   private warnedOfBytes = false;
 
   constructor(
-    { stdout, stderr }: LaunchedProcess,
+    { stdout, stderr, pid }: LaunchedProcess,
     private readonly limits: ProcessLimits,
     private readonly conversation: Conversation,
     private readonly emit: (output: ProcessOutput) => void,
     private readonly abort: Abort,
   ) {
     const { maxLineBytes, linesPerSecond, stderrBytes } = limits;
+    this.silent = pid !== undefined;
     this.budget = new LineBudget(linesPerSecond);
     this.tail = new ByteTail(stderrBytes);
     const overflow = (): void =>
@@ -151,7 +152,11 @@ export class OutputReader {
   };
 
   private readonly message = (message: JsonObject, bytes: number, text: string): void => {
-    if (!this.warnedOfBytes && text.includes('\uFFFD')) this.warnOfBytes(text, bytes);
+    // Decoding replaces each invalid byte by U+FFFD, which has three bytes; a tool may also write that character.
+    if (!this.warnedOfBytes && text.includes('\uFFFD') && Buffer.byteLength(text) !== bytes) {
+      this.warnedOfBytes = true;
+      this.emit({ type: 'log', notice: notUtf8, executionId: undefined });
+    }
     const kind = this.conversation.receive(message, bytes, text);
     if (kind === 'stray') this.stray(text, 1, bytes, this.conversation.mismatch(message));
     else if (kind === 'aside') this.charge(1 + bytes / unitBytes);
@@ -170,13 +175,6 @@ export class OutputReader {
     if (line === '') return;
     this.lastUnparsed = { line, why, at: performance.now() };
     this.emit({ type: 'unparsed', line, lines });
-  }
-
-  /** Decoding replaces each invalid byte by U+FFFD, which has three bytes; a tool may also write that character. */
-  private warnOfBytes(text: string, bytes: number): void {
-    if (Buffer.byteLength(text) === bytes) return;
-    this.warnedOfBytes = true;
-    this.emit({ type: 'log', notice: notUtf8, executionId: undefined });
   }
 
   private charge(lines: number): void {

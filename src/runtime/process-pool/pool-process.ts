@@ -173,12 +173,8 @@ export class PoolProcess {
     try {
       const child = launcher(spec);
       const { startTimeoutMs } = this.limits;
-      this.after(startTimeoutMs, () => {
-        const seen = this.seenSince(0);
-        // A server elsewhere has no stdout to flush.
-        const silent = seen?.silent === true && !URL.canParse(spec.command);
-        this.failStart(lateStart(this.asked, startTimeoutMs, seen && { ...seen, silent }));
-      });
+      const late = (): string => lateStart(this.asked, startTimeoutMs, this.seenSince(0));
+      this.after(startTimeoutMs, () => this.failStart(late()));
       child.on('error', notStarted);
       child.on('spawn', () => this.begin(child, spec));
       return child;

@@ -1,7 +1,7 @@
 import { CallerSlots } from '../../base/common/caller-slots.js';
 import type { Deadline } from '../../base/common/deadline.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
-import { cannotStart, givenUpRunning, givenUpWaiting, refusals, seenInstead } from './failure-messages.js';
+import { cannotStart, givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
 import { type Launcher, launch } from './launcher.js';
 import type { PoolMember } from './pool-member.js';
 import { PoolRequest } from './pool-request.js';
@@ -258,7 +258,7 @@ export class ProcessPool {
     this.leave(request);
     if (state.name === 'running') {
       const seen = state.member.process.seenSince(request.arrivedAt);
-      request.fail(reason, givenUpRunning(reason, totalMs, seen && seenInstead(seen)));
+      request.fail(reason, givenUpRunning(reason, totalMs, seen));
       state.member.process.forget(state.id);
       this.abandon(state.member, state.id, reason, options.method === 'execute');
     } else {

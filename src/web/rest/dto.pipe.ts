@@ -76,27 +76,24 @@ function withoutSurplus(type: Type, members: Members): Members {
   };
 }
 
+type ItemProblems = (all: unknown) => [string, string][];
+
 function problemsOf(errors: readonly ValidationError[], above: string): FieldProblem[] {
-  return errors.flatMap(
-    ({ property, value, target, constraints, contexts, children = [] }): FieldProblem[] => {
-      const pointer = `${above}/${escapePointer(property)}`;
-      if (!constraints) return problemsOf(children, pointer);
-      const { problemsIn } = (contexts?.['items'] ?? {}) as {
-        problemsIn?: (all: unknown) => [string, string][];
-      };
-      if (problemsIn)
-        return problemsIn(value).map(([name, detail]) => ({
-          pointer: `${pointer}/${escapePointer(name)}`,
-          detail,
-        }));
-      const [[rule, detail] = ['', '']] = Object.entries(constraints);
-      return [{ pointer, detail: rule === 'whitelistValidation' ? unknownField(property, target) : detail }];
-    },
-  );
+  return errors.flatMap((error): FieldProblem[] => {
+    const { property, constraints, contexts, children = [] } = error;
+    const pointer = `${above}/${escapePointer(property)}`;
+    if (!constraints) return problemsOf(children, pointer);
+    const { problemsIn } = (contexts?.['items'] ?? {}) as { problemsIn?: ItemProblems };
+    const below = (name: string): string => `${pointer}/${escapePointer(name)}`;
+    if (problemsIn)
+      return problemsIn(error.value as unknown).map(([name, detail]) => ({ pointer: below(name), detail }));
+    const [[rule, detail] = ['', '']] = Object.entries(constraints);
+    return [{ pointer, detail: rule === 'whitelistValidation' ? unknownField(error) : detail }];
+  });
 }
 
-function unknownField(name: string, { constructor: type }: object = {}): string {
-  const meant = nearestName(name, propertiesOf(type).keys());
+function unknownField({ property, target = {} }: ValidationError): string {
+  const meant = nearestName(property, propertiesOf(target.constructor).keys());
   return meant === undefined ? notKnown : `${notKnown}: did you mean "${meant}"?`;
 }
 

@@ -145,20 +145,15 @@ export function incomingSpan(span: unknown, resource: Resource): IncomingSpan {
   };
 }
 
-function eventsIn(
-  span: object,
-): { readonly name: string; readonly time_us: number; readonly attributes: Attributes }[] {
+function eventsIn(span: object): { name: string; time_us: number; attributes: Attributes }[] {
   let left = maxAttributes;
   return listAt(span, 'events')
     .slice(0, maxEvents)
     .map((event) => {
       const { attributes } = attributesIn(event, left);
       left -= Object.keys(attributes).length;
-      return {
-        name: textAt(event, 'name'),
-        time_us: microseconds(memberOf(event, 'timeUnixNano')) || 0,
-        attributes,
-      };
+      const time_us = microseconds(memberOf(event, 'timeUnixNano')) || 0;
+      return { name: textAt(event, 'name'), time_us, attributes };
     });
 }
 
@@ -174,10 +169,8 @@ function attributesIn(owner: unknown, most = maxAttributes): ReadAttributes {
 /** A member of attributes that were sent as an object, plain or as OTLP writes values. */
 function pairOf([key, given]: [string, unknown]): unknown {
   const [type = ''] = typeof given === 'object' && given !== null ? Object.keys(given) : [];
-  return {
-    key,
-    value: /^(string|int|double|bool|array|kvlist|bytes)Value$/.test(type) ? given : { plainValue: given },
-  };
+  const isTyped = /^(string|int|double|bool|array|kvlist|bytes)Value$/.test(type);
+  return { key, value: isTyped ? given : { plainValue: given } };
 }
 
 /** Reads a status code given by number or name. @throws RejectedSpan for a code that OTLP does not have */

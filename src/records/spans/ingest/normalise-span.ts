@@ -95,10 +95,8 @@ const tellsOfError = (status: unknown): boolean =>
   Number(status) === 2 ||
   (typeof status === 'string' && /^((status_code_)?error|failed)$/i.test(status));
 
-const isSaid = (error: unknown): boolean =>
-  !(error === undefined || error === null || error === false || error === '') &&
-  error !== 'false' &&
-  error !== 'null';
+const noErrors = new Set<unknown>([undefined, null, false, '', 'false', 'null']);
+const isSaid = (error: unknown): boolean => !noErrors.has(error);
 
 /**
  * An `error` of "", false or null does not count, and OTLP's status "ok" outweighs an `error.type`. What an event or the resource
@@ -199,13 +197,24 @@ type Classified = Pick<SpanRow, 'kind' | 'callPart'>;
 
 const byName = "the span's name";
 
+/** The kinds by attribute and its value. */
+const kinds = new Map(
+  Object.entries<Readonly<Record<string, string>>>(kindNames).map(([attribute, byKind]) => {
+    const all = Object.entries(byKind) as [KindOrPart, string][];
+    return [
+      attribute,
+      new Map(all.flatMap(([kind, values]) => values.split(' ').map((value) => [value, kind]))),
+    ];
+  }),
+);
+
 function classify(operation: string, attributes: AttributeLookup): Classified {
-  for (const [attribute, names] of Object.entries<Readonly<Record<string, KindOrPart>>>(kindNames)) {
+  for (const [attribute, byValue] of kinds) {
     const value = attribute === byName ? operation : attributes.named(attribute);
     if (typeof value !== 'string') continue;
-    const spellings = attribute === byName ? [value] : [value, value.toLowerCase().replace(/^"|"$/g, '')];
-    const name = spellings.find((spelling) => Object.hasOwn(names, spelling));
-    if (name !== undefined && names[name]) return classified(names[name]);
+    const loose = attribute === byName ? value : value.toLowerCase().replace(/^"|"$/g, '');
+    const kind = byValue.get(value) ?? byValue.get(loose);
+    if (kind) return classified(kind);
   }
   return classified(guess(attributes));
 }
@@ -213,7 +222,7 @@ function classify(operation: string, attributes: AttributeLookup): Classified {
 /** The span's own name, where a library marks its span as that of a tool and gives no other. */
 function toolNameOf(operation: string, { kind }: Classified, name: string | null): string | null {
   if (kind !== 'tool') return null;
-  return name ?? (Object.hasOwn(kindNames[byName], operation) ? null : named(operation));
+  return name ?? (kinds.get(byName)?.has(operation) ? null : named(operation));
 }
 
 /** A span that names a model and the tokens that it took is a call of it. */

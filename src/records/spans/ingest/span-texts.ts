@@ -8,8 +8,8 @@ import { storedLookup } from './span-events.js';
 
 /** A tool's answer that a model was given. */
 export interface ToolMessage {
-  readonly toolName?: string;
-  readonly toolCallId?: string;
+  readonly toolName: string | undefined;
+  readonly toolCallId: string | undefined;
   readonly text: string;
 }
 
@@ -145,13 +145,14 @@ export function callsIn(message: unknown): Called[] {
     const isUntyped = type === undefined && (at > 0 || memberOf(part, 'toolName') !== undefined);
     const isCall = inner !== part || isUntyped || callTypes.has(type ?? '');
     const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
-    return name === undefined
-      ? []
-      : [{ id: callIdOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) }];
+    if (name === undefined) return [];
+    return { id: callIdOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) };
   });
 }
 
 const argumentsIn = (call: unknown): unknown => firstOf(call, 'arguments', 'args', 'input');
+
+const isResult = (part: unknown): boolean => resultTypes.has(textMember(part, 'type') ?? '');
 
 /** The result that the part of a message holds. */
 const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response', 'output', 'content');
@@ -164,11 +165,11 @@ function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
   const names = new Map<string, string>();
   let found: ToolMessage[] = [];
   for (const message of messages) {
-    const calls = textMember(message, 'role') === 'tool' ? [] : callsIn(message);
+    const role = textMember(message, 'role');
+    const calls = role === 'tool' ? [] : callsIn(message);
     for (const { id, name } of calls) if (id !== undefined) names.set(id, name);
     const results = resultsIn(message, names);
-    const isModels =
-      textMember(message, 'role') === 'assistant' || (calls.length > 0 && results.length === 0);
+    const isModels = role === 'assistant' || (calls.length > 0 && results.length === 0);
     // Calls that follow each other are one turn.
     found = isModels ? [] : [...found, ...results].slice(-most.toolMessages);
   }
@@ -177,35 +178,26 @@ function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
 
 /** Tools' answers in a message. @param names of tools by the id of their call */
 export function resultsIn(message: unknown, names: ReadonlyMap<string, string> = new Map()): ToolMessage[] {
-  const parts = partsOf(message).filter((part) => resultTypes.has(textMember(part, 'type') ?? ''));
-  const isResult = /^(tool|function)$/.test(textMember(message, 'role') ?? '');
-  const results = parts.length === 0 && isResult ? [message] : parts;
+  const parts = partsOf(message).filter(isResult);
+  const isTools = /^(tool|function)$/.test(textMember(message, 'role') ?? '');
+  const results = parts.length === 0 && isTools ? [message] : parts;
   return results.map((part) => {
     const toolCallId = callIdOf(part) ?? callIdOf(message);
     const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
-    return {
-      ...(toolName !== undefined && { toolName }),
-      ...(toolCallId !== undefined && { toolCallId }),
-      text: textOf(resultOf(part) ?? ''),
-    };
+    return { toolName, toolCallId, text: textOf(resultOf(part) ?? '') };
   });
 }
 
 /** The text of a content in any of its forms; of something else its JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (
-    Array.isArray(value) &&
-    value.some((part) => typeof part === 'string' || textMember(part, 'text', 'content'))
-  ) {
-    return value
-      .map((part) => (typeof part === 'string' ? part : (textMember(part, 'text', 'content') ?? '')))
-      .join('\n');
+  if (Array.isArray(value)) {
+    const texts = value.map((each) =>
+      typeof each === 'string' ? each : textMember(each, 'text', 'content'),
+    );
+    if (texts.some((text) => text !== undefined)) return texts.join('\n');
   }
-  const inner =
-    textMember(value, 'type') === undefined
-      ? undefined
-      : (memberOf(value, 'value') ?? memberOf(value, 'text'));
+  const inner = textMember(value, 'type') && (memberOf(value, 'value') ?? memberOf(value, 'text'));
   if (typeof inner === 'string') return inner;
   return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, maxTextLength);
 }
@@ -243,42 +235,28 @@ function conversationIn(attributes: AttributeLookup): unknown {
 }
 
 /** Reads a span's contents in whichever dialect it was sent. */
-export function spanTextsOf({
-  kind,
-  attribute = {},
-}: {
-  readonly kind: string;
-  readonly attribute?: Attributes;
-}): SpanContents {
-  const attributes = storedLookup(attribute);
+export function spanTextsOf(span: { readonly kind: string; readonly attribute?: Attributes }): SpanContents {
+  const attributes = storedLookup(span.attribute ?? {});
   const value = (field: Field): unknown => fromJson(attributes.find(field));
   const [answer, calls] = [value("a model's answer"), value("a model's tool calls")];
   const input = conversationIn(attributes);
-  if (kind === 'llm')
-    return {
-      input: written(input),
-      output: [...new Set([answer, calls])].map(written).filter(Boolean).join('\n'),
-    };
+  if (span.kind === 'llm') {
+    const outputs = [...new Set([answer, calls])].map((each) => written(each)).filter(Boolean);
+    return { input: written(input), output: outputs.join('\n') };
+  }
   const given = argumentsOf(value("a tool's arguments"));
   const result = resultIn(value("a tool's result"));
-  if (kind === 'tool') return { input: written(given), output: written(result) };
+  if (span.kind === 'tool') return { input: written(given), output: written(result) };
   return { input: written(input ?? given), output: written(answer ?? result) };
 }
 
-const written = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+const written = (value: unknown, indent?: number): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, indent);
 
 /** The messages of a model call in one form for all dialects, results at the calls that asked for them; the call of a tool. */
 export function messagesOf(kind: string, { input = '', output = '' }: Partial<SpanContents>): MessageView[] {
-  if (kind === 'tool')
-    return [
-      {
-        role: 'tool',
-        text: '',
-        calls: [{ id: null, name: '', input, result: output || null }],
-        answers: null,
-      },
-    ];
+  const itself = { id: null, name: '', input, result: output || null };
+  if (kind === 'tool') return [{ role: 'tool', text: '', calls: [itself], answers: null }];
   if (kind !== 'llm') return [];
   const asked = itemsIn(fromJson(input)).flatMap((each) => viewsOf(each, 'user'));
   const lines = output.split('\n').map(fromJson);
@@ -293,30 +271,27 @@ function paired(messages: readonly MessageView[]): MessageView[] {
   const asked = new Set(messages.flatMap(({ calls }) => calls.map(({ id }) => id)));
   return messages
     .filter(({ answers }) => answers === null || !asked.has(answers))
-    .map((message) => ({
+    .map(({ calls, ...message }) => ({
       ...message,
-      calls: message.calls.map((call) => ({
-        ...call,
-        result: (call.id !== null && results.get(call.id)) || null,
-      })),
+      calls: calls.map((call) => ({ ...call, result: (call.id !== null && results.get(call.id)) || null })),
     }));
 }
 
 /** A message that says something, and the results of tools in it, each as one of its own. */
 function viewsOf(message: unknown, role: string): MessageView[] {
   const results = resultsIn(message).map(({ toolCallId, text }) => ({
-    ...{ role: 'tool', text, calls: [] },
+    role: 'tool',
+    text,
+    calls: [],
     answers: toolCallId ?? '',
   }));
   const own = textMember(message, 'role') ?? role;
   const text = results.length > 0 && /^(tool|function)$/.test(own) ? '' : wordsOf(message);
   const calls = callsIn(message).map(({ id = null, name, arguments: given }) => ({
-    ...{ id, name, input: asText(given) },
-    result: null,
+    ...{ id, name, input: written(given, 2), result: null },
   }));
-  return text === '' && calls.length === 0
-    ? results
-    : [...results, { role: own, text, calls, answers: null }];
+  if (text !== '' || calls.length > 0) return [...results, { role: own, text, calls, answers: null }];
+  return results;
 }
 
 /** The words of a message, without the calls that it asked for. */
@@ -325,19 +300,15 @@ function wordsOf(value: unknown): string {
   const content = firstOf(value, 'content', 'parts', 'contents', 'text');
   if (typeof content === 'string') return content;
   if (typeof content === 'object') return listOf(content).map(textOfPart).filter(Boolean).join('\n');
-  const saysNothing =
-    textMember(value, 'role') !== undefined || resultTypes.has(textMember(value, 'type') ?? '');
+  const saysNothing = textMember(value, 'role') !== undefined || isResult(value);
   return saysNothing || callsIn(value).length > 0 ? '' : textOf(value);
 }
 
 function textOfPart(given: unknown): string {
   const part = partIn(given);
   if (typeof part === 'string') return part;
-  return resultTypes.has(textMember(part, 'type') ?? '') ? '' : (textMember(part, 'text', 'content') ?? '');
+  return isResult(part) ? '' : (textMember(part, 'text', 'content') ?? '');
 }
-
-const asText = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, 2);
 
 /** Spans around a model call, or of something else, whatever their kind says. */
 const notTheCall = new Set(['cloud_api_invoke', 'model_call', 'tool_call', 'tools', 'run', 'agent']);

@@ -2,9 +2,8 @@ import type { DynamicModule } from '@nestjs/common';
 import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { ConfigModule, loadConfig } from '../../../base/config/app-config.js';
 import { DtoPipe } from '../../../web/rest/dto.pipe.js';
-import type { ProcessLimits, ProcessSpec } from '../../process-pool/pool.types.js';
 import { ToolSpawner } from '../../process-pool/process-pool.module.js';
-import { Sandbox, type Confined } from '../../sandbox/sandbox.js';
+import { Sandbox } from '../../sandbox/sandbox.js';
 import { sandboxOfHost } from '../../sandbox/sandbox.module.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
@@ -13,25 +12,16 @@ import { CustomToolCreate } from '../entity/tool-settings.js';
 import { LaunchPreparation, ToolSandbox } from './launch-preparation.js';
 import { processLimits } from './tool-inspector.js';
 
+export type Desk = Awaited<ReturnType<typeof openDesk>>;
 /** A tool that is ready to be started. */
-export interface Launch extends Pick<Confined, 'hint' | 'effective' | 'dispose'> {
-  readonly spec: ProcessSpec;
-  readonly limits: ProcessLimits;
-  readonly timeoutMs: number;
-}
-
-/** Prepares tools as the server of these settings would, without its database. */
-export interface Desk {
-  /** @throws Problem what a registration would be refused with */
-  prepare(project: object): Promise<Launch>;
-  close(): Promise<void>;
-}
+export type Launch = Awaited<ReturnType<Desk['prepare']>>;
 
 /** An author's own files may be closed to a tool's own user, who reads a copy of them once they are registered. */
 const author = -1;
 const noServer = { httpAdapter: { getHttpServer: () => ({ address: () => null }) } } as HttpAdapterHost;
 
-export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string): Promise<Desk> {
+/** Prepares tools as the server of these settings would, without its database. */
+export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string) {
   const config = loadConfig({ ...environment, TOOLKEEPER_DATA_DIR: dataDir });
   /** That of the tool, which nobody seals here. */
   let env = {};
@@ -51,7 +41,8 @@ export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string):
   const app = await NestFactory.createApplicationContext(desk, { logger: false, abortOnError: false });
   const { defaultTimeoutMs } = config.customTools;
   return {
-    async prepare(project) {
+    /** @throws Problem what a registration would be refused with */
+    async prepare(project: object) {
       const create = await new DtoPipe().read(CustomToolCreate, project);
       const given = Object.entries(create.env ?? {});
       env = Object.fromEntries(given.map(([name, it]) => [name, typeof it === 'string' ? it : it.value]));

@@ -65,11 +65,7 @@ export class LaunchPreparation {
   async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
     const own = this.open(tool);
     const redactor = new Redactor(secretsOf(tool.env, own));
-    if (tool.url !== null)
-      return {
-        ...this.elsewhere(tool.url, tool.headers, own, redactor),
-        ...dialectOf(tool, this.config.root),
-      };
+    if (tool.url !== null) return this.elsewhere(new URL(tool.url), tool, own, redactor);
     const { bundle } = tool;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
@@ -81,11 +77,7 @@ export class LaunchPreparation {
       this.sandbox.whyNotRun(tool.userNumber, program);
     const { root } = this.config;
     const there = { ...place.launch, mayBringCode };
-    const launch = await resolveCommand(pinned, there, own, root, this.rules, whyNotRun).catch(
-      (error: unknown) => {
-        throw asWrongCommand(error);
-      },
-    );
+    const launch = await resolveCommand(pinned, there, own, root, this.rules, whyNotRun).catch(notRead);
     const { own: claimed, claimedBy } = place;
     if (claimed !== undefined && claimedBy !== undefined)
       await this.sandbox.checkGrantable(claimed).catch((error: unknown) => {
@@ -95,18 +87,12 @@ export class LaunchPreparation {
     return { ...launch, spec, place: place.own, redactor, ...dialectOf(tool, spec.cwd) };
   }
 
-  private elsewhere(
-    address: string,
-    headers: CustomTool['headers'],
-    own: PlainEnv,
-    redactor: Redactor,
-  ): PreparedLaunch {
-    const url = new URL(address);
+  private elsewhere(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
     // A page is cut off after its beginning: a secret may be there in part.
     const redact = (text: string): string => redactor.clean(text, { end: true });
-    const remote = remoteLauncher({ url, headers: filledHeaders(headers, own), redact }, this.remote);
-    return { spec, realPath: url.href, place: undefined, redactor, remote };
+    const remote = remoteLauncher({ url, headers: filledHeaders(tool.headers, own), redact }, this.remote);
+    return { spec, realPath: url.href, place: undefined, redactor, remote, ...dialectOf(tool, spec.cwd) };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {
@@ -196,11 +182,11 @@ function notGranted(pointer: string, detail: string): Problem {
 
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
-/** Maps a missing or unreadable program file to a problem of the field `command`; returns other errors unchanged. */
-function asWrongCommand(error: unknown): unknown {
+/** @throws Problem of the field `command` for a missing or unreadable program file, and other errors unchanged */
+function notRead(error: unknown): never {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
-  return isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
+  throw isOfFile ? wrong('/command', `cannot be read: ${message}`) : error;
 }
 
 /** Why a tool cannot be started, taken from a Problem. Rethrows all other errors. */
@@ -250,7 +236,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
       const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
       return { ...confined, effective: this.withSpawner(confined.effective) };
     } catch (error) {
-      if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
+      if (!(error instanceof SandboxRefusal)) return notRead(error);
       throw refusalOf(error, tool);
     }
   }

@@ -8,6 +8,7 @@ import { type CompiledInput, InputSchemas } from '../../../base/schemas/input-va
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { type McpDefinition, mcpToolName, reviewTools, unlistedOutput } from '../../mcp-client/mcp-review.js';
+import type { Exchange } from '../../process-pool/conversation.js';
 import { stderrMark } from '../../process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../process-pool/launcher.js';
 import { PoolProcess } from '../../process-pool/pool-process.js';
@@ -152,8 +153,8 @@ export class ToolInspector {
       await checkScriptExists(launch);
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
-      const grant = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true);
-      const hint = [...(await scriptFaults(launch)), ...(grant === undefined ? [] : [grant])].join('; ');
+      const grant = runnerHint(tool, error) ?? confined.hint(`${error.message} ${stderr}`, true) ?? [];
+      const hint = [...(await scriptFaults(launch)), grant].flat().join('; ');
       throw wrong(
         launch.remote ? '/url' : '/command',
         `is not a tool: ${redactor.clean(error.message)}${stderr ? `${stderrMark}${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
@@ -304,22 +305,19 @@ export function probeExecutable(
   const stop = (): void => process.stop('stop');
   const ask = (handshake: Handshake): void => {
     outcome = { handshake };
-    process.send(
-      'health',
-      {},
-      {
-        answered: (health) => {
-          outcome = { handshake, health };
-          stop();
-        },
-        failed: (_reason, message, ending) => {
-          // Stopped because it left `health` unanswered: that is no fault.
-          if (ending?.reason === 'stop') return;
-          outcome = `It answered "initialize", but then: ${message}`;
-          stop();
-        },
+    const exchange: Exchange = {
+      answered: (health) => {
+        outcome = { handshake, health };
+        stop();
       },
-    );
+      failed: (_reason, message, ending) => {
+        // Stopped because it left `health` unanswered: that is no fault.
+        if (ending?.reason === 'stop') return;
+        outcome = `It answered "initialize", but then: ${message}`;
+        stop();
+      },
+    };
+    process.send('health', {}, exchange);
     timer = setTimeout(stop, livesForMs);
   };
   const process = new PoolProcess(spec, { ...limits, maxPendingInputBytes: 65_536 }, launcher, (event) => {

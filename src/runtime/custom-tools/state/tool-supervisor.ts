@@ -144,16 +144,13 @@ export class ToolSupervisor {
 
   /** A tool is degraded while its changed files do not start, an MCP server while approved tools are held back. */
   private withTroubles(name: string, health: StatedHealth): StatedHealth {
-    const unstarted = this.unstarted.get(name);
-    if (unstarted !== undefined && health.healthStatus === 'healthy')
-      return { healthStatus: 'degraded', errorMessage: unstarted };
-    const held = (this.running.server(name)?.review() ?? []).filter(
-      ({ state, approved }) => state === 'held' && approved,
-    );
+    if (health.healthStatus !== 'healthy') return health;
+    const tools = this.running.server(name)?.review() ?? [];
+    const held = tools.filter(({ state, approved }) => state === 'held' && approved);
     const [first] = held;
-    if (!first || health.healthStatus !== 'healthy') return health;
-    const errorMessage = `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
-    return { healthStatus: 'degraded', errorMessage };
+    const back = first && `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
+    const errorMessage = this.unstarted.get(name) ?? back;
+    return errorMessage === undefined ? health : { healthStatus: 'degraded', errorMessage };
   }
 
   /** A crashed tool is well after a successful call, without a wait for the next ping. */
@@ -201,14 +198,9 @@ export class ToolSupervisor {
         return this.logBoth({ tool, event: 'health', reason: 'recovered' });
       case 'unparsed': {
         const { pid } = event;
-        if (this.noisy.has(pid)) return;
-        this.noisy.add(pid);
-        return this.log.write({
-          tool,
-          event: 'error',
-          pid,
-          error: 'writes lines to stdout that are no messages',
-        });
+        const error = 'writes lines to stdout that are no messages';
+        if (!this.noisy.has(pid)) this.log.write({ tool, event: 'error', pid, error });
+        return void this.noisy.add(pid);
       }
       default:
         return event satisfies never;
