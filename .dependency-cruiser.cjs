@@ -71,6 +71,7 @@ const allowed = {
     'base/streams',
     'base/schemas',
     'call/door',
+    'call/platforms',
     'runtime/process-pool',
     'runtime/sandbox',
     'runtime/secrets',

@@ -147,7 +147,6 @@ describe('a text that is no JSON', () => {
     ['NaN', '{"jsonrpc": "2.0", "id": "7", "result": NaN}'],
     ['two values', '{"jsonrpc":"2.0","id":"7","result":1}{"jsonrpc":"2.0","id":"7","result":2}'],
     ['names without quotes', `{ jsonrpc: '2.0', id: '7', result: { ok: true } }`],
-    ['escaped twice', String.raw`"{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":1}"`],
     ['bytes of Python', `b'{"jsonrpc": "2.0", "id": "7", "result": 1}'`],
     ['a hash of Ruby', '{"jsonrpc"=>"2.0", "id"=>"7", "result"=>1}'],
     ['a map of Java', '{jsonrpc=2.0, id=7, result={a=1}}'],
@@ -165,6 +164,7 @@ describe('a text that is no JSON', () => {
     ['another member', `{'run_id': 7, 'result': 1}`],
     ['no result', `{'id': 7, 'level': 'info'}`],
     ['prose', 'id=7 has no result'],
+    ['an answer within a text', String.raw`"{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":1}"`],
   ])('is output beside it: %s', (_what, text) => expect(ends(text)).toBe(false));
 });
 

@@ -30,9 +30,9 @@ export interface Exchange {
   readonly noticed?: NoticeListener | undefined;
 }
 
-/** Spellings of an answer that is almost JSON: JSON in other text or escaped, and objects as languages print them. */
+/** Spellings of an answer that is almost JSON: JSON in other text, and objects as languages print them. */
 const spellings = [
-  { begins: /^/, quote: '\\\\?"' },
+  { begins: /^/, quote: '"' },
   { begins: /^\uFEFF?\s*(\{|map\[)/, quote: `\\\\?["']?` },
 ].map(({ begins, quote }) => {
   const member = (names: string): string => `(?<!\\w)${quote}(?:${names})${quote}\\s*(?::|=>|=)`;
