@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { readAtMost } from '../../base/outbound/http-client.js';
 import { beginningOf, decoded, messagesIn, readEvents, readRefusal } from './remote-answer.js';
@@ -63,8 +63,6 @@ describe('decoded', () => {
     ['x-gzip', gzipSync(text)],
     ['br', brotliCompressSync(text)],
     ['deflate', deflateSync(text)],
-    ['zstd', zstdCompressSync(text)],
-    ['gzip, br', brotliCompressSync(gzipSync(text))],
     ['identity', text],
     ['', text],
     ['constructor', text],

@@ -1,12 +1,11 @@
 import { createParser } from 'eventsource-parser';
-import { pipeline, type Readable } from 'node:stream';
+import { pipeline, type Readable, type Transform } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../base/common/json.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
 import { LineBudget } from '../process-pool/line-budget.js';
-import { LineFramer } from '../process-pool/line-framer.js';
 
 /** Removes secrets from a text. */
 export type Redact = (text: string) => string;
@@ -32,23 +31,18 @@ export const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 
 export const isEvents = ({ headers }: Answer): boolean =>
   String(headers['content-type']).startsWith('text/event-stream');
 
-const decoders = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  br: createBrotliDecompress,
-  deflate: createInflate,
-  zstd: createZstdDecompress,
-};
+const decoders = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['br', createBrotliDecompress],
+  ['deflate', createInflate],
+]);
 
-/** Undoes the encodings of a body, the last one first. What is unknown stays as it is. */
+/** Undoes the encoding of a body. One that is unknown stays as it is. */
 export function decoded({ statusCode, headers, body }: Dispatcher.ResponseData): Answer {
-  const names = String(headers['content-encoding'] ?? '')
-    .toLowerCase()
-    .split(/\s*,\s*/, 4)
-    .reverse();
-  const streams = names.flatMap((name) => (Object.hasOwn(decoders, name) ? [decoders[name as 'br']()] : []));
-  const last: Readable = streams.at(-1) ?? body;
-  if (streams.length > 0) pipeline([body, ...streams], () => undefined);
+  const decoder = decoders.get(String(headers['content-encoding']).toLowerCase())?.();
+  if (decoder) pipeline(body, decoder, () => undefined);
+  const last: Readable = decoder ?? body;
   return { statusCode, headers, body: last.on('error', () => undefined) };
 }
 
@@ -63,7 +57,7 @@ export async function readEvents(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const budget = new LineBudget(linesPerSecond);
-  let overMs = 0;
+  const decoder = new TextDecoder();
   const events: string[] = [];
   let isTooLong = false;
   const parser = createParser({
@@ -74,42 +68,22 @@ export async function readEvents(
     },
     onError: ({ type }) => (isTooLong ||= type === 'max-buffer-size-exceeded'),
   });
-  // The parser's own buffer counts characters and keeps each piece of a line by itself.
-  const framer = new LineFramer(maxBytes, {
-    line: (text) => {
-      overMs = budget.charge(1);
-      parser.feed(`${text.replace('\ufeff', '')}\n`);
-      return !isTooLong;
-    },
-    overflow: () => (isTooLong = true),
-  });
-  const pass = async (): Promise<void> => {
-    for (const event of events.splice(0)) await message(event);
-  };
-  const asLines = lineFeeds();
+  let isAfterReturn = false;
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    framer.push(asLines(chunk));
+    const text = decoder.decode(chunk, { stream: true });
+    // The parser holds a return at the end back until it knows what follows, which may take long.
+    const lines = (isAfterReturn ? text.replace(/^\n/, '') : text).replace(/\r\n?/g, '\n');
+    isAfterReturn = text.endsWith('\r');
+    parser.feed(lines);
     if (isTooLong) return `Its answer is over ${maxBytes} bytes`;
-    await pass();
+    for (const event of events.splice(0)) await message(event);
+    const overMs = budget.charge(lines.split('\n').length - 1);
     if (overMs > 0) await delay(overMs, undefined, { signal });
-    overMs = 0;
   }
   // Some servers end their last event without an empty line.
-  framer.end();
-  if (!isTooLong) parser.feed('\n');
-  await pass();
+  parser.feed(`${decoder.decode()}\n\n`);
+  for (const event of events) await message(event);
   return undefined;
-}
-
-/** Lines may end with CR, LF or both, which two chunks may share: gives LF for each. */
-function lineFeeds(): (chunk: Buffer) => Buffer {
-  let afterReturn = false;
-  return (chunk) => {
-    const rest = afterReturn && chunk[0] === 10 ? chunk.subarray(1) : chunk;
-    afterReturn = chunk.at(-1) === 13;
-    if (!rest.includes(13)) return rest;
-    return Buffer.from(rest.toString('latin1').replace(/\r\n?/g, '\n'), 'latin1');
-  };
 }
 
 /** The messages in a text: one, those of a batch, or none. A batch of one stays as it was written. */
@@ -155,14 +129,7 @@ export async function readRefusal(
 /** More is not looked at: tags without an end would take long. */
 const pageChars = 4_096;
 const shownChars = 300;
-const entities: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  '#39': "'",
-  nbsp: ' ',
-};
+const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: ' ' };
 
 /** The beginning of a page or a text on one line, without tags and secrets. */
 export function beginningOf(page: string, redact: Redact): string {

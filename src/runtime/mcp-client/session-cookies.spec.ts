@@ -21,14 +21,8 @@ it.each<[string | string[] | undefined, string | undefined]>([
   [['a=1', 'a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT'], undefined],
   [['a=1', 'b=2', 'a=gone; Max-Age=0'], 'b=2'],
   ['a=1; Path=/v1', 'a=1'],
-  ['a=1; Path=/v1/mcp', 'a=1'],
-  ['a=1; Path=/v1/mcp/', 'a=1'],
-  ['a=1; Path=/v', undefined],
-  ['a=1; Path=/other', undefined],
-  ['a=1; Domain=example', 'a=1'],
   ['a=1; Domain=.A.example', 'a=1'],
-  ['a=1; Domain=b.example', undefined],
-  ['a=1; Domain=.example.evil', undefined],
+  [['a=1', 'a=2; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT'], 'a=2'],
   ['a=1; Secure', undefined],
   ['=1', undefined],
   ['lonely', undefined],
@@ -45,19 +39,10 @@ it("puts the registration's own cookies in front, and sends them alone", () => {
   expect(after(undefined, undefined, 'token=t')).toBe('token=t');
 });
 
-it('forgets a cookie when its time is over', () => {
-  let now = 1_000;
-  const cookies = new SessionCookies(new URL('http://a/'), undefined, () => now);
-  cookies.take(['short=1; Max-Age=60', 'long=1']);
-  now += 59_999;
-  expect(cookies.header()).toBe('short=1; long=1');
-  now += 1;
-  expect(cookies.header()).toBe('long=1');
-});
-
 it('keeps the newest cookies of a server that sets too many, or too large ones', () => {
-  const many = after(Array.from({ length: 200 }, (_, n) => `c${n}=${n}`))?.split('; ') ?? [];
-  expect([many.length, many[0], many.at(-1)]).toEqual([50, 'c150=150', 'c199=199']);
+  const many = after(Array.from({ length: 2_000 }, (_, n) => `c${n}=${n}`)) ?? '';
+  expect(many.length).toBeLessThanOrEqual(8_192);
+  expect(many).toMatch(/^c\d{4}=.*; c1999=1999$/);
   const large = after(Array.from({ length: 9 }, (_, n) => `c${n}=${'x'.repeat(3_000)}`)) ?? '';
   expect(large.length).toBeLessThanOrEqual(8_192);
   expect(large).toContain('c8=');

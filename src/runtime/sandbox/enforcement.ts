@@ -197,8 +197,6 @@ export interface FailureFacts {
 
 type Missing = (policy: SandboxPolicy, facts: FailureFacts, error: string) => boolean;
 
-const refused =
-  /\bECONNREFUSED\b|connection ?refused|actively refused|ConnectException|Couldn't connect to server|Failed to connect|Could not connect/i;
 const sees =
   'This tool sees its own folder (workingDir, or else the folder of its program), and of other folders those in sandbox.allowedPaths';
 const notFound = /\bENOENT\b|No such file|cannot find the (file|path)|FileNotFound|NoSuchFile|os error 2\b/i;
@@ -221,7 +219,7 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     'sandbox.allowedHosts lacks {denied}; an entry without a port means 80 and 443, so name the port: {denied}',
   ],
   [
-    refused,
+    /\bECONNREFUSED\b|connection ?refused|actively refused|ConnectException|Couldn't connect to server|Failed to connect|Could not connect/i,
     ({ network }) => network === 'none',
     'This tool has no network and does not reach this host either: sandbox.allowedHosts, such as 127.0.0.1:8080, or sandbox.allowNetwork gives it one',
   ],
@@ -257,20 +255,17 @@ const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])
     'This tool reaches its sandbox.allowedHosts through a proxy only: its client must use HTTP_PROXY and HTTPS_PROXY',
   ],
   [notFound, (_policy, facts, error) => misses(error, facts), sees],
-];
-
-/** Error messages of programs that do not start. With bubblewrap a path that is not granted does not exist for the tool. */
-const startHints: typeof hints = [
   [
+    // With bubblewrap a path that is not granted does not exist for the tool.
     /\bENOENT\b|No such file|does not exist|not a valid Git repository|Cannot find (module|package)|NotFoundError/i,
-    () => true,
+    (_policy, { starting }) => starting === true,
     sees,
   ],
 ];
 
 /** @returns a hint at the grant that may be missing for this error; undefined if none is known */
 export const hintFor = (error: string, policy: SandboxPolicy, facts: FailureFacts = {}): string | undefined =>
-  [...hints, ...(facts.starting ? startHints : [])]
+  hints
     .find(([pattern, isMissing]) => pattern.test(error) && isMissing(policy, facts, error))?.[2]
     .replace(/\{(\w+)\}/g, (_, name: 'processes' | 'memoryMB' | 'denied') =>
       String(name === 'denied' ? facts.denied : policy[name]),

@@ -75,13 +75,19 @@ export class MemoryWatch {
     const leaders = new Set([...this.groups].map((group) => group.leader));
     const orphans = adopted.filter((pid) => !leaders.has(pid) && Number(statOf(pid)[2]) === leader);
     const pids = new Set([leader, ...orphans]);
-    for (const pid of pids)
-      for (const [n, thread] of threadsOf(pid).entries()) {
-        if (n % threadsPerTurn === threadsPerTurn - 1) await nextTurn();
-        for (const child of childrenOf(pid, thread)) pids.add(child);
-      }
+    let threads = 0;
+    for (const _thread of descendants(pids)) if (++threads % threadsPerTurn === 0) await nextTurn();
     return [...pids];
   }
+}
+
+/** Adds what processes started to them, one thread at a time. */
+function* descendants(pids: Set<number>): Generator<string> {
+  for (const pid of pids)
+    for (const thread of threadsOf(pid)) {
+      for (const child of childrenOf(pid, thread)) pids.add(child);
+      yield thread;
+    }
 }
 
 function threadsOf(pid: number): string[] {
@@ -101,12 +107,27 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each)
 /** Deduced from two counts of the same memory: /proc counts in pages, whose size depends on the kernel. */
 const pageBytes = 2 ** Math.round(Math.log2(process.memoryUsage.rss() / Number(statOf(process.pid)[21])));
 
+/** A process that has ended has none, waited for or not. */
+const residentIn = (stats: readonly string[][]): number =>
+  sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes;
+
+/**
+ * Resident memory in bytes of a process and everything below it: a sandboxed tool sits under its launcher.
+ * @returns undefined if the process is gone
+ */
+export function residentBytes(pid: number): number | undefined {
+  const pids = new Set([pid]);
+  void [...descendants(pids)];
+  const stats = [...pids].map(statOf);
+  return stats[0]?.[0] ? residentIn(stats) : undefined;
+}
+
 /** Updates a group. @returns whether any of its processes ran since the last look, so that it may have started others */
 function hasWorked(group: Group): boolean {
   const stats = group.pids.map(statOf);
   const before = group.activity;
   group.activity = stats.map((fields) => fields.slice(7, 13).join()).join();
-  group.residentMB = (sumOf(stats.map((fields) => Number(fields[21] ?? 0))) * pageBytes) / 1_048_576;
+  group.residentMB = residentIn(stats) / 1_048_576;
   return before !== group.activity || before === '';
 }
 

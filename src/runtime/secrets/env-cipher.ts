@@ -6,6 +6,7 @@ import { wrong } from '../../web/rest/wrong-field.js';
 export type PlainEnv = Readonly<Record<string, string>>;
 /** A variable as a registration gives it: without `secret`, ordinary words alone are none. */
 export type GivenValue = string | { readonly value: string; readonly secret?: boolean };
+type GivenEnv = Readonly<Record<string, GivenValue>>;
 
 /** A stored value cannot be decrypted. The message names the variable and the reason, never the content. */
 export class SecretUnreadable extends Error {
@@ -21,11 +22,6 @@ const tagBytes = 16;
  */
 export class EnvCipher {
   constructor(private readonly keys: KeyRing) {}
-
-  /** @throws KeyFileError if there is no key and none can be stored */
-  seal(toolId: string, env: Readonly<Record<string, GivenValue>>): StoredEnv {
-    return this.sealLike(toolId, env, {});
-  }
 
   /** @throws SecretUnreadable for the first value that was tampered with or whose key is missing */
   open(toolId: string, env: StoredEnv): PlainEnv {
@@ -54,8 +50,11 @@ export class EnvCipher {
     );
   }
 
-  /** Like `seal`, but unchanged values keep their ciphertext, so that equal configurations compare equal. */
-  sealLike(toolId: string, env: Readonly<Record<string, GivenValue>>, before: StoredEnv): StoredEnv {
+  /**
+   * @param before values that are unchanged keep its ciphertext, so that equal configurations compare equal
+   * @throws KeyFileError if there is no key and none can be stored
+   */
+  seal(toolId: string, env: GivenEnv, before: StoredEnv = {}): StoredEnv {
     return mapValues(env, (given, name) => {
       const value = valueOf(given);
       if (!isSecret(name, given)) return { alg: 'none', value };
@@ -190,13 +189,13 @@ export type EnvChanges = Readonly<Record<string, GivenValue | null>>;
 export function sealedEnv(
   cipher: EnvCipher,
   toolId: string,
-  env: Readonly<Record<string, GivenValue>>,
+  env: GivenEnv,
   before: StoredEnv = {},
 ): StoredEnv {
   for (const [name, value] of Object.entries(env)) {
     if (valueOf(value) === hiddenValue) throw notTheValue(name);
   }
-  return keyed(() => cipher.sealLike(toolId, env, before));
+  return keyed(() => cipher.seal(toolId, env, before));
 }
 
 /**
@@ -218,7 +217,7 @@ export function changedEnv(
     else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
   }
   const kept = Object.entries(stored).filter(([name]) => !gone.has(name));
-  const sealed = keyed(() => cipher.sealLike(toolId, Object.fromEntries(set), stored));
+  const sealed = keyed(() => cipher.seal(toolId, Object.fromEntries(set), stored));
   return { ...Object.fromEntries(kept), ...sealed };
 }
 

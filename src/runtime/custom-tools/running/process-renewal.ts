@@ -7,8 +7,8 @@ import {
 } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../../base/common/interval-loop.js';
-import { readProc } from '../../../base/common/process-identity.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { residentBytes } from '../../sandbox/memory-watch.js';
 import { RunningTools } from './running-tools.js';
 
 /** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
@@ -40,21 +40,4 @@ export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplication
       await nextTurn();
     }
   }
-}
-
-/**
- * Resident memory in bytes of a process and everything below it: a sandboxed tool sits under its launcher.
- * VmRSS is in kB whatever the page size, which statm's pages are not.
- * @returns undefined if the process is gone
- */
-export function residentBytes(pid: number): number | undefined {
-  const status = readProc(pid, 'status');
-  return status === '' ? undefined : total(pid, status);
-}
-
-/** A process that has ended, waited for or not, has no VmRSS. */
-function total(pid: number, status: string): number {
-  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
-  const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return children.reduce((sum, child) => sum + total(child, readProc(child, 'status')), own);
 }

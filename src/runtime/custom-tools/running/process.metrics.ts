@@ -4,7 +4,7 @@ import type { Counter, Gauge } from 'prom-client';
 import { Contributors, forgetTool } from '../../../base/observability/contributors.js';
 import { counter, gauge } from '../../../base/observability/metrics.js';
 import { CallReports } from '../../../call/door/call-reports.js';
-import { residentBytes } from './process-renewal.js';
+import { residentBytes } from '../../sandbox/memory-watch.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { eventually } from '../../../../test/fixtures/tools/pool-lab.js';
-import { commandLineOf } from '../../../base/common/process-identity.js';
-import { residentBytes } from './process-renewal.js';
+import { eventually } from '../../../test/fixtures/tools/pool-lab.js';
+import { commandLineOf } from '../../base/common/process-identity.js';
+import { residentBytes } from './memory-watch.js';
 
 describe('residentBytes', () => {
   it('counts a process and everything below it', async () => {
