@@ -111,6 +111,8 @@ describe('is refused with its reason', () => {
     ['a\\', 'ends with a backslash'],
     ['((a{100}){100}){100}', 'repeats more than 5000'],
     ['a{1000000000}', 'repeats more than 5000'],
+    ['^a{0,20000}$', 'repeats more than 5000'],
+    ['^(a{1,40}){1,400}$', 'repeats more than 5000'],
     ['\\p{Nothing}', 'Nothing'],
   ])('%s', (pattern, why) => {
     expect(() => linearPattern(pattern)).toThrow(why);

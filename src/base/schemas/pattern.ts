@@ -9,36 +9,22 @@ import { RE2JS } from 're2js';
 const maxRepeats = 1_000;
 /** Atoms of a pattern, counted as often as they are repeated. */
 const maxAtoms = 5_000;
-const space =
-  '\\t-\\r\\x20\\xa0\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}';
 const noSpace =
   '\\x00-\\x08\\x0e-\\x1f\\x21-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}' +
   '\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}';
-const any = '\\x{0}-\\x{10ffff}';
-const sets: Readonly<Record<string, string>> = {
-  d: '\\d',
-  D: '\\D',
-  w: '\\w',
-  W: '\\W',
-  s: space,
-  S: noSpace,
-};
-const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 };
-
-const shortNames: Readonly<Record<string, string>> = {
-  ...{
-    Letter: 'L',
-    Uppercase_Letter: 'Lu',
-    Lowercase_Letter: 'Ll',
-    Mark: 'M',
-    Number: 'N',
-    Decimal_Number: 'Nd',
-  },
-  ...{ Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs' },
-};
-
 /** Characters: one code point, or the inside of a class. */
 type Chars = number | string;
+
+/** What a letter behind a backslash stands for. */
+const escapes: Readonly<Record<string, Chars>> = {
+  ...{ d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace },
+  ...{ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 },
+};
+/** RE2 knows the short names of categories, and those of scripts and binary properties. */
+const shortNames: Readonly<Record<string, string>> = {
+  ...{ Letter: 'L', Uppercase_Letter: 'Lu', Lowercase_Letter: 'Ll', Mark: 'M', Number: 'N' },
+  ...{ Decimal_Number: 'Nd', Punctuation: 'P', Symbol: 'S', Separator: 'Z', Space_Separator: 'Zs' },
+};
 
 interface Part {
   readonly text: string;
@@ -84,18 +70,16 @@ class PatternReader {
   }
 
   private atom(): Part {
-    const plain = this.take(/[|^]|\$|\\[bBAz]/uy);
+    const plain = this.take(/[|^]|\$|\\[bBAz]|\(\?[a-z]+\)/uy);
     if (plain) return { text: plain[0], atoms: 0, repeats: 1 };
     if (this.take(/\(\?<?[=!]/uy)) throw new Error('it has look-around');
-    const flags = this.take(/\(\?[a-z]+\)/uy);
-    if (flags) return { text: flags[0], atoms: 0, repeats: 1 };
     const group = this.take(/\((\?:|\?P?<[^>]*>|\?[a-z]*(?:-[a-z]+)?:)?/uy);
     if (group) return this.group(/^\?[^:P<]/.test(group[1] ?? '') ? group[0] : '(?:');
     if (this.take(/[*+?]/uy)) throw new Error('it repeats nothing');
     if (this.take(/\./uy)) return leaf('[^\\n\\r\\x{2028}\\x{2029}]');
     const opened = this.take(/\[\^?/uy);
-    const chars = opened ? this.inClass() : this.chars(false);
-    return leaf(opened ? classOf(opened[0], chars as string) : asClass(chars));
+    const text = opened ? classOf(opened[0], this.inClass()) : `[${inside(this.chars(false))}]`;
+    return leaf(text);
   }
 
   private group(opening: string): Part {
@@ -107,10 +91,9 @@ class PatternReader {
   private repeated(part: Part): Part {
     const found = this.take(/(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/uy);
     if (!found) return part;
-    const [, sign, least, comma, most] = found;
+    const [, sign, least, comma, most = least] = found;
     if (sign) return { ...part, text: part.text + sign };
-    const min = Number(least);
-    return repeat(part, min, comma ? (most ? Number(most) : Infinity) : min);
+    return repeat(part, Number(least), comma && !most ? Infinity : Number(most));
   }
 
   private inClass(): string {
@@ -142,10 +125,10 @@ class PatternReader {
     if (property) return propertyOf(property, name ?? short ?? '');
     if (sign === undefined) return whole.codePointAt(0) ?? 0;
     if (sign === 'b' && isInClass) return 8;
-    const set =
-      sets[sign] ?? (/\d/.test(this.source[this.at] ?? '') && sign === '0' ? undefined : controls[sign]);
-    if (set !== undefined) return set;
-    if (/[\dk]/.test(sign)) throw new Error('it has a back reference');
+    if (/[1-9k]/.test(sign) || (sign === '0' && this.take(/\d/uy)))
+      throw new Error('it has a back reference');
+    const escaped = escapes[sign];
+    if (escaped !== undefined) return escaped;
     if (/[a-zA-Z]/.test(sign)) throw new Error(`ECMA-262 has no escape \\${sign}`);
     return sign.codePointAt(0) ?? 0;
   }
@@ -153,24 +136,18 @@ class PatternReader {
   /** Half of a pair stands for the whole character, if the other half follows. */
   private codeUnit(unit: number): number {
     const low = unit >>> 10 === 0x36 ? this.take(/\\u([dD][c-fC-F][\da-fA-F]{2})/uy) : undefined;
-    return low?.[1] ? paired(unit, parseInt(low[1], 16)) : unit;
+    return low?.[1] ? (unit - 0xd800) * 1_024 + parseInt(low[1], 16) - 0xdc00 + 0x10000 : unit;
   }
 }
 
 const leaf = (text: string): Part => ({ text, atoms: 1, repeats: 1 });
 
-const paired = (high: number, low: number): number => (high - 0xd800) * 1_024 + low - 0xdc00 + 0x10000;
-
-const literal = (code: number): string => {
-  const sign = String.fromCodePoint(code);
-  return /[\da-zA-Z]/.test(sign) ? sign : `\\x{${code.toString(16)}}`;
-};
+const literal = (code: number): string => `\\x{${code.toString(16)}}`;
 const inside = (chars: Chars): string => (typeof chars === 'number' ? literal(chars) : chars);
-const asClass = (chars: Chars): string => (typeof chars === 'number' ? literal(chars) : `[${chars}]`);
 
 /** `[]` is nothing, and `[^]` is anything. */
 const classOf = (opening: string, chars: string): string =>
-  chars === '' ? (opening === '[' ? `[^${any}]` : `[${any}]`) : `${opening}${chars}]`;
+  chars === '' ? `${opening === '[' ? '[^' : '['}\\x{0}-\\x{10ffff}]` : `${opening}${chars}]`;
 
 /** What is repeated more often than RE2 takes is written out several times. */
 function repeat(part: Part, min: number, max: number): Part {
@@ -179,8 +156,8 @@ function repeat(part: Part, min: number, max: number): Part {
   const [atoms, repeats] = [part.atoms * most, part.repeats * most];
   if (atoms > maxAtoms || most > maxAtoms) throw new Error(`it repeats more than ${maxAtoms} characters`);
   if (repeats <= maxRepeats) {
-    const limit = max === Infinity ? `${min},` : max === min ? `${min}` : `${min},${max}`;
-    return { text: `${part.text}{${limit}}`, atoms, repeats: Math.max(repeats, 1) };
+    const text = `${part.text}{${min},${max === Infinity ? '' : max}}`;
+    return { text, atoms, repeats: Math.max(repeats, 1) };
   }
   const each = Math.floor(maxRepeats / part.repeats);
   const times = (count: number, from: string): string =>
@@ -190,7 +167,6 @@ function repeat(part: Part, min: number, max: number): Part {
   return { text: `(?:${times(min, '')}${rest})`, atoms, repeats: maxRepeats };
 }
 
-/** RE2 knows the short names of categories, and those of scripts and binary properties. */
 function propertyOf(sign: string, given: string): string {
   const name = given.replace(/^(Script|sc|General_Category|gc)=/, '');
   return `\\${sign}{${shortNames[name] ?? name}}`;

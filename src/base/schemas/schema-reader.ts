@@ -24,17 +24,11 @@ const single = new Set([
   ...['unevaluatedProperties', 'not', 'if', 'then', 'else', 'contentSchema'],
 ]);
 /** Types, with their names in programming languages and other schema languages. */
-const names: Readonly<Record<string, string>> = {
-  string: 'string str text file date datetime uuid',
-  integer: 'integer int long',
-  number: 'number num float double decimal',
-  boolean: 'boolean bool',
-  array: 'array list tuple set',
-  object: 'object dict map',
-  null: 'null none',
-};
+const names =
+  'string str text file date datetime uuid, integer int long, number num float double decimal, boolean bool, ' +
+  'array list tuple set, object dict map, null none';
 const knownAs = new Map(
-  Object.entries(names).flatMap(([type, all]) => all.split(' ').map((name) => [name, type])),
+  names.split(', ').flatMap((all) => all.split(' ').map((name, _at, [type]) => [name, type])),
 );
 
 /**
@@ -56,11 +50,9 @@ export function readSchema(
   }
   const [fault] = faults;
   if (fault) throw new Error(`${fault[0]} ${fault[1]}`);
-  const others = warnings.size - maxWarnings;
-  return {
-    schema,
-    warnings: [...[...warnings].slice(0, maxWarnings), ...(others > 0 ? [`and ${others} more`] : [])],
-  };
+  const all = [...warnings];
+  if (all.length > maxWarnings) all.splice(maxWarnings, Infinity, `and ${all.length - maxWarnings} more`);
+  return { schema, warnings: all };
 }
 
 class SchemaReader {
@@ -109,10 +101,9 @@ class SchemaReader {
   }
 
   private partsOf(name: string, value: unknown, at: string): [string, unknown][] {
-    const why =
-      this.faults.get(at) ?? (name === '$ref' ? this.faults.get(`$ref ${String(value)}`) : undefined);
+    const own = typeof value === 'string' ? this.faults.get(`${name} ${value}`) : undefined;
+    const why = this.faults.get(at) ?? (name === 'pattern' ? patternFault(value) : own);
     if (why !== undefined) return this.without(at, why);
-    if (name === 'pattern') return this.isUsable(value, at) ? [[name, value]] : [];
     if (maps.has(name) && isObject(value)) return [[name, this.map(name, value, at)]];
     if (Array.isArray(value) && (lists.has(name) || name === 'items'))
       return [[name, value.map((each, place) => this.schema(each, `${at}/${place}`))]];
@@ -124,20 +115,11 @@ class SchemaReader {
   private map(name: string, members: JsonSchema, at: string): JsonSchema {
     const entries = Object.entries(members).flatMap(([key, each]) => {
       const place = `${at}/${escapePointer(key)}`;
-      if (name === 'patternProperties' && !this.isUsable(key, place)) return [];
+      const why = name === 'patternProperties' ? patternFault(key) : undefined;
+      if (why !== undefined) return this.without(place, why);
       return [[key, name === 'dependencies' && Array.isArray(each) ? each : this.schema(each, place)]];
     });
     return Object.fromEntries(entries) as JsonSchema;
-  }
-
-  private isUsable(pattern: unknown, at: string): boolean {
-    try {
-      linearPattern(String(pattern));
-      return true;
-    } catch (error) {
-      this.without(at, messageOf(error));
-      return false;
-    }
   }
 
   /** Reads the members of a schema as what they mean, before its parts are read. */
@@ -171,6 +153,15 @@ class SchemaReader {
 
 type Members = Record<string, unknown>;
 type Read = (name: string, value: unknown, as?: string) => void;
+
+function patternFault(pattern: unknown): string | undefined {
+  try {
+    linearPattern(String(pattern));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
 
 const sizeOf = (members: unknown): number => Object.keys(members ?? {}).length;
 

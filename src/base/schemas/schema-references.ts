@@ -14,7 +14,8 @@ export function partAt(root: unknown, reference: unknown): unknown {
     .reduce(memberOf, root);
 }
 
-const memberOf = (part: unknown, name: string): unknown =>
+/** An own member of an object or a list. */
+export const memberOf = (part: unknown, name: string): unknown =>
   (isObject(part) || Array.isArray(part)) && Object.hasOwn(part, name)
     ? (part as JsonSchema)[name]
     : undefined;

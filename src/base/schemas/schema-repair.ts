@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv';
 import type { FieldProblem } from '../common/errors.js';
 import { escapePointer } from '../common/field-problems.js';
 import { excessOfCaller } from '../common/json-size.js';
+import { memberOf } from './schema-references.js';
 
 /** An input that is valid after its repair. */
 export interface Repaired {
@@ -26,8 +27,7 @@ export function repaired(
   given: unknown,
   errorsOf: ErrorsOf,
 ): { input: unknown; errors: readonly ErrorObject[] } {
-  const isAbsent = given === null && errorsOf({}).length === 0;
-  if (isAbsent) return { input: {}, errors: [] };
+  if (given === null && errorsOf({}).length === 0) return { input: {}, errors: [] };
   let errors = errorsOf(given);
   // Most errors stand at other values, and a large input takes long to copy.
   const mayHelp = errors.some(({ instancePath }) => {
@@ -36,14 +36,12 @@ export function repaired(
   });
   if (!mayHelp) return { input: given, errors };
   const repair = new Repair(given);
-  let hasBranches = false;
   for (let pass = 0; pass < maxPasses && errors.length > 0; pass++) {
-    hasBranches ||= errors.some(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
     const changed = errors.filter((error) => repair.restoresRequired(error) || repair.attempts(error));
     if (changed.length === 0) break;
     errors = errorsOf(repair.input);
   }
-  if (hasBranches && errors.length === 0) repair.restoreAllowed(errorsOf);
+  if (errors.length === 0) repair.restoreAllowed(errorsOf);
   return { input: repair.input, errors };
 }
 
@@ -53,10 +51,8 @@ export const valueAt = (root: unknown, pointer: string): unknown =>
 
 class Repair {
   private readonly holder: Members;
-  /** Pointers of nulls that were taken away. */
-  private readonly removed = new Set<string>();
-  /** Pointers of nulls that stay, because their members are required. */
-  private readonly required = new Set<string>();
+  /** Pointers of nulls that were taken away, and whether they are back because their members are required. */
+  private readonly nulls = new Map<string, boolean>();
   /** Pointers of texts that were read as JSON. */
   private readonly read: string[] = [];
 
@@ -72,8 +68,8 @@ class Repair {
   restoresRequired({ instancePath, params }: ErrorObject): boolean {
     const { missingProperty = '' } = (params ?? {}) as { missingProperty?: string };
     const pointer = `${instancePath}/${escapePointer(missingProperty)}`;
-    if (!this.removed.delete(pointer)) return false;
-    this.required.add(pointer);
+    if (this.nulls.get(pointer) !== false) return false;
+    this.nulls.set(pointer, true);
     this.set(pointer, null);
     return true;
   }
@@ -81,13 +77,8 @@ class Repair {
   attempts({ instancePath, keyword, params }: ErrorObject): boolean {
     const { parent, name } = this.placeOf(instancePath);
     const value = memberOf(parent, name);
-    if (
-      value === null &&
-      parent !== this.holder &&
-      !Array.isArray(parent) &&
-      !this.required.has(instancePath)
-    )
-      return this.remove(instancePath);
+    const isMember = parent !== this.holder && !Array.isArray(parent);
+    if (value === null && isMember && !this.nulls.has(instancePath)) return this.remove(instancePath);
     if (typeof value !== 'string' || keyword !== 'type' || this.wasRead(instancePath)) return false;
     const json = jsonIn(value, [(params as { type: string | string[] }).type].flat());
     if (!json) return false;
@@ -98,7 +89,7 @@ class Repair {
 
   /** Puts back the nulls that the branch allows which turned out to be the one. */
   restoreAllowed(errorsOf: ErrorsOf): void {
-    for (const pointer of [...this.removed].slice(0, maxPasses)) {
+    for (const [pointer] of [...this.nulls].slice(0, maxPasses)) {
       this.set(pointer, null);
       if (errorsOf(this.input).length > 0) this.remove(pointer);
     }
@@ -107,7 +98,7 @@ class Repair {
   private remove(pointer: string): boolean {
     const { parent, name } = this.placeOf(pointer);
     if (parent) delete parent[name];
-    this.removed.add(pointer);
+    this.nulls.set(pointer, false);
     return parent !== undefined;
   }
 
@@ -143,8 +134,3 @@ function jsonIn(text: string, types: readonly string[]): unknown {
 
 const stepsOf = (pointer: string): string[] =>
   pointer.split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Members)[name]
-    : undefined;

@@ -33,11 +33,7 @@ function trialOf({ schema: text, isOutput }: SchemaTest): SchemaTrial {
   const keep = (compiled: CompiledSchema): unknown => (last = compiled);
   const read = readSchema(given, (each) => faultsOf(each, keep), nearest === '2020-12');
   const schema = warning === undefined ? read.schema : { ...read.schema, $schema: dialects[nearest] };
-  return {
-    cost: tried(schema, last),
-    schema,
-    warnings: [...(warning === undefined ? [] : [warning]), ...read.warnings],
-  };
+  return { cost: tried(schema, last), schema, warnings: [warning ?? [], read.warnings].flat() };
 }
 
 function metaSchemaOf(schema: JsonSchema): SchemaCompiler {

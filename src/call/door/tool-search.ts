@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { isObject } from '../../base/common/json.js';
 import { LexicalSearch, type Searched } from '../../base/lexical-search/lexical-search.js';
 import { isShown, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
@@ -51,9 +52,8 @@ export class ToolSearch {
     const { confidenceAt } = search.ask(asAct(query));
     const part = query.trim().toLowerCase();
     return tools
-      .map((tool, at) => ({ tool, confidence: rounded(confidenceAt(at)) }))
+      .map((tool, at) => this.found(tool, rounded(confidenceAt(at))))
       .filter(({ tool, confidence }) => confidence > 0 || tool.definition.name.toLowerCase().includes(part))
-      .map(({ tool, confidence }) => this.found(tool, confidence))
       .sort((a, b) => (a.place < b.place ? -1 : 1));
   }
 
@@ -67,13 +67,8 @@ export class ToolSearch {
 
   private async read(): Promise<Index> {
     const tools = this.registry.all();
-    return {
-      tools,
-      search: await LexicalSearch.of(
-        tools.map(({ definition }) => definition),
-        searched,
-      ),
-    };
+    const definitions = tools.map(({ definition }) => definition);
+    return { tools, search: await LexicalSearch.of(definitions, searched) };
   }
 }
 
@@ -84,11 +79,10 @@ const rounded = (confidence: number): number => Math.ceil(confidence * 100) / 10
 function membersOf(schema: JsonSchema): string[] {
   const properties = Object.entries((schema['properties'] ?? {}) as Record<string, unknown>);
   return properties.flatMap(([name, property]) => {
-    if (typeof property !== 'object' || property === null) return [name];
-    const own = property as JsonSchema;
-    const { description, items } = own;
-    const inside = typeof items === 'object' && items !== null ? membersOf(items as JsonSchema) : [];
-    return [name, typeof description === 'string' ? description : '', ...membersOf(own), ...inside];
+    if (!isObject(property)) return [name];
+    const { description, items } = property;
+    const inside = isObject(items) ? membersOf(items) : [];
+    return [name, typeof description === 'string' ? description : '', ...membersOf(property), ...inside];
   });
 }
 

@@ -14,17 +14,13 @@ export type McpResult = JsonObject & {
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-const areTexts = (...values: unknown[]): boolean => values.every((value) => typeof value === 'string');
-/** The members that a client insists on in each kind of content. */
-const blocks = new Map<unknown, (block: JsonObject) => boolean>([
-  ['text', ({ text }) => areTexts(text)],
-  ['image', ({ data, mimeType }) => areTexts(data, mimeType)],
-  ['audio', ({ data, mimeType }) => areTexts(data, mimeType)],
-  [
-    'resource',
-    ({ resource }) => isObject(resource) && areTexts(resource['uri'], resource['text'] ?? resource['blob']),
-  ],
-  ['resource_link', ({ uri, name }) => areTexts(uri, name)],
+/** The members that a client insists on in each kind of content: all texts. */
+const blocks = new Map<unknown, (block: JsonObject) => unknown[]>([
+  ['text', ({ text }) => [text]],
+  ['image', ({ data, mimeType }) => [data, mimeType]],
+  ['audio', ({ data, mimeType }) => [data, mimeType]],
+  ['resource', ({ resource: own }) => (isObject(own) ? [own['uri'], own['text'] ?? own['blob']] : [null])],
+  ['resource_link', ({ uri, name }) => [uri, name]],
 ]);
 
 /**
@@ -75,7 +71,7 @@ export function partsOf(result: McpResult, isMcp: boolean): Part[] {
 export function isSaid(parts: readonly Part[], value: unknown): boolean {
   const { result, ...others } = isObject(value) ? value : { result: value };
   const inner = Object.keys(others).length === 0 ? result : value;
-  const texts = parts.filter((part) => typeof part === 'string');
+  const texts = parts.filter(isText);
   const said = new Set(texts.flatMap((text) => [canonicalJson(text), canonicalText(text)]));
   const isIn = (each: unknown): boolean => said.has(canonicalJson(each));
   return isIn(value) || isIn(inner) || (Array.isArray(inner) && inner.every(isIn));
@@ -90,18 +86,20 @@ function canonicalText(text: string): string {
   }
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string';
+
 const textBlock = (value: unknown): Block => ({ type: 'text', text: textOf(value) });
 
 const isBlock = (block: unknown): block is Block =>
-  isObject(block) && (blocks.get(block['type'])?.(block) ?? false);
+  isObject(block) && blocks.get(block['type'])?.(block).every(isText) === true;
 
 /** The block, or what it means as a text. */
 function blockOf(given: unknown): Block {
   if (isBlock(given)) return given;
   if (!isObject(given)) return textBlock(given);
   const { type, text, data, blob, mimeType } = given;
-  if (type === 'text' || typeof text === 'string') return textBlock(text ?? '');
+  if (type === 'text' || isText(text)) return textBlock(text ?? '');
   const encoded = data ?? blob;
-  if (typeof encoded !== 'string') return textBlock(jsonWithoutFiles(given));
-  return textBlock(textOfPart(fileOf(typeof type === 'string' ? type : 'file', mimeType, encoded)));
+  if (!isText(encoded)) return textBlock(jsonWithoutFiles(given));
+  return textBlock(textOfPart(fileOf(isText(type) ? type : 'file', mimeType, encoded)));
 }

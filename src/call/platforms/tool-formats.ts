@@ -91,16 +91,8 @@ export interface HolmesParameter {
 }
 
 const extras = [
-  'minItems',
-  'maxItems',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'default',
+  ...['minItems', 'maxItems', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  ...['minLength', 'maxLength', 'pattern', 'default'],
 ];
 /** References are written out where they stand, which may make more of a schema than a model reads. */
 const maxParameters = 1_000;
