@@ -195,7 +195,7 @@ it.each<[what: string, mistake: Mistake, says: RegExp]>([
   [
     'no newline',
     { program: python({ hello: 'sys.stdout.write(json.dumps(m)); sys.stdout.flush()' }) },
-    /within 2000 ms; it wrote \d+ bytes without a newline: \{"jsonrpc"/,
+    /within 2000 ms \(CUSTOM_TOOLS_START_TIMEOUT\); it wrote \d+ bytes without a newline: \{"jsonrpc"/,
   ],
   [
     'output that is not flushed',

@@ -1,4 +1,4 @@
-import { isSaid, mcpResult } from './mcp-results.js';
+import { isSaid, mcpResult, partsOf } from './mcp-results.js';
 
 const text = (of: string) => ({ type: 'text', text: of });
 const picture = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' };
@@ -96,6 +96,12 @@ it.each<[string[], unknown, boolean]>([
   [['"a"'], 'a', true],
   [['a'], { result: 'a' }, true],
   [['7'], { result: 7 }, true],
+  [['97 % used'], { output: '97 % used' }, true],
+  [['[FILE] a.txt'], { content: '[FILE] a.txt' }, true],
+  [['a', 'b'], { items: ['a', 'b'] }, true],
+  [['a'], { content: [text('a')] }, true],
+  [['a'], { content: [text('b')] }, false],
+  [['a'], { output: 'a', more: 1 }, false],
   [['1', '{"a":1}'], { result: [1, { a: 1 }] }, true],
   [['[1,2]'], [1, 2], true],
   [['{"a":1}'], { a: 2 }, false],
@@ -107,4 +113,10 @@ it.each<[string[], unknown, boolean]>([
   [[`${'['.repeat(100_000)}${']'.repeat(100_000)}`], { a: 1 }, false],
 ])('%.60j gives %j: %s', (texts, value, expected) => {
   expect(isSaid(texts, value)).toBe(expected);
+});
+
+it('a picture that is content and structured content is given once', () => {
+  const { content, structuredContent } =
+    mcpResult({ content: [picture], structuredContent: { content: [picture] } }, true) ?? {};
+  expect(partsOf({ content: content ?? [], structuredContent }, true)).toHaveLength(1);
 });

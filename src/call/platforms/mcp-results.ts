@@ -67,13 +67,14 @@ export function partsOf(result: McpResult, isMcp: boolean): Part[] {
   return parts;
 }
 
-/** Whether texts give a value, as a whole or item by item. SDKs of Python give a value as `{result: value}`. */
+/** Whether parts give a value, as a whole or item by item. Many servers give it again as the one member of an object. */
 export function isSaid(parts: readonly Part[], value: unknown): boolean {
-  const { result, ...others } = isObject(value) ? value : { result: value };
-  const inner = Object.keys(others).length === 0 ? result : value;
-  const texts = parts.filter(isText);
-  const said = new Set(texts.flatMap((text) => [canonicalJson(text), canonicalText(text)]));
-  const isIn = (each: unknown): boolean => said.has(canonicalJson(each));
+  const members = isObject(value) ? Object.values(value) : [];
+  const inner = members.length === 1 ? members[0] : value;
+  const said = new Set(
+    parts.flatMap((part) => [canonicalJson(part), isText(part) ? canonicalText(part) : []].flat()),
+  );
+  const isIn = (each: unknown): boolean => said.has(canonicalJson(isBlock(each) ? partOf(each) : each));
   return isIn(value) || isIn(inner) || (Array.isArray(inner) && inner.every(isIn));
 }
 

@@ -49,7 +49,7 @@ const quoting = (what: string, line: string): string => `; ${what}: ${line.slice
 
 /** @param method the request of the start that has no answer */
 export const lateStart = (method: string, ms: number, seen: Seen | undefined): string =>
-  `It did not answer "${method}" within ${ms} ms` +
+  `It did not answer "${method}" within ${ms} ms (CUSTOM_TOOLS_START_TIMEOUT)` +
   (seen?.silent ? `; ${writesNothing}` : seen ? seenInstead(seen) : '');
 
 /** Introduces the end of stderr in the message of a failed start. */
