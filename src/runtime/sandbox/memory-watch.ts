@@ -60,7 +60,9 @@ export class MemoryWatch {
         hasWorked(group);
       }
       if (group.residentMB - before > maxMB / 8) this.loop.hasten(lookAgainMs);
-      const used = group.residentMB > maxMB ? Math.ceil(await usedMB(group)) : 0;
+      let used = group.residentMB > maxMB ? await usedMB(group) : 0;
+      // A process that forks while the others are read counts shared pages twice.
+      if (used > maxMB) used = Math.ceil(Math.min(used, await usedMB(group)));
       if (used > maxMB && this.remove(group))
         group.over(
           `The tool was ended: it used ${used} MB of memory, more than ${maxMB} MB (sandbox.maxMemoryMB)`,
