@@ -2,7 +2,7 @@ import { compileSchema } from './schema-compiler.js';
 import { type Faults, readSchema } from './schema-reader.js';
 import type { JsonSchema } from './json-schema.js';
 
-// real: everything but what the schema of schemas and the compiler find (test/integration/almost-schemas.spec.ts)
+// real: everything but what the schema of schemas and the compiler find (test/integration/almost-schemas.slow-spec.ts)
 
 const none = (): Faults => new Map();
 const read = (schema: object): JsonSchema => readSchema(schema as JsonSchema, none, true).schema;
