@@ -105,7 +105,7 @@ export class ToolInspector {
     const validators = await this.compileAll(tool.definitions ?? []);
     const asked = { ...(handshake && { handshake }), ...(readAs && { readAs }) };
     const warnings = inspected
-      ? [...nameWarning(tool, inspected.handshake), ...(await scriptFaults(inspected))]
+      ? [...(readAs ? [] : nameWarning(tool, inspected.handshake)), ...(await scriptFaults(inspected))]
       : [];
     return { tool, validate, validators, warnings, ...asked, ...(await this.contentOf(tool, inspected)) };
   }

@@ -175,7 +175,6 @@ export class CustomToolManager implements ToolHistory {
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
     if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
-    for (const warning of warnings) this.supervisor.warn(saved.name, warning);
     return warnings.length > 0 ? { ...saved, warnings } : saved;
   }
 

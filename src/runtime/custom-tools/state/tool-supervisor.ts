@@ -118,11 +118,6 @@ export class ToolSupervisor {
     return this.unstarted.delete(name) ? this.found(name, this.withTroubles(name, wellNow)) : undefined;
   }
 
-  /** Logs what its author should know. */
-  warn(tool: string, message: string): void {
-    this.logs.append({ tool, level: 'warn', event: 'health', message });
-  }
-
   /** Changes what differs from the tool's row at this replica. */
   found(name: string, columns: Partial<ToolCondition>): Promise<void> {
     return this.change(name, (state) => found(state, columns));
