@@ -166,7 +166,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private async loadChanges(): Promise<void> {
     await this.repository.readChanges();
     const changed = this.names().filter((name) => !this.isAsItsRow(name));
-    await this.each(changed, checksAtOnce, (name) => this.load(name));
+    await this.each(changed, checksAtOnce, async (name) => this.load(await this.find(name, false)));
   }
 
   private names(): string[] {
@@ -193,8 +193,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     const found = await this.look(isCheck);
     if (this.isStopping) return;
     const loads = found.filter(({ step }) => step === 'load');
-    if (loads.length > 0)
-      this.begin('loads', () => this.each(loads, triesAtOnce, ({ name }) => this.load(name)));
+    if (loads.length > 0) this.begin('loads', () => this.each(loads, triesAtOnce, (tool) => this.load(tool)));
     this.begin('imports', () => this.importer.importAll());
     // Changed files first, because their author waits for the result.
     const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
@@ -235,15 +234,14 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     return { name, row, candidate, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
   }
 
-  private async load(name: string): Promise<void> {
+  private async load({ name, row, candidate }: Found): Promise<void> {
     try {
       await this.manager.load(name);
-      const row = this.repository.row(name);
       // The revision that runs goes on if the new one cannot be started for a moment.
       if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row))
-        await this.recordFailureOf(name);
+        this.recordFailure(name, candidate);
     } catch (error) {
-      if (await this.recordFailureOf(name)) this.logger.error(error, `${name} was not loaded`);
+      if (this.recordFailure(name, candidate)) this.logger.error(error, `${name} was not loaded`);
       // A fault of the tool itself, such as a schema that costs too much here, shows in its status.
       if (!(error instanceof Problem) || this.running.get(name)) return;
       this.running.withdraw(name);
@@ -308,11 +306,6 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       { firstMs, maxMs: Math.max(firstMs, maxMs) },
       performance.now(),
     );
-  }
-
-  private async recordFailureOf(name: string): Promise<boolean> {
-    const { candidate } = await this.find(name, false);
-    return this.recordFailure(name, candidate);
   }
 
   private begin(kind: Work, work: () => Promise<void>): void {
