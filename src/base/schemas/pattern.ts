@@ -15,7 +15,7 @@ const noSpace =
 /** Characters: one code point, or the inside of a class. */
 type Chars = number | string;
 
-/** What a letter behind a backslash stands for. */
+/** Meaning of a letter behind a backslash. */
 const escapes: Readonly<Record<string, Chars>> = {
   ...{ d: '\\d', D: '\\D', w: '\\w', W: '\\W', s: '\\t-\\r\\p{Z}\\x{feff}', S: noSpace },
   ...{ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 },
@@ -149,7 +149,7 @@ const inside = (chars: Chars): string => (typeof chars === 'number' ? literal(ch
 const classOf = (opening: string, chars: string): string =>
   chars === '' ? `${opening === '[' ? '[^' : '['}\\x{0}-\\x{10ffff}]` : `${opening}${chars}]`;
 
-/** What is repeated more often than RE2 takes is written out several times. */
+/** Writes a part out several times if it is repeated more often than RE2 takes. */
 function repeat(part: Part, min: number, max: number): Part {
   const most = max === Infinity ? Math.max(min, 1) : max;
   if (max < min) throw new Error('it repeats at most fewer times than at least');

@@ -95,7 +95,7 @@ class SchemaReader {
     const at = `${parent}/${escapePointer(name)}`;
     const before = this.leftOut;
     const read = this.partsOf(name, value, at);
-    // What allows more within these allows less outside.
+    // Leaving out a part of these would make the schema stricter.
     if (this.leftOut === before || !['not', 'if', 'oneOf'].includes(name)) return read;
     return name === 'oneOf' ? read.map(([, branches]) => ['anyOf', branches]) : [];
   }

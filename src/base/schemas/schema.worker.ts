@@ -50,7 +50,7 @@ function checkedOutput(schema: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** What a schema's own schema refuses, else what does not compile. @throws Error if that is not one member */
+/** Members that the meta-schema refuses, else those that do not compile. @throws Error if that is not one member */
 function faultsOf(schema: JsonSchema, keep: (compiled: CompiledSchema) => unknown): Faults {
   const metaSchema = metaSchemaOf(schema);
   if (metaSchema.validateSchema(inDialect(schema).own) !== true) {

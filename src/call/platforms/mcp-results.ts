@@ -58,7 +58,7 @@ export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | und
   return isOwn ? mcpResult(data, true) : undefined;
 }
 
-/** What a model reads of a result: nothing twice. A server's other members belong to the protocol. */
+/** Parts of a result that a model reads, nothing twice. A server's other members belong to the protocol. */
 export function partsOf(result: McpResult, isMcp: boolean): Part[] {
   const { content, structuredContent, isError: _isError, _meta, ...others } = result;
   const parts = content.map(partOf);

@@ -31,7 +31,7 @@ const isTheirs = new Set(['invalid_input', 'payload_too_large', 'idempotency_key
 const refusalsOf = ({ refusals }: ToolReportView): ToolReportView['refusals'] =>
   refusals.filter(({ code }) => !isTheirs.has(code));
 
-/** What fails now comes before what only has a bad hour; among equals the larger share of failures. */
+/** Tests of a rank, worst first: tools that fail now come before those with a bad hour. */
 const ranks: readonly ((trouble: Trouble) => boolean)[] = [
   ({ report }) => report !== undefined && courseOf(report) === 'failing',
   ({ fault }) => fault !== undefined,

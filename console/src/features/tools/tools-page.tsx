@@ -30,7 +30,7 @@ const route = getRouteApi('/shell/tools');
 /** The worst first. */
 const grades = ['unhealthy', 'degraded', 'healthy', 'unknown'] as const;
 
-/** What fails now first, then by grade. */
+/** Tools that fail now come first, then the worst grade. */
 const healthRank = (report: ToolReportView | undefined): number =>
   report && courseOf(report) === 'failing' ? -1 : grades.indexOf(report?.status ?? 'unknown');
 

@@ -39,7 +39,7 @@ const prompt = ['system: You look after disks.', 'user: How full is the disk /da
 
 interface Expected {
   readonly thread?: string | null;
-  /** What both model calls differ in; and each. */
+  /** Differences of the two model calls. */
   readonly llm?: object;
   readonly calls?: readonly object[];
   readonly tool?: object;
