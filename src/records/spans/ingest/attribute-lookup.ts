@@ -2,6 +2,7 @@ import { attributeNames, dialects, type Field } from './attribute-names.js';
 
 export type Attributes = Readonly<Record<string, unknown>>;
 
+const flatList = '.*';
 /** Names of a field in the order in which they are looked for. */
 const names = new Map<Field, readonly (readonly string[])[]>(
   (Object.keys(attributeNames) as Field[]).map((field) => {
@@ -10,8 +11,11 @@ const names = new Map<Field, readonly (readonly string[])[]>(
     return [field, inOrder.map((name) => name.split('/'))];
   }),
 );
-
-const flatList = '.*';
+/** Fields by the attributes that may hold them: a span has few attributes, and a field has up to forty names. */
+const fieldsByName: ReadonlyMap<string, readonly { readonly field: Field }[]> = Map.groupBy(
+  [...names].flatMap(([field, paths]) => paths.map(([name = '']) => ({ field, name }))),
+  ({ name }) => name,
+);
 /** Longer lists are cut: a sender that writes them flat has an attribute for each member. */
 const maxListLength = 512;
 /** Names that are looked through for flat lists; and the length of a name, of which each dot makes an object. */
@@ -21,15 +25,25 @@ const maxNameLength = 512;
 /** Looks up a field of a span in all dialects. JSON in text is parsed once. */
 export class AttributeLookup {
   private readonly read = new Map<string, unknown>();
+  private readonly held = new Set<Field>();
 
   /** @param next fallback for missing attributes; spans may share it and its parsed values */
   constructor(
     private readonly attributes: Attributes,
     private readonly next?: AttributeLookup,
-  ) {}
+  ) {
+    for (const name in attributes) {
+      for (const { field } of fieldsByName.get(name) ?? []) this.held.add(field);
+      const inList = /\.\d/.exec(name);
+      if (!inList) continue;
+      const list = name.slice(0, inList.index) + flatList;
+      for (const { field } of fieldsByName.get(list) ?? []) this.held.add(field);
+    }
+  }
 
   /** @returns the first non-empty value; undefined if there is none */
   find(field: Field): unknown {
+    if (!this.mayHold(field)) return undefined;
     for (const path of names.get(field) ?? []) {
       const value = this.at(path);
       if (saysSomething(value)) return value;
@@ -51,6 +65,10 @@ export class AttributeLookup {
     const value = this.find(field);
     if (typeof value === 'string') return value;
     return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+  }
+
+  private mayHold(field: Field): boolean {
+    return this.held.has(field) || (this.next?.mayHold(field) ?? false);
   }
 
   private at([name = '', ...members]: readonly string[]): unknown {
