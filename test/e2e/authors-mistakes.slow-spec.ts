@@ -297,12 +297,12 @@ it.each<[what: string, mistake: Mistake, says: RegExp]>([
   expect(await told(mistake)).toMatch(says);
 });
 
-// Only root starts tools as users of their own.
-(process.getuid?.() === 0 ? it : it.skip)('an interpreter in a closed folder', async () => {
+it('an interpreter in a closed folder', async () => {
   const command = join(desk, 'closed', 'python3');
-  expect(await told({ manifest: { command, args: ['tool.py'] }, make: closedPython })).toMatch(
-    /to allow it: chmod o\+x .*closed/,
-  );
+  const said = await told({ manifest: { command, args: ['tool.py'] }, make: closedPython });
+  // Only root starts tools as users of their own, to whom the folder is closed.
+  const isRoot = process.getuid?.() === 0;
+  expect(said).toMatch(isRoot ? /to allow it: chmod o\+x .*closed/ : /"ok": true/);
 });
 
 it.each<[what: string, mistake: Mistake]>([

@@ -3,7 +3,7 @@ import { CallRates, holderOf } from '../../web/auth/call-rates.js';
 import { Problem } from '../../base/common/errors.js';
 import { newId } from '../../base/common/ids.js';
 import { Llm, noLlm } from '../llm/llm.module.js';
-import { isOptimizable } from '../../records/spans/ingest/span-texts.js';
+import { isOptimizable } from '../../records/spans/span-row.js';
 import { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import { wrong } from '../../web/rest/wrong-field.js';

@@ -1,12 +1,7 @@
 import { type AttributeLookup, fromJson, memberOf } from '../../records/spans/ingest/attribute-lookup.js';
+import { callsIn, resultsIn, unwrapped } from '../../records/spans/ingest/message-parts.js';
 import { storedLookup } from '../../records/spans/ingest/span-events.js';
-import {
-  callsIn,
-  resultsIn,
-  spanTextsOf,
-  textsOf,
-  unwrapped,
-} from '../../records/spans/ingest/span-texts.js';
+import { spanTextsOf, textsOf } from '../../records/spans/ingest/span-texts.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import type { CallResult, Json } from './experiments.dto.js';
 

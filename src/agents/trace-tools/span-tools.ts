@@ -1,5 +1,6 @@
 import { placeOf } from '../../base/semantic-errors/find-semantic-error.js';
-import { isOptimizable, spanTextsOf } from '../../records/spans/ingest/span-texts.js';
+import { spanTextsOf } from '../../records/spans/ingest/span-texts.js';
+import { isOptimizable } from '../../records/spans/span-row.js';
 import { spansOf } from '../../records/spans/reads/trace-filters.js';
 import type { ListSpansQuery } from '../../records/spans/reads/trace-queries.dto.js';
 import type { TraceReads } from '../../records/spans/reads/trace-reads.js';

@@ -5,7 +5,7 @@ import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.ser
 import { BlendedRanker } from '../ranking/blended.ranker.js';
 import { abortable } from '../../../base/common/abortable.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
-import { type AskedLabels, labelsMatch, normalisedLabels, clashOf } from '../label-filter.js';
+import { type AskedLabels, labelsMatch, normalisedLabels } from '../label-filter.js';
 import {
   type PlaybookRanker,
   type PlaybookRanking,
@@ -13,9 +13,10 @@ import {
   shownConfidence,
 } from '../playbook-ranker.js';
 import type { FoundPlaybooks, PlaybookAnswer, PlaybookSearch, PlaybookSource } from '../playbook-source.js';
-import type { SearchablePlaybook, HiddenPlaybook } from '../../playbooks/playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
-import type { PlaybookHitView, ExplainedPlaybookView, SearchFilter } from '../rest/playbook-search.dto.js';
+import type { PlaybookHitView } from '../rest/playbook-search.dto.js';
+import { explainSearch } from './search-explanation.js';
 
 /** One search of one state of the catalogue. */
 interface Found {
@@ -190,93 +191,3 @@ export class CatalogueFollower implements OnApplicationBootstrap {
     this.follower.follow(followed, async () => this.index.follow(await this.repository.revision()));
   }
 }
-
-/** A search with the data needed to explain it. */
-export interface SearchTrail {
-  readonly playbooks: Iterable<SearchablePlaybook>;
-  readonly hidden: readonly HiddenPlaybook[];
-  readonly asked: AskedLabels;
-  /** All that the ranker scored, best first. */
-  readonly ranked: readonly RankedPlaybook[];
-  readonly similarityThreshold: number;
-  readonly limit: number;
-}
-
-const unranked = {
-  confidence: null,
-  lexical: null,
-  cosine: null,
-  blended: null,
-  calibrated: null,
-  matched_terms: [],
-} as const;
-
-/** @returns every playbook once: those that were ranked, best first, then the others by id */
-export function explainSearch(trail: SearchTrail): ExplainedPlaybookView[] {
-  const byId = new Map([...trail.playbooks].map((playbook) => [playbook.playbook_id, playbook]));
-  const explained: ExplainedPlaybookView[] = [];
-  let shown = 0;
-  for (const each of trail.ranked) {
-    const playbook = byId.get(each.playbookId);
-    if (!playbook) continue;
-    byId.delete(each.playbookId);
-    const verdict = rankedVerdict(each, trail, shown);
-    if (verdict.shown) shown += 1;
-    explained.push({ ...identity(playbook), ...verdict, ...scores(each) });
-  }
-  const rest = [
-    ...[...byId.values()].map((playbook) => unrankedPlaybook(playbook, trail.asked)),
-    ...trail.hidden.map(hiddenPlaybook),
-  ];
-  return [...explained, ...rest.sort((a, b) => (a.playbook_id < b.playbook_id ? -1 : 1))];
-}
-
-type Verdict = Pick<ExplainedPlaybookView, 'shown' | 'removed_by' | 'reason'>;
-const removed = (by: SearchFilter, reason: string): Verdict => ({ shown: false, removed_by: by, reason });
-
-function rankedVerdict(
-  { confidence }: RankedPlaybook,
-  { similarityThreshold, limit }: SearchTrail,
-  shown: number,
-): Verdict {
-  const reads = shownConfidence(confidence);
-  if (reads < similarityThreshold)
-    return removed('threshold', `Its confidence ${reads} is below min_confidence ${similarityThreshold}`);
-  if (shown >= limit) return removed('limit', `max_results ${limit} was reached by better ones`);
-  return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
-}
-
-function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybookView {
-  const clash = clashOf(playbook.labels, asked);
-  const verdict = clash
-    ? removed(
-        'label',
-        `Its label ${clash.label} allows ${clash.allowed.join(', ')}; ${clash.asked} was asked for`,
-      )
-    : removed('no_match', 'It has nothing in common with the query');
-  return { ...identity(playbook), ...verdict, ...unranked };
-}
-
-function hiddenPlaybook(playbook: HiddenPlaybook): ExplainedPlaybookView {
-  const verdict = removed('status', `Its latest version, ${playbook.version}, is ${playbook.status}`);
-  return { ...identity(playbook), ...verdict, ...unranked };
-}
-
-const identity = ({ playbook_id, version }: Pick<HiddenPlaybook, 'playbook_id' | 'version'>) => ({
-  playbook_id,
-  version,
-});
-
-/** Both scores equal the confidence: words and meaning are calibrated before they are blended. */
-const scores = ({ confidence, explanation }: RankedPlaybook) => ({
-  confidence: shownConfidence(confidence),
-  lexical: rounded(explanation?.lexical),
-  cosine: rounded(explanation?.cosine),
-  blended: rounded(confidence),
-  calibrated: rounded(confidence),
-  matched_terms: explanation?.matchedTerms ?? [],
-});
-
-/** Four decimals distinguish playbooks with similar scores. */
-const rounded = (score: number | null | undefined): number | null =>
-  score === null || score === undefined ? null : Math.round(score * 10_000) / 10_000;

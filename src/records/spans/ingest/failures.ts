@@ -1,6 +1,7 @@
 import { findInSpan, findSemanticError } from '../../../base/semantic-errors/find-semantic-error.js';
 import { isSelfReported } from '../../../base/semantic-errors/self-reported.js';
-import { type SpanTexts, spanTextsOf, type ToolMessage } from './span-texts.js';
+import type { ToolMessage } from './message-parts.js';
+import { type SpanTexts, spanTextsOf } from './span-texts.js';
 import type { SpanRow, ToolMessageError } from '../span-row.js';
 import type { Attributes } from './attribute-lookup.js';
 import { cleanName, cleanText } from './storable-json.js';

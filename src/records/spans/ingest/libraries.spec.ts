@@ -6,7 +6,8 @@ import type { MessageView } from '../reads/trace-views.dto.js';
 import type { Attributes } from './attribute-lookup.js';
 import { spansInJson } from './json-bodies.js';
 import { normaliseSpan } from './normalise-span.js';
-import { messagesOf, spanTextsOf } from './span-texts.js';
+import { messagesOf } from './span-messages.js';
+import { spanTextsOf } from './span-texts.js';
 
 /*
  * Spans that libraries exported while a small agent asked a scripted model: it calls the tool disk_usage once, then ends.

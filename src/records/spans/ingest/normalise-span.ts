@@ -8,7 +8,8 @@ import { type Field, kindNames, type KindOrPart } from './attribute-names.js';
 import { failuresIn } from './failures.js';
 import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
 import { costOf } from './model-prices.js';
-import { argumentsOf, type AskedTool, textsOf } from './span-texts.js';
+import type { AskedTool } from './message-parts.js';
+import { argumentsOf, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
 /** The owner of a batch's spans, and the times between which they are stored. */

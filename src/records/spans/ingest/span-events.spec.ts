@@ -1,6 +1,7 @@
 import type { SpanKind } from '../span-row.js';
 import { eventLookup } from './span-events.js';
-import { messagesOf, spanTextsOf, textsOf } from './span-texts.js';
+import { messagesOf } from './span-messages.js';
+import { spanTextsOf, textsOf } from './span-texts.js';
 
 type Event = readonly [name: string, attributes: object];
 const stored = (events: readonly Event[]) =>

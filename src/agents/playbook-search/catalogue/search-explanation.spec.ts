@@ -1,6 +1,6 @@
 import { normalisedLabels } from '../label-filter.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
-import { explainSearch, type SearchTrail } from '../catalogue/playbook-index.js';
+import { explainSearch, type SearchTrail } from './search-explanation.js';
 
 const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}): SearchablePlaybook => ({
   playbook_id,

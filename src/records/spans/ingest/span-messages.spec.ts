@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { messagesOf } from './span-texts.js';
+import { messagesOf } from './span-messages.js';
 
 const call = { id: 'call-1', type: 'function', function: { name: 'search', arguments: '{"q":"a"}' } };
 
