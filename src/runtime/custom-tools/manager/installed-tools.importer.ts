@@ -1,6 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { type FSWatcher, watch } from 'node:fs';
-import { glob, readdir, stat } from 'node:fs/promises';
+import { glob, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sha256 } from '../../../base/common/canonical-json.js';
 import { Problem } from '../../../base/common/errors.js';
@@ -14,7 +13,7 @@ import { CustomToolManager } from './custom-tool-manager.js';
 import { manifestIn } from './tool-planner.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
-import { isScriptName, portablePath } from '../launch/program-files.js';
+import { portablePath } from '../launch/program-files.js';
 
 /** A tool.json as it was when it was last looked into. */
 interface Seen {
@@ -136,69 +135,4 @@ async function folderState(folder: string): Promise<string> {
     names.map(async (name) => [name, await stateOf(join(folder, name))].join(' ')),
   );
   return states.join('\n');
-}
-
-/**
- * Watches the folder of installed tools and those of the tools in it for what may change a tool. It may miss changes
- * (network mounts, too many watches): a caller that needs to know for certain looks again from time to time.
- */
-export class InstalledFolders {
-  private readonly logger = new Logger(InstalledFolders.name);
-  private readonly watched = new Map<string, { readonly identity: string; readonly watcher: FSWatcher }>();
-  private isLogged = false;
-
-  constructor(
-    private readonly dir: string,
-    private readonly onChange: () => void,
-  ) {}
-
-  /** Watches the folders that there are now; a folder that was made again is watched again. */
-  async watch(): Promise<void> {
-    const entries = await readdir(this.dir, { withFileTypes: true }).catch(() => []);
-    const folders = entries.filter((entry) => !entry.isFile()).map(({ name }) => join(this.dir, name));
-    const found = new Map<string, string>();
-    for (const folder of [this.dir, ...folders]) {
-      const identity = await folderIdentity(folder);
-      if (identity !== undefined) found.set(folder, identity);
-    }
-    for (const [folder, { identity }] of this.watched) if (found.get(folder) !== identity) this.drop(folder);
-    for (const [folder, identity] of found) if (!this.watched.has(folder)) this.add(folder, identity);
-  }
-
-  close(): void {
-    for (const folder of [...this.watched.keys()]) this.drop(folder);
-  }
-
-  private add(folder: string, identity: string): void {
-    try {
-      const watcher = watch(folder, { persistent: false }, (_kind, name) => this.changed(folder, name));
-      watcher.on('error', (error) => this.cannotWatch(folder, error));
-      this.watched.set(folder, { identity, watcher });
-    } catch (error) {
-      this.cannotWatch(folder, error);
-    }
-  }
-
-  /** Ignores data and logs that tools write beside their files. @param name null if the system does not report it */
-  private changed(folder: string, name: string | null): void {
-    if (name === null || name === 'tool.json' || isScriptName(name) || folder === this.dir) this.onChange();
-  }
-
-  private cannotWatch(folder: string, error: unknown): void {
-    this.drop(folder);
-    if (this.isLogged) return;
-    this.isLogged = true;
-    this.logger.warn({ err: error }, `${folder} cannot be watched; it is looked at from time to time`);
-  }
-
-  private drop(folder: string): void {
-    this.watched.get(folder)?.watcher.close();
-    this.watched.delete(folder);
-  }
-}
-
-/** Tells a folder from one that was made again under its name, and may have been given its inode. */
-async function folderIdentity(folder: string): Promise<string | undefined> {
-  const found = await stat(folder, { bigint: true }).catch(() => undefined);
-  return found?.isDirectory() ? `${found.ino} ${found.birthtimeNs}` : undefined;
 }

@@ -22,7 +22,8 @@ import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../state/tool-supervisor.js';
 import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { InstalledFolders, InstalledToolsImporter } from './installed-tools.importer.js';
+import { InstalledFolders } from './installed-folders.js';
+import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { Failures, type Step, stepFor } from './reconciliation.js';
 
 /** A file that was written this long ago is taken to be whole. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../../../test/support/wait.js';
-import { InstalledFolders } from './installed-tools.importer.js';
+import { InstalledFolders } from './installed-folders.js';
 
 // real: folders and the system's notices; mock: nothing
 
