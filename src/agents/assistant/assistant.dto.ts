@@ -9,6 +9,7 @@ import {
   NullableText,
   OptionalText,
   PageOf,
+  ProjectQuery,
   Text,
 } from '../../web/rest/dto.js';
 import { ApiProperty } from '@nestjs/swagger';
@@ -30,7 +31,7 @@ export class ApprovalParams extends ChatParams {
   @Text(64, { example: 't001s0201' }) readonly callId!: string;
 }
 
-export class ListChatsQuery {
+export class ListChatsQuery extends ProjectQuery {
   @Limit(100) readonly limit!: number;
 }
 

@@ -13,6 +13,7 @@ import {
   OptionalText,
   OrNull,
   SentBackBy,
+  ProjectQuery,
   Text,
   TextMap,
 } from '../../web/rest/dto.js';
@@ -34,12 +35,12 @@ export class ExperimentSpanParams {
   @Text(512, { example: '00f067aa0ba902b7' }) readonly id!: string;
 }
 
-export class OriginalQuery {
+export class OriginalQuery extends ProjectQuery {
   @OptionalText(512, { description: 'Required if the span occurs in several traces' })
   readonly trace_id?: string;
 }
 
-export class ListExperimentsQuery {
+export class ListExperimentsQuery extends ProjectQuery {
   @Limit(100) readonly limit!: number;
   @OptionalInt(0, 10_000_000, { default: 0, example: 0 }) readonly offset!: number;
 }

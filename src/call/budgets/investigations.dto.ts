@@ -1,10 +1,13 @@
 import {
+  AnyText,
   Example,
   Limit,
+  maxProjectLength,
   NullableText,
   OptionalInt,
   OptionalMap,
   PageOf,
+  ProjectsQuery,
   SentBackBy,
   Text,
 } from '../../web/rest/dto.js';
@@ -18,7 +21,23 @@ export class InvestigationParams {
   readonly id!: string;
 }
 
-export class ListInvestigationsQuery {
+/** An investigation is of a project: the same id in another project is another one. */
+export class InvestigationQuery {
+  @AnyText({
+    required: false,
+    maxLength: maxProjectLength,
+    example: 'support',
+    description:
+      "Acts there alone; empty: the investigation of callers without a key. Absent: one of the key's",
+  })
+  readonly project?: string;
+}
+
+export class ResetInvestigationQuery extends InvestigationQuery {
+  @Reason() readonly reason?: string;
+}
+
+export class ListInvestigationsQuery extends ProjectsQuery {
   @Limit(100) readonly limit!: number;
 }
 

@@ -15,14 +15,13 @@ import {
 import { CountersModule } from '../../base/counters/counters.module.js';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { ReasonQuery } from '../../web/auth/audit/audit.dto.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import type { Page } from '../../web/rest/page.js';
 import * as dto from './investigations.dto.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { principalOf, projectOf } from '../../web/auth/principal.decorator.js';
+import { principalOf, projectOf, projectsOf } from '../../web/auth/principal.decorator.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { storableJson } from '../../base/common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
@@ -91,7 +90,7 @@ export class InvestigationsService {
     { limit }: dto.ListInvestigationsQuery,
     request: FastifyRequest,
   ): Promise<Page<dto.InvestigationBudgetView>> {
-    return { data: await this.latest(limit, projectsOf(request)), nextCursor: null };
+    return { data: await this.latest(limit, listedIn(request)), nextCursor: null };
   }
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
@@ -130,15 +129,17 @@ export class InvestigationsService {
     this.counters.forgotten?.(of);
   }
 
-  /** An investigation of the request's project. If no project is named, one of the caller's other projects will do. */
+  /** The investigation of the request's project; if it names none, that of another project of its caller will do. */
   private async find(id: string, request: FastifyRequest): Promise<dto.InvestigationBudgetView | undefined> {
-    const [own] = await this.latest(1, [ownProject(request)], id);
-    return own ?? (await this.latest(1, projectsOf(request), id))[0];
+    const project = projectIn(request);
+    const [own] = await this.latest(1, [project], id);
+    if (own || project === keyless) return own;
+    return (await this.latest(1, listedIn(request), id))[0];
   }
 
   private async subject(id: string, request: FastifyRequest): Promise<Subject> {
     const found = await this.find(id, request);
-    return subjectOf(found ? (found.project ?? keyless) : ownProject(request), id);
+    return subjectOf(found ? (found.project ?? keyless) : projectIn(request), id);
   }
 
   /**
@@ -180,13 +181,17 @@ export class InvestigationsService {
   }
 }
 
-const ownProject = (request: FastifyRequest): string =>
-  budgetProject(principalOf(request), projectOf(request));
+/** The project of one investigation. Naming an empty one means callers without a key. */
+function projectIn(request: FastifyRequest): string {
+  const principal = principalOf(request);
+  const { project } = request.query as dto.InvestigationQuery;
+  return project === '' && !principal.projects ? keyless : budgetProject(principal, projectOf(request));
+}
 
-/** The project that the request names, else all projects of its caller. @returns undefined: any project */
-function projectsOf(request: FastifyRequest): readonly string[] | undefined {
-  const own = ownProject(request);
-  return own === keyless || request.headers['x-project-id'] ? [own] : principalOf(request).projects;
+/** @returns undefined for all projects */
+function listedIn(request: FastifyRequest): readonly string[] | undefined {
+  const projects = projectsOf(request);
+  return budgetProject(principalOf(request), '*') === keyless ? [keyless] : projects;
 }
 
 @ApiTags('investigations')
@@ -220,6 +225,7 @@ export class InvestigationsController {
   @ApiProblems('not_found')
   getInvestigation(
     @Param() { id }: dto.InvestigationParams,
+    @Query() _query: dto.InvestigationQuery,
     @Req() request: FastifyRequest,
   ): Promise<dto.InvestigationBudgetView> {
     return this.service.view(id, request);
@@ -233,6 +239,7 @@ export class InvestigationsController {
   @ApiOkResponse({ type: dto.InvestigationBudgetView })
   raiseInvestigation(
     @Param() { id }: dto.InvestigationParams,
+    @Query() _query: dto.InvestigationQuery,
     @Body() body: dto.RaiseBudgetBody,
     @Req() request: FastifyRequest,
   ): Promise<dto.InvestigationBudgetView> {
@@ -248,7 +255,7 @@ export class InvestigationsController {
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
   resetInvestigation(
     @Param() { id }: dto.InvestigationParams,
-    @Query() _why: ReasonQuery,
+    @Query() _query: dto.ResetInvestigationQuery,
     @Req() request: FastifyRequest,
   ): Promise<void> {
     return this.service.reset(id, request);

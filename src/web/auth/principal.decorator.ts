@@ -1,8 +1,11 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { ApiQuery } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { holderOf } from './call-rates.js';
 import type { Principal } from '../contract/principal.js';
-import { Problem } from '../../base/common/errors.js';
+import { invalidRequest, Problem } from '../../base/common/errors.js';
+import { unstorable } from '../../base/common/field-problems.js';
+import { maxProjectLength, ProjectQuery } from '../rest/dto.js';
 
 export type { Principal };
 
@@ -17,7 +20,7 @@ export const holderIn = (request: FastifyRequest): string =>
   holderOf({ principal: principalOf(request), address: request.ip });
 
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Principal =>
-  principalOf(context.switchToHttp().getRequest<FastifyRequest>()),
+  principalOf(requestIn(context)),
 );
 
 /** The reason why a caller may not name a project; undefined: it may. Naming one never widens a key. */
@@ -38,12 +41,73 @@ export function projectFor(principal: Principal, named: string | undefined): str
   return project;
 }
 
-/** The project of a request, from its header `x-project-id`. */
-export function projectOf(request: FastifyRequest): string {
-  const named = request.headers['x-project-id'];
-  return projectFor(principalOf(request), typeof named === 'string' && named !== '' ? named : undefined);
+/** Stands for every project. */
+const everyProject = '*';
+
+/** The project that a request names: its query wins over its header `x-project-id`. */
+function projectNamed({ query, headers }: FastifyRequest): string | undefined {
+  const { project = headers['x-project-id'] } = (query ?? {}) as { readonly project?: unknown };
+  if (project === undefined || project === '') return undefined;
+  if (typeof project !== 'string') throw wrongProject('must be one name');
+  if (project.length > maxProjectLength) throw wrongProject(`may have ${maxProjectLength} characters`);
+  const [unstored] = unstorable(project, '');
+  if (unstored) throw wrongProject(unstored.detail);
+  return project;
 }
 
-export const CurrentProject = createParamDecorator((_: unknown, context: ExecutionContext): string =>
-  projectOf(context.switchToHttp().getRequest<FastifyRequest>()),
+const wrongProject = (detail: string): Problem => invalidRequest({ pointer: '/project', detail });
+
+/**
+ * The one project that a request reads or changes.
+ * @throws Problem `forbidden` for a project that is not one of the key's, `invalid_request` for several
+ */
+export function projectOf(request: FastifyRequest): string {
+  const named = projectNamed(request);
+  if (named === everyProject) throw wrongProject('must be one name: this is a thing of one project');
+  return projectFor(principalOf(request), named);
+}
+
+/**
+ * The projects that a list covers: the one that the request names, else all that its caller may see.
+ * @returns undefined for all projects
+ * @throws Problem `forbidden` for a project that is not one of the key's, or for `*` if the key has projects
+ */
+export function projectsOf(request: FastifyRequest): readonly string[] | undefined {
+  const named = projectNamed(request);
+  const principal = principalOf(request);
+  if (named !== undefined && named !== everyProject) return [projectFor(principal, named)];
+  if (named === everyProject && principal.projects)
+    throw new Problem('forbidden', boundTo(principal.projects));
+  return principal.projects;
+}
+
+const boundTo = (projects: readonly string[]): string =>
+  `project=* needs a key that has all projects; this caller has ${projects.join(' and ')}`;
+
+const requestIn = (context: ExecutionContext): FastifyRequest =>
+  context.switchToHttp().getRequest<FastifyRequest>();
+
+/** Documents the query `project` of a route whose own query does not have it. */
+const documented: ParameterDecorator = (target, key = '') => {
+  const types = Reflect.getMetadata('design:paramtypes', target, key) as { readonly prototype: object }[];
+  if (
+    !types.some(({ prototype }) => prototype instanceof ProjectQuery || prototype === ProjectQuery.prototype)
+  )
+    Reflect.decorate(
+      [ApiQuery({ type: ProjectQuery })],
+      target,
+      key,
+      Object.getOwnPropertyDescriptor(target, key),
+    );
+};
+
+/** The one project that a request reads or changes. */
+export const CurrentProject = createParamDecorator(
+  (_: unknown, context: ExecutionContext): string => projectOf(requestIn(context)),
+  [documented],
+);
+
+/** The projects that a list covers; undefined: all. */
+export const ListedProjects = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  projectsOf(requestIn(context)),
 );

@@ -295,6 +295,26 @@ export class PageQuery {
   @Cursor() readonly cursor?: string;
 }
 
+export const maxProjectLength = 256;
+
+/** The project of a request for one thing. */
+export class ProjectQuery {
+  @OptionalText(maxProjectLength, {
+    example: 'support',
+    description: "One of the key's; wins over `x-project-id`",
+  })
+  readonly project?: string;
+}
+
+/** The projects of a request for a list. */
+export class ProjectsQuery {
+  @OptionalText(maxProjectLength, {
+    example: 'support',
+    description: "One of the key's, or `*`: all of them",
+  })
+  readonly project?: string;
+}
+
 /** The path of the routes of one tool. */
 export class ToolParams {
   @Text(256, { example: 'log_summary' }) readonly tool!: string;

@@ -73,8 +73,6 @@ export class BatchRates extends CallRates {
   protected override readonly counted = 'batches';
 }
 
-const maxProjectLength = 256;
-
 /** Takes batches of spans over HTTP. */
 @ApiTags('traces')
 @Scopes('traces:write')
@@ -145,7 +143,7 @@ export class IngestController {
         format,
         gzip: isGzip(request),
         body: rawBodyOf(request),
-        project: projectIn(request),
+        project: projectOf(request),
         keyId: principal.keyId ?? null,
       };
       await this.rates.count({ principal, address: request.ip });
@@ -159,13 +157,6 @@ export class IngestController {
       throw error;
     }
   }
-}
-
-/** @throws Problem `forbidden`, or for a name that no index would hold */
-function projectIn(request: FastifyRequest): string {
-  const project = projectOf(request);
-  if (project.length <= maxProjectLength) return project;
-  throw new Problem('invalid_request', `x-project-id may have ${maxProjectLength} characters`);
 }
 
 /** @throws Problem for an encoding that is not taken */

@@ -8,6 +8,7 @@ import {
   OptionalOneOf,
   OptionalText,
   OptionalTextList,
+  ProjectQuery,
   Text,
 } from '../../../web/rest/dto.js';
 
@@ -44,7 +45,7 @@ const Messages = (): PropertyDecorator =>
   OptionalFlag({ example: true, description: 'Adds `messages` of models and tools' });
 const Labels = (): PropertyDecorator => Ids('support', 'Labels of spans');
 
-export class PeriodQuery {
+export class PeriodQuery extends ProjectQuery {
   @OptionalOneOf(periods, { example: 'last_day', description: 'Ends now; explicit times win' })
   readonly period?: Period;
 }
@@ -118,7 +119,7 @@ export class ListGroupsQuery extends ListRunsQuery {
   @BucketSize() readonly bucket_size!: number;
 }
 
-export class GroupSpansQuery {
+export class GroupSpansQuery extends ProjectQuery {
   @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })
   readonly group_by!: 'time' | 'thread' | 'run';
   @OptionalInt(0, latest, {
@@ -170,7 +171,7 @@ export class TimeseriesQuery extends StatsQuery {
   @BucketSize() readonly bucket_size!: number;
 }
 
-export class CompareQuery {
+export class CompareQuery extends ProjectQuery {
   @Text(longest, { example: 'run-42', description: 'A run' }) readonly a!: string;
   @Text(longest, { example: 'run-43', description: 'The run that it is compared with' }) readonly b!: string;
 }
@@ -179,12 +180,12 @@ export class TraceParams {
   @Text(longest, { example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly id!: string;
 }
 
-export class FindQuery {
+export class FindQuery extends ProjectQuery {
   @Text(longest, { example: 'run-42', description: 'Of a trace, a run, a thread, a span or an execution' })
   readonly id!: string;
 }
 
-export class WindowQuery {
+export class WindowQuery extends ProjectQuery {
   @OptionalText(longest, {
     example: '00f067aa0ba902b7',
     description: 'The span in the middle; times do not matter then',
@@ -205,7 +206,7 @@ export class ThreadParams {
   @Text(longest, { example: 'thread-7' }) readonly id!: string;
 }
 
-export class RunSpansQuery {
+export class RunSpansQuery extends ProjectQuery {
   @Limit(100) readonly limit!: number;
   @Offset() readonly offset!: number;
 }
