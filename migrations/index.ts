@@ -6,6 +6,7 @@ import { Runtime1764000050000 } from './0005-runtime.js';
 import { Insight1764000060000 } from './0006-insight.js';
 import { Agents1764000070000 } from './0007-agents.js';
 import { AssistantParts1764000400000 } from './0040-assistant-parts.js';
+import { Projects1764000410000 } from './0041-projects.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   Insight1764000060000,
   Agents1764000070000,
   AssistantParts1764000400000,
+  Projects1764000410000,
 ];

@@ -145,7 +145,7 @@ describe('a key', () => {
     [{ tools: ['a*b'] }, '/tools/0'],
     [{ scopes: ['tools:admin'], tools: ['disk_*'] }, '/tools'],
     [{ scopes: ['admin'], projects: ['a'] }, '/projects'],
-    [{ scopes: ['metrics:read'], projects: ['a'] }, '/projects'],
+    [{ scopes: ['tools:admin'], projects: ['a'] }, '/projects'],
   ])('is not made of %j', async (body, pointer) => {
     const { body: problem } = await tk.http
       .post('/api/v1/keys')

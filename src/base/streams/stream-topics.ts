@@ -12,6 +12,8 @@ export interface StreamTopic<Entry extends object = object> {
   /** A page of the console lives by it: its streams are counted by themselves. */
   readonly ofPage?: boolean;
   eventName(entry: Placed<Entry>): string;
+  /** The part of an entry that is of these projects; undefined projects: all. Absent: entries belong to no project. */
+  within?(entry: Placed<Entry>, projects: readonly string[] | undefined): object | undefined;
   /**
    * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none
    * @param caller the follower's id

@@ -1,18 +1,16 @@
 import {
-  AnyText,
   Example,
   Limit,
-  maxProjectLength,
   NullableText,
   OptionalInt,
   OptionalMap,
   PageOf,
-  ProjectsQuery,
+  ProjectQuery,
   SentBackBy,
   Text,
 } from '../../web/rest/dto.js';
-import { ApiProperty } from '@nestjs/swagger';
-import { Reason } from '../../web/auth/audit/audit.dto.js';
+import { ApiProperty, IntersectionType } from '@nestjs/swagger';
+import { Reason, ReasonQuery } from '../../web/auth/audit/audit.dto.js';
 
 const maxLimit = 1_000_000;
 
@@ -21,25 +19,11 @@ export class InvestigationParams {
   readonly id!: string;
 }
 
-/** An investigation is of a project: the same id in another project is another one. */
-export class InvestigationQuery {
-  @AnyText({
-    required: false,
-    maxLength: maxProjectLength,
-    example: 'support',
-    description:
-      "Acts there alone; empty: the investigation of callers without a key. Absent: one of the key's",
-  })
-  readonly project?: string;
-}
-
-export class ResetInvestigationQuery extends InvestigationQuery {
-  @Reason() readonly reason?: string;
-}
-
-export class ListInvestigationsQuery extends ProjectsQuery {
+export class ListInvestigationsQuery extends ProjectQuery {
   @Limit(100) readonly limit!: number;
 }
+
+export class ResetInvestigationQuery extends IntersectionType(ProjectQuery, ReasonQuery) {}
 
 export class RaiseBudgetBody {
   @OptionalInt(0, maxLimit, {

@@ -17,6 +17,7 @@ import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nes
 import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
+import { ProjectQuery } from '../../web/rest/dto.js';
 import type { Page } from '../../web/rest/page.js';
 import * as dto from './investigations.dto.js';
 import { InjectDataSource } from '@nestjs/typeorm';
@@ -139,7 +140,9 @@ export class InvestigationsService {
 
   private async subject(id: string, request: FastifyRequest): Promise<Subject> {
     const found = await this.find(id, request);
-    return subjectOf(found ? (found.project ?? keyless) : projectIn(request), id);
+    const project = found ? (found.project ?? keyless) : projectIn(request);
+    request.project = project;
+    return subjectOf(project, id);
   }
 
   /**
@@ -184,7 +187,7 @@ export class InvestigationsService {
 /** The project of one investigation. Naming an empty one means callers without a key. */
 function projectIn(request: FastifyRequest): string {
   const principal = principalOf(request);
-  const { project } = request.query as dto.InvestigationQuery;
+  const { project } = request.query as ProjectQuery;
   return project === '' && !principal.projects ? keyless : budgetProject(principal, projectOf(request));
 }
 
@@ -225,7 +228,7 @@ export class InvestigationsController {
   @ApiProblems('not_found')
   getInvestigation(
     @Param() { id }: dto.InvestigationParams,
-    @Query() _query: dto.InvestigationQuery,
+    @Query() _query: ProjectQuery,
     @Req() request: FastifyRequest,
   ): Promise<dto.InvestigationBudgetView> {
     return this.service.view(id, request);
@@ -239,7 +242,7 @@ export class InvestigationsController {
   @ApiOkResponse({ type: dto.InvestigationBudgetView })
   raiseInvestigation(
     @Param() { id }: dto.InvestigationParams,
-    @Query() _query: dto.InvestigationQuery,
+    @Query() _query: ProjectQuery,
     @Body() body: dto.RaiseBudgetBody,
     @Req() request: FastifyRequest,
   ): Promise<dto.InvestigationBudgetView> {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { EventRing } from '../../base/streams/event-ring.js';
+import { EventRing, type Placed } from '../../base/streams/event-ring.js';
 import { StreamTopics } from '../../base/streams/stream-topics.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import type { CallContext } from '../../web/contract/tool.js';
@@ -10,6 +10,7 @@ interface Announced
     Pick<ExecutedCall, 'tool' | 'status' | 'errorType'>,
     Pick<CallContext, 'userId' | 'investigationId' | 'runId' | 'sessionId' | 'requestId'> {
   readonly id: string;
+  readonly project: string;
   readonly durationMs: number;
 }
 
@@ -38,6 +39,11 @@ export class ExecutionNews {
       scope: 'metrics:read',
       earlier: 0,
       eventName: () => 'executions',
+      within: ({ id, ended, more }: Placed<Batch>, projects) => {
+        if (!projects) return { id, ended, more };
+        const own = ended.filter(({ project }) => projects.includes(project));
+        return own.length > 0 ? { id, ended: own, more: Math.min(more, 1) } : undefined;
+      },
       ring: () => {
         // From the first page on: before that a call has no listener here.
         this.stop ??= calls.subscribe('executed', (event) => this.came(event));
@@ -64,5 +70,5 @@ const announced = ({ context, ...event }: ExecutedCall): Announced => {
   const { executionId: id, tool, status, errorType, executionTimeMs: durationMs } = event;
   const { userId, investigationId, runId, sessionId, requestId } = context;
   const caller = { userId, investigationId, runId, sessionId, requestId };
-  return { id, tool, status, errorType, durationMs, ...caller };
+  return { id, project: context.projectId, tool, status, errorType, durationMs, ...caller };
 };

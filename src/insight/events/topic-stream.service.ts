@@ -1,8 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { holderIn, principalOf, projectFor, projectOf } from '../../web/auth/principal.decorator.js';
-import { callerIdOf } from '../../web/contract/principal.js';
+import {
+  holderIn,
+  principalOf,
+  projectFor,
+  projectOf,
+  projectsOf,
+} from '../../web/auth/principal.decorator.js';
+import { callerIdOf, type Reader } from '../../web/contract/principal.js';
 import type { EventRing } from '../../base/streams/event-ring.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { type Following, sseEvent, sseHeaders } from '../../base/streams/sse.js';
@@ -11,7 +17,7 @@ import { OpenStreams, pages } from '../../base/streams/open-streams.js';
 import type { TopicsQuery } from './events.dto.js';
 
 /** A topic that a client follows, by the name that it gave. */
-interface Followed {
+interface Followed extends Reader {
   readonly name: string;
   readonly topic: StreamTopic;
   readonly ring: EventRing<object>;
@@ -33,7 +39,7 @@ export class TopicStreamService {
     if (request.method !== 'GET') return Readable.from([]);
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
-    const followings = followed.map((each) => followingOf(each, places));
+    const followings = followed.map((each) => streamOf(each, places));
     const what = followed.some(({ topic }) => topic.ofPage) ? pages : 'streams of events';
     const greeting = greetingOf(followed, lastSeen, places);
     const stream = this.streams.follow(what, holderIn(request), followings, greeting);
@@ -53,7 +59,7 @@ export class TopicStreamService {
     if (!held.has(topic.scope))
       throw new Problem('forbidden', `The topic ${name} needs the scope ${topic.scope}.`);
     const ring = await topic.ring(topic.ofProject ? projectIn(request, of) : of, callerIdOf(principal));
-    return { name, topic, ring };
+    return { name, topic, ring, projects: topic.within && projectsOf(request) };
   }
 }
 
@@ -68,13 +74,14 @@ function placeOf({ topic, ring }: Followed, lastSeen: string | undefined): strin
 }
 
 /** @param places positions in all topics, contained in each event's id so that a client can resume all of them */
-function followingOf({ name, topic, ring }: Followed, places: Map<string, string>): Following<object> {
+function streamOf({ name, topic, ring, projects }: Followed, places: Map<string, string>): Following<object> {
   return {
     ring,
     place: ring.placeAfter(places.get(name) ?? ''),
     eventOf: (entry) => {
       places.set(name, entry.id);
-      return { id: textOf(places), event: topic.eventName(entry), data: entry };
+      const data = topic.within ? topic.within(entry, projects) : entry;
+      return data && { id: textOf(places), event: topic.eventName(entry), data };
     },
     missedEvent: (entries) => ({ event: 'missed', data: { topic: name, entries } }),
     closedEvent: { event: 'closed', data: { topic: name } },

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { dayMs, hourMs, minuteMs } from '../../base/common/clock.js';
 import { KnownTools } from '../../call/circuits/known-tools.js';
+import type { Reader } from '../../web/contract/principal.js';
 import { rounded } from '../../records/executions/queries/rounding.js';
 import type { FleetFigures, Trend } from '../../records/executions/queries/tool-figures.js';
 import {
@@ -133,6 +134,10 @@ export class RecentCalls {
     private readonly metrics: ToolMetricsRepository,
     private readonly knownTools: KnownTools,
   ) {}
+
+  within(caller: Reader): RecentCalls {
+    return new RecentCalls(this.metrics.within(caller), this.knownTools);
+  }
 
   /** @param tools all unless some are named. @returns a view for any name; a tool without calls has zeros */
   async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {

@@ -1,5 +1,6 @@
 import { Get, Param, Query, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { CurrentReader, type Principal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import { PageQuery, ToolParams } from '../../web/rest/dto.js';
@@ -24,8 +25,8 @@ export class ToolHealthController {
       "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
   })
   @ApiOkResponse({ type: dto.SystemHealthView })
-  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery) {
-    return this.health.checkAllToolsHealth(periodHours);
+  getHealthOfAllTools(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() by: Principal) {
+    return this.health.within(by).checkAllToolsHealth(periodHours);
   }
 
   @Get('dashboard')
@@ -35,8 +36,8 @@ export class ToolHealthController {
       'Of the last hour, unless another period is asked for; the slow executions are those of all time.',
   })
   @ApiOkResponse({ type: dto.DashboardView })
-  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery) {
-    return this.health.getDashboardSummary(periodHours);
+  getDashboard(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() by: Principal) {
+    return this.health.within(by).getDashboardSummary(periodHours);
   }
 
   @Get('summary')
@@ -45,8 +46,8 @@ export class ToolHealthController {
     description: 'The short form: status, calls and rates of each tool.',
   })
   @ApiOkResponse({ type: dto.HealthSummaryView })
-  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery) {
-    return this.health.getHealthSummary(periodHours);
+  getHealthSummary(@Query() { periodHours }: dto.HealthPeriodQuery, @CurrentReader() by: Principal) {
+    return this.health.within(by).getHealthSummary(periodHours);
   }
 
   @Get(':tool')
@@ -55,8 +56,12 @@ export class ToolHealthController {
     description: 'A tool that nobody knows has the status `unknown`.',
   })
   @ApiOkResponse({ type: dto.ToolHealthNowView })
-  getToolHealth(@Param() { tool }: ToolParams, @Query() { periodHours }: dto.HealthPeriodQuery) {
-    return this.health.reportTool(tool, periodHours);
+  getToolHealth(
+    @Param() { tool }: ToolParams,
+    @Query() { periodHours }: dto.HealthPeriodQuery,
+    @CurrentReader() by: Principal,
+  ) {
+    return this.health.within(by).reportTool(tool, periodHours);
   }
 
   @Get(':tool/history')
@@ -76,8 +81,12 @@ export class ToolHealthController {
     description: 'All failures of the period. Messages are grouped with their numbers, ids and paths folded.',
   })
   @ApiOkResponse({ type: dto.ErrorPatternsView })
-  getErrorPatterns(@Param() { tool }: ToolParams, @Query() { limit, periodHours }: dto.ErrorPatternsQuery) {
-    return this.health.getErrorPatterns(tool, limit, periodHours);
+  getErrorPatterns(
+    @Param() { tool }: ToolParams,
+    @Query() { limit, periodHours }: dto.ErrorPatternsQuery,
+    @CurrentReader() by: Principal,
+  ) {
+    return this.health.within(by).getErrorPatterns(tool, limit, periodHours);
   }
 
   @Get(':tool/info')
@@ -87,7 +96,7 @@ export class ToolHealthController {
   })
   @ApiOkResponse({ type: dto.ToolHealthInfoView })
   @ApiProblems('not_found')
-  getToolHealthInfo(@Param() { tool }: ToolParams) {
-    return this.health.requireToolHealth(tool);
+  getToolHealthInfo(@Param() { tool }: ToolParams, @CurrentReader() by: Principal) {
+    return this.health.within(by).requireToolHealth(tool);
   }
 }

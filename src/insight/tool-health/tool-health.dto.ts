@@ -9,6 +9,7 @@ import {
   OptionalInt,
   OrNull,
   PageOf,
+  ProjectQuery,
   Texts,
 } from '../../web/rest/dto.js';
 
@@ -20,7 +21,7 @@ const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_late
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
-export class HealthPeriodQuery {
+export class HealthPeriodQuery extends ProjectQuery {
   @OptionalInt(1, 8_760, { example: 1, default: 1, description: 'How far back calls count' })
   readonly periodHours!: number;
 }
@@ -122,7 +123,8 @@ export class RefusalCountView {
 /** A tool's report among those of all. */
 @ApiExtraModels(ToolTrendView)
 export class ToolReportView extends ToolHealthNowView {
-  @NullableText(checkedAtExample, 'Of all time; null: never executed') readonly lastUsed!: string | null;
+  @NullableText(checkedAtExample, 'Of all projects; null: never, or asked for some') readonly lastUsed!:
+    string | null;
   // `nullable` beside a reference would still ask for an object.
   @OrNull(ToolTrendView, 'null without calls') readonly trend!: ToolTrendView | null;
   @Example(0.95, "The tool's limit of a healthy success rate, 0 to 1") readonly minSuccessRate!: number;

@@ -2,6 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CLOCK, type Clock, hourMs, minuteMs } from '../../base/common/clock.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import { Problem } from '../../base/common/errors.js';
+import type { Reader } from '../../web/contract/principal.js';
 import { newToolMetric, type ToolMetric } from '../../records/executions/execution-record.js';
 import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import type { FleetFigures } from '../../records/executions/queries/tool-figures.js';
@@ -88,6 +89,7 @@ export class HealthEvents extends TypedEvents<HealthChange> {
 export class ToolHealthService {
   /** Grades of the last hour, and since when each tool has its own; grade-history.ts keeps them across restarts. */
   private readonly statuses = new Map<string, KnownGrade>();
+  private readonly whole?: ToolHealthService;
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -98,6 +100,14 @@ export class ToolHealthService {
     private readonly events: HealthEvents,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
+
+  /** Reports with the figures of some projects, without refusals. The status stays that of all calls. */
+  within(caller: Reader): ToolHealthService {
+    if (!caller.projects) return this;
+    const [metrics, recent] = [this.metrics.within(caller), this.recent.within(caller)];
+    const own = { metrics, recent, refusals: { of: () => [] }, whole: this };
+    return Object.assign(Object.create(this) as ToolHealthService, own);
+  }
 
   /** Rejects when the table cannot be read; the migrations have made it. */
   async ensureInitialized(): Promise<void> {
@@ -116,6 +126,7 @@ export class ToolHealthService {
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthView> {
     const now = this.clock.now();
     const { since: from, until } = period(now, periodHours);
+    await this.whole?.look();
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
     const graded = this.gradeOf(tool, figures);
     const since = this.recordGrade(tool, figures, graded, { hours: periodHours, now });
@@ -237,6 +248,7 @@ export class ToolHealthService {
   /** Every tool that is registered or was ever executed, by name. */
   private async gradeAll(periodHours: number, latency: WhoseLatency): Promise<GradedFleet> {
     const now = this.clock.now();
+    await this.whole?.look();
     const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
       this.figures(period(now, periodHours), latency),
@@ -247,7 +259,7 @@ export class ToolHealthService {
       const lastUsed = lastUses.get(name);
       const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
       const since = this.recordGrade(name, figures, graded, { hours: periodHours, now });
-      return { name, figures, lastUsed, grade: graded, since };
+      return { name, figures, lastUsed: this.whole ? undefined : lastUsed, grade: graded, since };
     });
     const statuses = tools.map((tool) => tool.grade.status);
     return {
@@ -271,7 +283,9 @@ export class ToolHealthService {
   }
 
   private gradeOf(tool: string, figures: GradedStats = noCalls): Grade {
-    return grade(figures, this.knownTools.thresholdsOf(tool));
+    const own = grade(figures, this.knownTools.thresholdsOf(tool));
+    const { status = 'unknown', next } = this.statuses.get(tool) ?? {};
+    return this.whole ? { ...own, status: next?.status ?? status } : own;
   }
 
   private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
@@ -286,6 +300,7 @@ export class ToolHealthService {
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
     if (hours !== gradedHours) return null;
+    if (this.whole) return this.statuses.get(tool)?.since ?? null;
     const { status, issues, why: reasons } = grade;
     const before: KnownGrade = this.statuses.get(tool) ?? { status: 'unknown', since: null };
     const { next, ...same } = before;

@@ -5,10 +5,10 @@ import type { ExecutionView } from './tool-metrics.dto.js';
 import { sanitisedText, storableJson } from '../../base/common/pg-text.js';
 import { type Cell, type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
 import { isValueFault } from '../../base/database/transient-error.js';
-import { rollUp } from './rollups/rollup.sql.js';
+import { rollUp, rowProject } from './rollups/rollup.sql.js';
 
 /** The row of an execution in `tool_metrics`. */
-export type ToolMetric = Omit<ExecutionView, 'inputPreview'>;
+export type ToolMetric = Omit<ExecutionView, 'inputPreview' | 'project'>;
 
 /**
  * The journal's record of an execution before its tool gets it; `startedAt` in milliseconds since the epoch. An absent
@@ -127,8 +127,8 @@ const metricColumns = new ColumnArrays<ToolMetric>(
   Object.fromEntries(memberNames.map((name) => [name, columnOf(name)])),
 );
 const { names } = metricColumns;
-/** The columns of a row, as its members. */
-export const executionColumns = memberNames.map((member, at) => `${names[at]} AS "${member}"`).join(', ');
+/** The columns of a row, as the members of its view. */
+export const executionColumns = `${memberNames.map((member, at) => `${names[at]} AS "${member}"`).join()}, ${rowProject} AS project`;
 const values = names.map((name) => (name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name));
 const writer = names.length + 1;
 

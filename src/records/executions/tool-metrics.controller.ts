@@ -1,7 +1,8 @@
-import { Body, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
+import { Body, Delete, Get, HttpCode, Param, Post, Query, Req, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { AuditedRead } from '../../web/auth/audit/audit.interceptor.js';
-import { CurrentPrincipal, type Principal } from '../../web/auth/principal.decorator.js';
+import { CurrentReader, type Principal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './tool-metrics.dto.js';
@@ -20,8 +21,12 @@ export class ToolMetricsController {
     description: 'Counts are exact for any period; percentiles are within 2 %.',
   })
   @ApiOkResponse({ type: dto.ToolStatsView })
-  getToolStats(@Param() { tool }: ToolParams, @Query() query: dto.PeriodQuery) {
-    return this.service.stats(tool, query);
+  getToolStats(
+    @Param() { tool }: ToolParams,
+    @Query() query: dto.PeriodQuery,
+    @CurrentReader() by: Principal,
+  ) {
+    return this.service.stats(tool, query, by);
   }
 
   @Get('series')
@@ -30,8 +35,8 @@ export class ToolMetricsController {
     description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
   })
   @ApiOkResponse({ type: dto.SeriesView })
-  getSeries(@Query() query: dto.SeriesQuery) {
-    return this.service.series(query);
+  getSeries(@Query() query: dto.SeriesQuery, @CurrentReader() caller: Principal) {
+    return this.service.series(query, caller);
   }
 
   @Get('errors')
@@ -40,7 +45,7 @@ export class ToolMetricsController {
     description: "Of one tool or of all of them, with the error's type and message.",
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
-  listErrors(@Query() query: dto.ErrorsQuery, @CurrentPrincipal() caller: Principal) {
+  listErrors(@Query() query: dto.ErrorsQuery, @CurrentReader() caller: Principal) {
     return this.service.errors(query, caller);
   }
 
@@ -50,7 +55,7 @@ export class ToolMetricsController {
     description: 'The threshold is inclusive, in milliseconds.',
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
-  listSlowExecutions(@Query() query: dto.SlowQuery, @CurrentPrincipal() caller: Principal) {
+  listSlowExecutions(@Query() query: dto.SlowQuery, @CurrentReader() caller: Principal) {
     return this.service.slow(query, caller);
   }
 
@@ -60,7 +65,7 @@ export class ToolMetricsController {
     description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
-  listExecutions(@Query() query: dto.ExecutionsQuery, @CurrentPrincipal() caller: Principal) {
+  listExecutions(@Query() query: dto.ExecutionsQuery, @CurrentReader() caller: Principal) {
     return this.service.executions(query, caller);
   }
 
@@ -72,7 +77,7 @@ export class ToolMetricsController {
   })
   @ApiOkResponse({ type: dto.ExecutionView })
   @ApiProblems('not_found')
-  getExecution(@Param('id') id: string, @CurrentPrincipal() caller: Principal) {
+  getExecution(@Param('id') id: string, @CurrentReader() caller: Principal) {
     return this.service.executionFor(id, caller);
   }
 
@@ -86,8 +91,13 @@ export class ToolMetricsController {
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
-  markSemanticFailure(@Param('id') id: string, @Body() { reason }: dto.SemanticFailureBody) {
-    return this.service.markSemanticFailure(id, reason);
+  async markSemanticFailure(
+    @Param('id') id: string,
+    @Body() { reason }: dto.SemanticFailureBody,
+    @CurrentReader() caller: Principal,
+    @Req() request: FastifyRequest,
+  ) {
+    request.project = await this.service.markSemanticFailure(id, reason, caller);
   }
 
   @Delete('executions/:id/semantic-failure')
@@ -99,8 +109,12 @@ export class ToolMetricsController {
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
-  unmarkSemanticFailure(@Param('id') id: string) {
-    return this.service.markSemanticFailure(id, null);
+  async unmarkSemanticFailure(
+    @Param('id') id: string,
+    @CurrentReader() caller: Principal,
+    @Req() request: FastifyRequest,
+  ) {
+    request.project = await this.service.markSemanticFailure(id, null, caller);
   }
 
   @Get('duplicates')
@@ -109,8 +123,8 @@ export class ToolMetricsController {
     description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
   })
   @ApiOkResponse({ type: dto.DuplicatesPageView })
-  listDuplicates(@Query() query: dto.DuplicatesQuery) {
-    return this.service.duplicates(query);
+  listDuplicates(@Query() query: dto.DuplicatesQuery, @CurrentReader() caller: Principal) {
+    return this.service.duplicates(query, caller);
   }
 
   @Get('tools')
@@ -144,7 +158,7 @@ export class ToolMetricsController {
   })
   @ApiOkResponse({ type: dto.PayloadView })
   @ApiProblems('not_found')
-  getExecutionPayload(@Param('id') id: string) {
-    return this.service.payload(id);
+  getExecutionPayload(@Param('id') id: string, @CurrentReader() caller: Principal) {
+    return this.service.payload(id, caller);
   }
 }

@@ -13,6 +13,7 @@ import {
   OptionalOneOf,
   OptionalText,
   PageOf,
+  ProjectQuery,
   Text,
   Texts,
 } from '../../web/rest/dto.js';
@@ -26,24 +27,24 @@ const Id = (example: string, description?: string): PropertyDecorator =>
   OptionalText(256, { example, ...(description !== undefined && { description }) });
 const OfTool = (): PropertyDecorator => Id('log_summary', 'Of all tools when absent');
 
-export class PeriodQuery {
+export class PeriodQuery extends ProjectQuery {
   @OptionalMoment({ example: dayBefore, description: 'Included; 24 hours before `until` when absent' })
   readonly since?: Date;
   @OptionalMoment({ example: now, description: 'Included; now when absent' }) readonly until?: Date;
 }
 
-export class ErrorsQuery {
+export class ErrorsQuery extends ProjectQuery {
   @OfTool() readonly tool?: string;
   @Limit(10) readonly limit!: number;
 }
 
-export class SlowQuery {
+export class SlowQuery extends ProjectQuery {
   @OptionalInt(0, maxMs, { example: 5_000, default: 5_000, description: 'Milliseconds, included' })
   readonly thresholdMs!: number;
   @Limit(20) readonly limit!: number;
 }
 
-export class ExecutionsQuery {
+export class ExecutionsQuery extends ProjectQuery {
   @OfTool() readonly tool?: string;
   @OptionalOneOf(['success', 'error', 'timeout'], { example: 'error' }) readonly status?: string;
   @Id('tool_error', 'Failures of this type') readonly errorType?: string;
@@ -85,6 +86,7 @@ export class ExecutionView {
 
   @Example('log_summary') toolName!: string;
   @Example('user-123') userId!: string;
+  @Example('support', '`default` if its call named none') project!: string;
   @NullableText('sess-456') sessionId!: string | null;
   @NullableText('req-789') requestId!: string | null;
   @NullableText('inv-1') investigationId!: string | null;
@@ -120,7 +122,7 @@ export class ExecutionView {
     example: { attempts: 2, queueMs: 12.5, version: '1.0.0', revision: 3, pid: 4711 },
     description:
       'Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, ' +
-      'end of stderr, version, revision, project (absent: `default`), run, labels, ' +
+      'end of stderr, version, revision, run, labels, ' +
       'the error that its result tells of (`semanticError`)',
   })
   metadata!: Readonly<Record<string, unknown>>;

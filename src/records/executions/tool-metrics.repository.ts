@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { dayMs, minuteMs } from '../../base/common/clock.js';
+import { Problem } from '../../base/common/errors.js';
+import type { Reader } from '../../web/contract/principal.js';
 import { isUuid, timeOfId } from '../../base/common/ids.js';
 import { directSlot, insertBatch, type ToolMetric } from './execution-record.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
@@ -79,7 +81,15 @@ const maxAdmissionMs = 60_000;
 /** The durable records of executions. Bounds in time are inclusive; lists begin with the newest. */
 @Injectable()
 export class ToolMetricsRepository {
+  /** Absent: all. */
+  readonly projects?: readonly string[];
+
   constructor(@InjectDataSource() private readonly db: DataSource) {}
+
+  /** The records of some projects. Their figures are counted from rows, of a day at most. */
+  within({ projects }: Reader): ToolMetricsRepository {
+    return projects ? Object.assign(new ToolMetricsRepository(this.db), { projects }) : this;
+  }
 
   /** A metric whose id is there already changes nothing. */
   async record(metric: ToolMetric): Promise<ToolMetric> {
@@ -112,7 +122,7 @@ export class ToolMetricsRepository {
 
   /** The series of one tool, or of all together. */
   async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
-    return this.run<SeriesRow>(selectSeries(range, tool));
+    return this.run<SeriesRow>(selectSeries({ ...range, projects: this.projects }, tool));
   }
 
   /**
@@ -127,7 +137,9 @@ export class ToolMetricsRepository {
     tools?: readonly string[],
   ): Promise<Map<string, Trend>> {
     const to = (Math.floor(until.getTime() / bucketMs) + 1) * bucketMs;
-    const range = { from: new Date(to - points * bucketMs), to: new Date(to), bucketMs };
+    const from = new Date(to - points * bucketMs);
+    assertCountable(this, from, new Date(to));
+    const range = { from, to: new Date(to), bucketMs, projects: this.projects };
     const none = (): number[] => Array.from({ length: points }, () => 0);
     const trends = new Map<string, Trend>();
     for (const row of await this.run<TrendRow>(selectTrends(range, tools))) {
@@ -169,7 +181,7 @@ export class ToolMetricsRepository {
 
   /** Executions of at least the threshold, slowest first. */
   async getSlowExecutions(thresholdMs = 5_000, limit = 20, tests = true): Promise<ExecutionView[]> {
-    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, tests]);
+    return this.selectOwn<ExecutionView>(sql.selectSlow, [thresholdMs, limit, tests]);
   }
 
   /** The executions that the filter lets through, from the newest or after a position. */
@@ -177,31 +189,32 @@ export class ToolMetricsRepository {
     query: sql.ExecutionFilter & { readonly limit: number; readonly after?: sql.PagePosition },
   ): Promise<ExecutionView[]> {
     const { limit, after, ...filter } = query;
-    return this.run<ExecutionView>(sql.selectExecutions(filter, limit, after));
+    const own = { ...filter, projects: this.projects };
+    return this.run<ExecutionView>(sql.selectExecutions(own, limit, after));
   }
 
   /** How often tools were called again with the same input, by tool and investigation; most repetitions first. */
   async getDuplicates(query: sql.DuplicatesFilter): Promise<DuplicatesView[]> {
-    return this.run<DuplicatesView>(sql.selectDuplicates(query));
+    return this.run<DuplicatesView>(sql.selectDuplicates({ ...query, projects: this.projects }));
   }
 
   async getExecution(id: string): Promise<ExecutionView | undefined> {
     if (!isUuid(id)) return undefined;
-    const [metric] = await this.select<ExecutionView>(sql.selectExecution, [id, ...recordedBetween(id)]);
+    const [metric] = await this.selectOwn<ExecutionView>(sql.selectExecution, [id, ...recordedBetween(id)]);
     return metric;
   }
 
   /**
    * Marks a successful execution as semantically failed, or removes the mark.
    * @param reason short; null: none
-   * @returns false if there is no such execution
+   * @returns its project; undefined if there is no such execution
    */
-  async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
-    if (!isUuid(id)) return false;
+  async markSemanticFailure(id: string, reason: string | null): Promise<string | undefined> {
+    if (!isUuid(id)) return undefined;
     const text = reason === null ? null : sanitisedText(reason);
     const values = [id, ...recordedBetween(id), text, directSlot];
-    const [row] = await this.select<{ found: number }>(sql.markSemanticFailure, values);
-    return (row?.found ?? 0) > 0;
+    const [row] = await this.selectOwn<{ project: string }>(sql.markSemanticFailure, values);
+    return row?.project;
   }
 
   /** Deletes whole days (UTC) that ended `olderThanDays` ago. @returns the number of deleted executions */
@@ -249,7 +262,7 @@ export class ToolMetricsRepository {
 
   /** All executions of a period that were no success, test calls excluded; the most frequent groups first. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
-    return this.select<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
+    return this.selectOwn<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
   }
 
   /** The newest failure of each of these tools, by name; callers' errors and test calls excluded. */
@@ -257,7 +270,7 @@ export class ToolMetricsRepository {
     if (tools.length === 0) return new Map();
     const names = tools.map(sanitisedText);
     const values = [names, since, maxSuccessesAfter];
-    const rows = await this.select<LastFailure & { tool: string }>(sql.selectLastFailures, values);
+    const rows = await this.selectOwn<LastFailure & { tool: string }>(sql.selectLastFailures, values);
     return new Map(rows.map((row) => [row.tool, row]));
   }
 
@@ -266,27 +279,42 @@ export class ToolMetricsRepository {
     if (minutes.size === 0) return new Map();
     const tools = [...minutes.keys()].map(sanitisedText);
     const values = [tools, [...minutes.values()]];
-    const rows = await this.select<FirstFailure & { tool: string }>(sql.selectFirstFailures, values);
+    const rows = await this.selectOwn<FirstFailure & { tool: string }>(sql.selectFirstFailures, values);
     return new Map(rows.map((row) => [row.tool, row]));
   }
 
   /** The newest executions of all time, test calls excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
-    return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
+    return this.selectOwn<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }
 
   /** @param of all tools unless some are named */
   private counts(since: Date, until: Date, of: CountsWanted): Promise<CountedRow[]> {
-    return this.run<CountedRow>(selectCounts(periodParts(since, until), of));
+    const { projects } = this;
+    assertCountable(this, since, until);
+    const parts = periodParts(since, until, projects && []);
+    return this.run<CountedRow>(selectCounts(parts, { ...of, projects }));
   }
 
   private run<Row>({ text, values }: Statement): Promise<Row[]> {
     return this.select<Row>(text, values);
   }
 
+  /** @param statement whose last parameter is the projects */
+  private selectOwn<Row>(statement: string, parameters: unknown[]): Promise<Row[]> {
+    return this.select<Row>(statement, [...parameters, this.projects]);
+  }
+
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
     return this.db.query<Row[]>(statement, parameters);
   }
+}
+
+/** @throws Problem `invalid_request` for figures of some projects over more than a day */
+export function assertCountable({ projects }: Reader, since: Date, until: Date): void {
+  if (!projects || until.getTime() - since.getTime() <= dayMs) return;
+  const limit = 'The figures of a project are counted from its executions, over 24 hours at most';
+  throw new Problem('invalid_request', `${limit}: ask for a shorter period, or for all projects`);
 }
 
 const maxSuccessesAfter = 1_000;

@@ -4,12 +4,12 @@ import type { DataSource } from 'typeorm';
 import { dayMs } from '../../base/common/clock.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../web/rest/page.js';
-import type { Principal } from '../../web/contract/principal.js';
+import type { Principal, Reader } from '../../web/contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import type * as dto from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
-import { ToolMetricsRepository } from './tool-metrics.repository.js';
+import { assertCountable, ToolMetricsRepository } from './tool-metrics.repository.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
 
@@ -39,24 +39,25 @@ export class ToolMetricsService {
     this.captureTtlMs = captureTtlMs;
   }
 
-  async stats(tool: string, { since, until }: dto.PeriodQuery): Promise<dto.ToolStatsView> {
+  async stats(tool: string, { since, until }: dto.PeriodQuery, caller: Reader): Promise<dto.ToolStatsView> {
     assertInOrder(since, until);
-    return this.repository.getToolStats(tool, { since, until });
+    return this.repository.within(caller).getToolStats(tool, { since, until });
   }
 
-  async series({ tool, ...query }: dto.SeriesQuery): Promise<dto.SeriesView> {
+  async series({ tool, ...query }: dto.SeriesQuery, caller: Reader): Promise<dto.SeriesView> {
     const range = seriesRange(query);
-    const rows = await this.repository.getSeries(range, tool);
+    assertCountable(caller, query.since ?? range.to, query.until ?? new Date());
+    const rows = await this.repository.within(caller).getSeries(range, tool);
     return { bucketMs: range.bucketMs, total: seriesFigures(rows), data: seriesPoints(range, rows) };
   }
 
   async errors({ tool, limit }: dto.ErrorsQuery, caller: Principal): Promise<Page<dto.ExecutionView>> {
-    const rows = await this.repository.getRecentErrors(tool, limit);
+    const rows = await this.repository.within(caller).getRecentErrors(tool, limit);
     return { data: await this.withPreviews(rows, caller), nextCursor: null };
   }
 
   async slow({ thresholdMs, limit }: dto.SlowQuery, caller: Principal): Promise<Page<dto.ExecutionView>> {
-    const rows = await this.repository.getSlowExecutions(thresholdMs, limit);
+    const rows = await this.repository.within(caller).getSlowExecutions(thresholdMs, limit);
     return { data: await this.withPreviews(rows, caller), nextCursor: null };
   }
 
@@ -66,14 +67,14 @@ export class ToolMetricsService {
   ): Promise<Page<dto.ExecutionView>> {
     assertInOrder(filter.since, filter.until);
     const after = keyIn(cursor, positionOf);
-    const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
+    const rows = await this.repository.within(caller).getExecutions({ ...filter, limit: limit + 1, after });
     const { data, nextCursor } = pageFrom(rows, keyOf, limit);
     return { data: await this.withPreviews(data, caller), nextCursor };
   }
 
   /** @throws Problem `not_found` */
-  async payload(id: string): Promise<dto.PayloadView> {
-    const { metricId, toolName } = await this.execution(id);
+  async payload(id: string, caller: Reader): Promise<dto.PayloadView> {
+    const { metricId, toolName } = await this.execution(id, caller);
     const payload = await this.findPayload(metricId);
     if (payload) return payload;
     throw new Problem(
@@ -94,34 +95,38 @@ export class ToolMetricsService {
 
   /** An execution, with its input in one line if that was captured and the caller may see it. @throws Problem `not_found` */
   async executionFor(id: string, caller: Principal): Promise<dto.ExecutionView> {
-    const execution = await this.execution(id);
+    const execution = await this.execution(id, caller);
     const [withPreview = execution] = await this.withPreviews([execution], caller);
     return withPreview;
   }
 
-  /** @throws Problem `not_found` */
-  async execution(id: string): Promise<dto.ExecutionView> {
-    const find = (): Promise<dto.ExecutionView | undefined> => this.repository.getExecution(id);
+  /** @throws Problem `not_found`, also for an execution of another project */
+  async execution(id: string, caller: Reader = {}): Promise<dto.ExecutionView> {
+    const repository = this.repository.within(caller);
+    const find = (): Promise<dto.ExecutionView | undefined> => repository.getExecution(id);
     const metric = (await find()) ?? (await this.flush().then(find));
     if (!metric) throw noSuchExecution(id);
     return metric;
   }
 
-  /** @param reason null takes the mark back @throws Problem `not_found` */
-  async markSemanticFailure(id: string, reason: string | null): Promise<void> {
-    const mark = (): Promise<boolean> => this.repository.markSemanticFailure(id, reason);
-    if (!((await mark()) || (await this.flush().then(mark)))) throw noSuchExecution(id);
+  /** @param reason null takes the mark back @returns the execution's project @throws Problem `not_found` */
+  async markSemanticFailure(id: string, reason: string | null, caller: Reader = {}): Promise<string> {
+    const repository = this.repository.within(caller);
+    const mark = (): Promise<string | undefined> => repository.markSemanticFailure(id, reason);
+    const project = (await mark()) ?? (await this.flush().then(mark));
+    if (project === undefined) throw noSuchExecution(id);
+    return project;
   }
 
   /** Duplicate calls, by default of the last 24 hours. */
-  async duplicates({
-    since,
-    until = new Date(),
-    ...of
-  }: dto.DuplicatesQuery): Promise<Page<dto.DuplicatesView>> {
+  async duplicates(
+    { since, until = new Date(), ...of }: dto.DuplicatesQuery,
+    caller: Reader,
+  ): Promise<Page<dto.DuplicatesView>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
-    return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };
+    const data = await this.repository.within(caller).getDuplicates({ ...of, ...range });
+    return { data, nextCursor: null };
   }
 
   async tools(): Promise<Page<string>> {

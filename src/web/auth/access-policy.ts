@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import { Problem, Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import { type Principal, type Scope, scopes } from '../contract/principal.js';
+import { isBound, type Principal, type Scope, scopes } from '../contract/principal.js';
 import { AdminKey, KnownKeys, presentedKey } from './known-keys.js';
 import { sessionHeader, Sessions } from './sessions.js';
 
@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before anything else sees the request. */
     principal?: Principal;
+    /** The one project that the request reads or changes, once it is known. */
+    project?: string;
   }
 }
 
@@ -85,7 +87,13 @@ export class AccessPolicy {
   /** A caller without a key is asked for one; a key without the scope is refused. */
   private authorize(principal: Principal, route: Route): void {
     const lacks = (scope: Scope): boolean => !principal.scopes.has(scope);
-    if (!route.scopes?.some(lacks) || this.isOpen(route)) return;
+    if (this.isOpen(route)) return;
+    if (route.url === '/metrics' && isBound(principal))
+      throw new Problem(
+        'forbidden',
+        'Metrics are of all projects together: they need a key of all projects.',
+      );
+    if (!route.scopes?.some(lacks)) return;
     if (principal === this.anonymous) throw this.keyNeeded();
     throw new Problem('forbidden', `This needs the scope ${route.scopes.filter(lacks).join(' and ')}.`);
   }

@@ -2,7 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiQuery } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { holderOf } from './call-rates.js';
-import type { Principal } from '../contract/principal.js';
+import { isBound, type Principal } from '../contract/principal.js';
 import { invalidRequest, Problem } from '../../base/common/errors.js';
 import { unstorable } from '../../base/common/field-problems.js';
 import { maxProjectLength, ProjectQuery } from '../rest/dto.js';
@@ -41,48 +41,35 @@ export function projectFor(principal: Principal, named: string | undefined): str
   return project;
 }
 
-/** Stands for every project. */
-const everyProject = '*';
-
 /** The project that a request names: its query wins over its header `x-project-id`. */
 function projectNamed({ query, headers }: FastifyRequest): string | undefined {
   const { project = headers['x-project-id'] } = (query ?? {}) as { readonly project?: unknown };
   if (project === undefined || project === '') return undefined;
-  if (typeof project !== 'string') throw wrongProject('must be one name');
-  if (project.length > maxProjectLength) throw wrongProject(`may have ${maxProjectLength} characters`);
-  const [unstored] = unstorable(project, '');
-  if (unstored) throw wrongProject(unstored.detail);
-  return project;
+  const isName = typeof project === 'string' && project.length <= maxProjectLength;
+  if (isName && unstorable(project, '').length === 0) return project;
+  throw invalidRequest({
+    pointer: '/project',
+    detail: `must be one name of at most ${maxProjectLength} characters`,
+  });
 }
 
-const wrongProject = (detail: string): Problem => invalidRequest({ pointer: '/project', detail });
-
-/**
- * The one project that a request reads or changes.
- * @throws Problem `forbidden` for a project that is not one of the key's, `invalid_request` for several
- */
+/** The one project that a request reads or changes. @throws Problem `forbidden` for one that is not the key's */
 export function projectOf(request: FastifyRequest): string {
   const named = projectNamed(request);
-  if (named === everyProject) throw wrongProject('must be one name: this is a thing of one project');
-  return projectFor(principalOf(request), named);
+  if (named === '*') throw invalidRequest({ pointer: '/project', detail: 'must be one project' });
+  request.project = projectFor(principalOf(request), named);
+  return request.project;
 }
 
-/**
- * The projects that a list covers: the one that the request names, else all that its caller may see.
- * @returns undefined for all projects
- * @throws Problem `forbidden` for a project that is not one of the key's, or for `*` if the key has projects
- */
+/** The projects that a list covers: the one that it names, else all that its caller sees; undefined: all. @throws Problem */
 export function projectsOf(request: FastifyRequest): readonly string[] | undefined {
   const named = projectNamed(request);
   const principal = principalOf(request);
-  if (named !== undefined && named !== everyProject) return [projectFor(principal, named)];
-  if (named === everyProject && principal.projects)
-    throw new Problem('forbidden', boundTo(principal.projects));
-  return principal.projects;
+  if (named === '*' && principal.projects)
+    throw new Problem('forbidden', 'project=* needs a key of all projects: leave it out, or name one');
+  if (named !== undefined && named !== '*') return [projectFor(principal, named)];
+  return isBound(principal) ? principal.projects : undefined;
 }
-
-const boundTo = (projects: readonly string[]): string =>
-  `project=* needs a key that has all projects; this caller has ${projects.join(' and ')}`;
 
 const requestIn = (context: ExecutionContext): FastifyRequest =>
   context.switchToHttp().getRequest<FastifyRequest>();
@@ -90,15 +77,8 @@ const requestIn = (context: ExecutionContext): FastifyRequest =>
 /** Documents the query `project` of a route whose own query does not have it. */
 const documented: ParameterDecorator = (target, key = '') => {
   const types = Reflect.getMetadata('design:paramtypes', target, key) as { readonly prototype: object }[];
-  if (
-    !types.some(({ prototype }) => prototype instanceof ProjectQuery || prototype === ProjectQuery.prototype)
-  )
-    Reflect.decorate(
-      [ApiQuery({ type: ProjectQuery })],
-      target,
-      key,
-      Object.getOwnPropertyDescriptor(target, key),
-    );
+  if (!types.some(({ prototype }) => prototype instanceof ProjectQuery))
+    ApiQuery({ type: ProjectQuery })(target, key, Object.getOwnPropertyDescriptor(target, key) as never);
 };
 
 /** The one project that a request reads or changes. */
@@ -110,4 +90,13 @@ export const CurrentProject = createParamDecorator(
 /** The projects that a list covers; undefined: all. */
 export const ListedProjects = createParamDecorator((_: unknown, context: ExecutionContext) =>
   projectsOf(requestIn(context)),
+);
+
+/** The caller with the projects that its request covers. */
+export const CurrentReader = createParamDecorator(
+  (_: unknown, context: ExecutionContext): Principal => {
+    const request = requestIn(context);
+    return { ...principalOf(request), projects: projectsOf(request) };
+  },
+  [documented],
 );

@@ -8,7 +8,7 @@ export interface Principal {
   readonly keyId?: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Projects that it may use; the first is the default. Absent: all, with `default` as the default. */
-  readonly projects?: readonly string[];
+  readonly projects?: readonly string[] | undefined;
   /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
   readonly tools?: readonly NamePattern[];
   /** No key was shown: of the built-in tools only those may be called that neither write nor reach out. */
@@ -16,6 +16,12 @@ export interface Principal {
   /** Absent: any number of calls. */
   readonly rate?: CallRate;
 }
+
+/** A caller with the projects that its request covers; absent: all. */
+export type Reader = Pick<Principal, 'projects'>;
+
+/** Whether a key is for some projects alone. Without a key a caller calls in one project and reads of all. */
+export const isBound = ({ projects, keyless }: Principal): boolean => projects !== undefined && !keyless;
 
 /** How many calls may come within a second, or a minute. */
 export interface CallRate {

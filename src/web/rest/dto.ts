@@ -297,20 +297,11 @@ export class PageQuery {
 
 export const maxProjectLength = 256;
 
-/** The project of a request for one thing. */
+/** The project of a request. */
 export class ProjectQuery {
-  @OptionalText(maxProjectLength, {
-    example: 'support',
-    description: "One of the key's; wins over `x-project-id`",
-  })
-  readonly project?: string;
-}
-
-/** The projects of a request for a list. */
-export class ProjectsQuery {
-  @OptionalText(maxProjectLength, {
-    example: 'support',
-    description: "One of the key's, or `*`: all of them",
+  @AnyText({
+    ...{ required: false, maxLength: maxProjectLength, example: 'support' },
+    description: "One of the key's; wins over `x-project-id`. Lists take `*` as well: all projects",
   })
   readonly project?: string;
 }

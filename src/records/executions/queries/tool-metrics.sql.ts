@@ -1,11 +1,12 @@
+import type { Reader } from '../../../web/contract/principal.js';
 import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
-import { spansList, startOf } from '../rollups/rollup.sql.js';
+import { inProjects, rowProject, spansList, startOf } from '../rollups/rollup.sql.js';
 import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metrics.dto.js';
 
 /** Every statement on tool_metrics. Statistics leave test calls (is_test) out; lists show them with their mark. */
 
-/** tool, since, until. Digits are folded, so that messages which differ in a number make few groups. */
+/** tool, since, until, projects. Digits are folded, so that messages which differ in a number make few groups. */
 export const selectFailureGroups = `
   SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
          min(recorded_at) AS "firstSeen", max(recorded_at) AS "lastSeen",
@@ -14,7 +15,7 @@ export const selectFailureGroups = `
            ORDER BY recorded_at DESC, metric_id DESC
          ))[1:5] AS newest
   FROM tool_metrics
-  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test AND recorded_at BETWEEN $2 AND $3
+  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test AND recorded_at BETWEEN $2 AND $3 AND ${inProjects('$4')}
   GROUP BY 1, translate(error_message, '123456789', '000000000')
   ORDER BY count(*) DESC, max(recorded_at) DESC
   LIMIT 2000`;
@@ -22,13 +23,13 @@ export const selectFailureGroups = `
 /** Condition of `caller_errors` in the rollups. */
 const isCallerError = `error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault`;
 
-/** tools, since, how many successes after it are counted at most */
+/** tools, since, how many successes after it are counted at most, projects */
 export const selectLastFailures = `
   SELECT tool, last.*, (
     SELECT count(*)::float8
     FROM (
       SELECT FROM tool_metrics
-      WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at > last.at
+      WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at > last.at AND ${inProjects('$4')}
       LIMIT $3
     ) AS successes
   ) AS "successesAfter"
@@ -37,48 +38,48 @@ export const selectLastFailures = `
     SELECT recorded_at AS at, metric_id AS "executionId", error_type AS "errorType", error_message AS message
     FROM tool_metrics
     WHERE tool_name = tool AND status <> 'success' AND NOT is_test AND recorded_at >= $2
-      AND (${isCallerError}) IS NOT TRUE
+      AND (${isCallerError}) IS NOT TRUE AND ${inProjects('$4')}
     ORDER BY recorded_at DESC
     LIMIT 1
   ) AS last`;
 
-/** tools, and the minute in which each began to fail: its first failure there, and the successes before it */
+/** tools, and the minute in which each began to fail: its first failure there, and the successes before it; projects */
 export const selectFirstFailures = `
   SELECT tool, first.at, (
     SELECT count(*)::float8
     FROM tool_metrics
-    WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at >= minute AND recorded_at < first.at
+    WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at >= minute AND recorded_at < first.at AND ${inProjects('$3')}
   ) AS "successesBefore"
   FROM unnest($1::text[], $2::timestamptz[]) AS failing (tool, minute)
   CROSS JOIN LATERAL (
     SELECT min(recorded_at) AS at
     FROM tool_metrics
     WHERE tool_name = tool AND status <> 'success' AND NOT is_test
-      AND recorded_at >= minute AND recorded_at < minute + interval '1 minute' AND (${isCallerError}) IS NOT TRUE
+      AND recorded_at >= minute AND recorded_at < minute + interval '1 minute' AND (${isCallerError}) IS NOT TRUE AND ${inProjects('$3')}
   ) AS first
   WHERE first.at IS NOT NULL`;
 
-/** tool, limit */
+/** tool, limit, projects */
 export const selectRecentOutcomes = `
   SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics
-  WHERE tool_name = $1 AND NOT is_test
+  WHERE tool_name = $1 AND NOT is_test AND ${inProjects('$3')}
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $2`;
 
-/** threshold in ms, limit, whether test calls count */
+/** threshold in ms, limit, whether test calls count, projects */
 export const selectSlow = `
   SELECT ${executionColumns}
   FROM tool_metrics
-  WHERE execution_time_ms >= $1 AND ($3 OR NOT is_test)
+  WHERE execution_time_ms >= $1 AND ($3 OR NOT is_test) AND ${inProjects('$4')}
   ORDER BY execution_time_ms DESC, recorded_at DESC
   LIMIT $2`;
 
-/** metric_id, and when it began: the key starts with the time */
+/** metric_id, when it began (the key starts with the time), projects */
 export const selectExecution = `
   SELECT ${executionColumns}
   FROM tool_metrics
-  WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3`;
+  WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3 AND ${inProjects('$4')}`;
 
 export const selectToolNames = `
   SELECT DISTINCT tool_name COLLATE "C" AS "toolName"
@@ -134,7 +135,8 @@ export const countFailures = `
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
 /** Everything given must hold; bounds are included. `failed`: errors and timeouts alone. */
-export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> & { readonly failed?: boolean };
+export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
+  Reader & { readonly failed?: boolean };
 
 /** Newest first. A partial index is only used where the statement repeats the index's own condition. */
 export const selectExecutions = (filter: ExecutionFilter, limit: number, after?: PagePosition): Statement =>
@@ -158,6 +160,7 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
     where('user_id =', userId);
     where('session_id =', filter.sessionId);
     where('request_id =', filter.requestId);
+    if (filter.projects) conditions.push(inProjects(values.add(filter.projects)));
     where('execution_time_ms >=', filter.slowMs);
     if (failed) conditions.push(`status IN ('error', 'timeout')`);
     if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
@@ -173,7 +176,7 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
   });
 
 /** How often the same input came again between two moments; no test calls. */
-export type DuplicatesFilter = DuplicatesQuery & Required<PeriodQuery>;
+export type DuplicatesFilter = DuplicatesQuery & Required<Pick<PeriodQuery, 'since' | 'until'>> & Reader;
 
 export const selectDuplicates = ({
   since,
@@ -181,6 +184,7 @@ export const selectDuplicates = ({
   limit,
   tool,
   investigationId,
+  projects,
 }: DuplicatesFilter): Statement =>
   statement((values) => {
     const equal = (column: string, value: string | undefined): string =>
@@ -193,7 +197,7 @@ export const selectDuplicates = ({
       SELECT tool_name, investigation_id, parameters_hash, count(*) AS n
       FROM tool_metrics
       WHERE recorded_at BETWEEN ${values.add(since)} AND ${values.add(until)} AND NOT is_test
-        AND parameters_hash IS NOT NULL ${equal('tool_name', tool)} ${equal('investigation_id', investigationId)}
+        AND parameters_hash IS NOT NULL AND ${inProjects(values.add(projects ?? null))} ${equal('tool_name', tool)} ${equal('investigation_id', investigationId)}
       GROUP BY 1, 2, 3
     ) AS inputs
     GROUP BY 1, 2
@@ -202,20 +206,20 @@ export const selectDuplicates = ({
   });
 
 /**
- * metric_id, between when it was recorded, the reason or null, the writer's slot. Row and cells change in one statement,
- * and a mark that was there is counted no second time.
+ * metric_id, between when it was recorded, the reason or null, the writer's slot, projects. Row and cells change in one
+ * statement, and a mark that was there is counted no second time.
  */
 export const markSemanticFailure = `
   WITH before AS (
     SELECT recorded_at, metric_id, semantic_failure
     FROM tool_metrics
-    WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3
+    WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3 AND ${inProjects('$6')}
     FOR UPDATE
   ), marked AS (
     UPDATE tool_metrics AS metric SET semantic_failure = $4::text
     FROM before
     WHERE metric.recorded_at = before.recorded_at AND metric.metric_id = before.metric_id
-    RETURNING metric.recorded_at, tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
+    RETURNING metric.recorded_at, ${rowProject} AS project, tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
               (metric.semantic_failure IS NOT NULL)::int - (before.semantic_failure IS NOT NULL)::int AS change
   ), counted AS (
     INSERT INTO tool_metric_rollups AS cell (
@@ -230,4 +234,4 @@ export const markSemanticFailure = `
     ON CONFLICT (seconds, starts_at, tool_name, status, error_type, is_test, writer)
     DO UPDATE SET semantic_failures = cell.semantic_failures + excluded.semantic_failures
   )
-  SELECT count(*)::int AS found FROM marked`;
+  SELECT project FROM marked`;

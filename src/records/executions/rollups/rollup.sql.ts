@@ -1,4 +1,5 @@
 import { sanitisedText } from '../../../base/common/pg-text.js';
+import type { Reader } from '../../../web/contract/principal.js';
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
 
 /** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
@@ -6,6 +7,12 @@ export const spans = [60, 3_600, 86_400] as const;
 
 /** The spans as rows of VALUES. */
 export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
+
+/** The project of an execution's row. */
+export const rowProject = `coalesce(metadata->>'projectId', 'default')`;
+/** A condition on rows: of these projects, or of all if the parameter is null. */
+export const inProjects = (parameter: string): string =>
+  `(${parameter}::text[] IS NULL OR ${rowProject} = ANY (${parameter}))`;
 
 /** Bytes of appended entries after which the entries of each bucket are merged. */
 const compactedEvery = 1_024;
@@ -119,8 +126,9 @@ export interface PeriodParts {
  * Divides a period so that every moment lies in exactly one part and as much as possible in long cells.
  * @param since included
  * @param until included, to the millisecond
+ * @param lengths of the cells; none: all is read from executions
  */
-export function periodParts(since: Date, until: Date): PeriodParts {
+export function periodParts(since: Date, until: Date, lengths: readonly number[] = spans): PeriodParts {
   const cells: (Span & { seconds: number })[] = [];
   const rows: Span[] = [];
   const take = (from: number, to: number, shorter: readonly number[]): void => {
@@ -134,12 +142,12 @@ export function periodParts(since: Date, until: Date): PeriodParts {
     cells.push({ seconds, from: first, to: last });
     take(last, to, shorter.slice(0, -1));
   };
-  take(since.getTime(), until.getTime() + 1, spans);
+  take(since.getTime(), until.getTime() + 1, lengths);
   return { cells, rows };
 }
 
-/** All tools unless some are named; `latency` is most of what there is to read. */
-export interface CountsWanted {
+/** All tools and projects unless some are named; `latency` is most of what there is to read. */
+export interface CountsWanted extends Reader {
   readonly latency: boolean;
   readonly tools?: readonly string[] | undefined;
 }
@@ -154,7 +162,8 @@ const counted = `
 /**
  * Executions of a period counted by tool, status and type of error (see CountedRow), in one statement and so in one
  * snapshot; no test calls. Sums are of float8: whole numbers are exact up to 2^53, and `numeric` takes twice as long.
- * @param of all tools unless some are named; `latency` is null unless asked for: it is most of what there is to read
+ * Cells know no project: those of some projects are counted from rows.
+ * @param of `latency` is null unless asked for: it is most of what there is to read
  */
 export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): Statement =>
   statement((values) => {
@@ -167,7 +176,7 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
       ...rows.map(
         (part) => `
         SELECT ${counted}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
-        FROM (${countedByBucket(`tool_metrics WHERE ${within('recorded_at', part)}`)}) AS buckets`,
+        FROM (${countedByBucket(`tool_metrics WHERE ${within('recorded_at', part)} AND ${inProjects(values.add(of.projects ?? null))}`)}) AS buckets`,
       ),
       ...cells.map(
         (part) => `
@@ -193,18 +202,28 @@ const sums = `status, sum(calls::float8) AS calls, sum(total_ms::float8) AS "tot
 const latencies = `encode(string_agg(latency, ''::bytea), 'base64')`;
 
 /** Whole minutes, so that cells alone are read. */
-export interface SeriesRange {
+export interface SeriesRange extends Reader {
   /** Both are starts of buckets; the second one is left out. */
   readonly from: Date;
   readonly to: Date;
   readonly bucketMs: number;
 }
 
-/** The longest cells that make up a bucket; no test calls. */
-const cellsOf = ({ from, to, bucketMs }: SeriesRange, values: SqlValues): string => `
+/** The longest cells that make up a bucket, or minutes counted from the rows of some projects; no test calls. */
+function cellsOf({ from, to, bucketMs, projects }: SeriesRange, values: SqlValues): string {
+  const during = (time: string): string =>
+    `${time} >= ${values.add(from)} AND ${time} < ${values.add(to)} AND NOT is_test`;
+  if (projects === undefined)
+    return `
     FROM tool_metric_rollups
-    WHERE seconds = ${spans.findLast((span) => (bucketMs / 1_000) % span === 0)}
-      AND starts_at >= ${values.add(from)} AND starts_at < ${values.add(to)} AND NOT is_test`;
+    WHERE seconds = ${spans.findLast((span) => (bucketMs / 1_000) % span === 0)} AND ${during('starts_at')}`;
+  const rows = `tool_metrics WHERE ${during('recorded_at')} AND ${inProjects(values.add(projects))}`;
+  return `
+    FROM (
+      SELECT *, minute AS starts_at, ${bucketEntry} AS latency FROM (${countedByBucket(rows, true)}) AS buckets
+    ) AS cells
+    WHERE true`;
+}
 
 /** Executions counted by bucket and status, of one tool or of all together. */
 export const selectSeries = (range: SeriesRange, tool: string | undefined): Statement =>

@@ -14,13 +14,14 @@ export class AuditLog {
   /** The act has been done: where its entry cannot be stored it stands in the server's log, as a whole. */
   async write(entry: Omit<AuditEntryView, 'id' | 'at'>): Promise<void> {
     const stored = { id: newId(), at: new Date(), ...entry };
-    const { id, at, keyId, userId, address, requestId, action, target, status, reason } = stored;
+    const { id, at, keyId, userId, address, requestId, ...act } = stored;
+    const { action, target, project, status, reason } = act;
     try {
       await this.dataSource.query(
         `INSERT INTO audit_entries
-           (entry_id, at, key_id, user_id, address, request_id, action, target, status, reason)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-        [id, at, keyId, userId, address, requestId, action, target, status, reason],
+           (entry_id, at, key_id, user_id, address, request_id, action, target, project, status, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        [id, at, keyId, userId, address, requestId, action, target, project, status, reason],
       );
     } catch (error) {
       this.logger.error({ audit: stored, err: error }, 'An entry of the audit could not be stored');
@@ -32,7 +33,7 @@ export class AuditLog {
     const before = keyIn(cursor, (id) => (isUuid(id) ? id : undefined));
     const rows: AuditEntryView[] = await this.dataSource.query(
       `SELECT entry_id AS id, at, key_id AS "keyId", user_id AS "userId", address, request_id AS "requestId",
-         action, target, status, reason
+         action, target, project, status, reason
        FROM audit_entries
        WHERE ($2::uuid IS NULL OR entry_id < $2)
          AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/') OR split_part(target, '/', 2) = $3)

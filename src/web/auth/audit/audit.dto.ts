@@ -60,6 +60,7 @@ export class AuditEntryView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly requestId!: string;
   @Example('updateCustomTool', 'The operation, by its id in this document') readonly action!: string;
   @Example(word, 'The path of what it was done to, below /api/v1/') readonly target!: string;
+  @NullableText('support', 'Of the target; null: of none') readonly project!: string | null;
   @Example(200, 'HTTP status of the answer') readonly status!: number;
   @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;

@@ -63,7 +63,8 @@ export class AuditInterceptor implements NestInterceptor {
       const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
       // The path is the sender's text, and requests for unknown names are audited too, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
-      await this.log.write({ ...request.by, action: context.getHandler().name, target, status });
+      const { project = null } = asked;
+      await this.log.write({ ...request.by, action: context.getHandler().name, target, project, status });
     };
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {

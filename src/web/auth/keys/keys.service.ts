@@ -20,7 +20,7 @@ import { type KeyChanges, KeysRepository } from './keys.repository.js';
 import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } from './keys.dto.js';
 
 /** Scopes over what belongs to no project: a list of projects would hold nobody who has one of them. */
-const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
+const ofTheWholeServer: readonly Scope[] = ['tools:admin', 'admin'];
 
 /** When a key was used last is worth no statement for each request. */
 const usesEveryMs = 10_000;
@@ -139,7 +139,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 }
 
-/** Refuses limits that would not hold: who registers a tool may run anything, and who reads metrics reads those of all. */
+/** Refuses limits that would not hold: who registers a tool may run anything. */
 function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateKeyBody): void {
   const all = allScopesOf(scopes);
   const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');

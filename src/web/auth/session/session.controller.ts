@@ -17,7 +17,7 @@ import { LocalCounters } from '../../../base/counters/counters.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { Contributors } from '../../../base/observability/contributors.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';
-import { type Principal, type Scope, scopes } from '../../contract/principal.js';
+import { isBound, type Principal, type Scope, scopes } from '../../contract/principal.js';
 import { unauthorized } from '../access-policy.js';
 import { AuditLog } from '../audit/audit-log.js';
 import { networkOf } from '../call-rates.js';
@@ -83,7 +83,7 @@ export class SessionView {
   @ApiProperty({
     type: EnvironmentView,
     nullable: true,
-    description: 'Of this server; null without the scope `metrics:read`',
+    description: 'Of this server; null without the scope `metrics:read`, or for a key with projects',
   })
   readonly environment!: EnvironmentView | null;
 }
@@ -185,7 +185,7 @@ export class SessionController {
 
   private record({ userId, keyId = adminKeyId }: Principal, { ip, id }: FastifyRequest): Promise<void> {
     const by = { userId, keyId, address: ip, requestId: id, reason: null };
-    return this.audit.write({ ...by, action: 'signIn', target: 'session', status: 201 });
+    return this.audit.write({ ...by, action: 'signIn', target: 'session', project: null, status: 201 });
   }
 
   private async viewOf(
@@ -196,7 +196,7 @@ export class SessionController {
     const { userId, keyId = null, scopes, projects = null, tools = null } = principal;
     return {
       ...{ userId, keyId, anonymous: keyId === null, scopes: [...scopes], projects, tools, expiresAt },
-      environment: scopes.has('metrics:read') ? await this.environment() : null,
+      environment: scopes.has('metrics:read') && !isBound(principal) ? await this.environment() : null,
     };
   }
 
