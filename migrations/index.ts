@@ -7,6 +7,8 @@ import { Insight1764000060000 } from './0006-insight.js';
 import { Agents1764000070000 } from './0007-agents.js';
 import { AssistantParts1764000400000 } from './0040-assistant-parts.js';
 import { Projects1764000410000 } from './0041-projects.js';
+import { Findings1764000420000 } from './0042-findings.js';
+import { Callers1764000430000 } from './0043-callers.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -19,4 +21,6 @@ export const migrations = [
   Agents1764000070000,
   AssistantParts1764000400000,
   Projects1764000410000,
+  Findings1764000420000,
+  Callers1764000430000,
 ];

@@ -17,6 +17,7 @@ const suites = [
   'pages',
   'bridge',
   'interruptions',
+  'findings',
   'outage',
   'attacks',
   'hostile',

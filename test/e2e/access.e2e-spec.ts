@@ -92,6 +92,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/tool-metrics/executions/:id/replay': 'tools:admin',
   'POST /api/v1/tool-metrics/executions/:id/semantic-failure': 'tools:admin',
   'DELETE /api/v1/tool-metrics/executions/:id/semantic-failure': 'tools:admin',
+  'GET /api/v1/tool-metrics/callers': 'metrics:read',
   'GET /api/v1/tool-metrics/duplicates': 'metrics:read',
   'GET /api/v1/tool-metrics/tools': 'metrics:read',
 

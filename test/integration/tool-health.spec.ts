@@ -142,6 +142,7 @@ describe('checkToolHealth', () => {
       p95LatencyMs: expect.closeTo(150, -0.5),
       p99LatencyMs: 301,
       semanticFailures: 0,
+      findings: 0,
       issues: ['Success rate is 85.0% (target: ≥95.0%)'],
       recommendations: ['Investigate recent error patterns'],
       why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: minuteOf(ago(0)) }],
@@ -194,7 +195,12 @@ describe('checkToolHealth', () => {
     const before = await health.checkToolHealth('search');
     expect(before).toMatchObject({ status: 'healthy', successRate: 1, semanticFailures: 0 });
     await metrics.markSemanticFailure(metricId, 'It answered a question that nobody had asked');
-    expect(await health.checkToolHealth('search')).toEqual({ ...before, semanticFailures: 1 });
+    expect(await health.checkToolHealth('search')).toEqual({
+      ...before,
+      ...{ semanticFailures: 1, findings: 1 },
+      issues: ['1 of 10 results report an error or were marked as wrong'],
+      recommendations: ['Read the executions with a finding: callers got them as successes'],
+    });
   });
 
   it("tells a tool's faults from its callers' errors, whatever the period is read from", async () => {
@@ -290,6 +296,8 @@ describe('how a tool is doing now', () => {
       recoveringSince: null,
       callsSince: 20,
       failuresSince: 20,
+      callersSince: 1,
+      findings: 0,
       lastError: {
         at: inMinute(1).toISOString(),
         executionId: expect.any(String),

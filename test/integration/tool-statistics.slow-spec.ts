@@ -50,6 +50,7 @@ function naive(rows: readonly Row[], tool: string, since: number, until: number)
       totalInputBytes: sum(of.map((row) => row.inputSize)),
       totalOutputBytes: sum(of.map((row) => row.outputSize)),
       semanticFailureCount: of.filter((row) => row.wrong).length,
+      findingCount: of.filter((row) => row.wrong).length,
       errorTypes: types,
     },
     callerErrors: of.filter(
@@ -161,8 +162,10 @@ describe('statistics', () => {
         const exact = times[Math.ceil(share * times.length) - 1] ?? 0;
         expect(Math.abs((stats[name] ?? 0) - exact)).toBeLessThanOrEqual(exact * 0.02);
       }
-      const { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs } = stats;
-      const graded = { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs };
+      const { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs, findingCount } =
+        stats;
+      const counts = { totalCalls, successCount, errorCount, timeoutCount, findingCount };
+      const graded = { ...counts, successRate, avgTimeMs };
       const withoutLatency = {
         ...graded,
         semanticFailureCount: stats.semanticFailureCount,

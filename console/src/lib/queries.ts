@@ -13,6 +13,8 @@ import {
   getToolBundleFiles,
   getToolStats,
   getTraceSkeleton,
+  listCallers,
+  type ListCallersData,
   listGradeChanges,
   listTemplates,
   listCustomToolRevisions,
@@ -137,6 +139,16 @@ export const statsQuery = (tool: string, sinceHours: number) =>
     queryKey: ['health', 'stats', tool, sinceHours],
     queryFn: ({ signal }) =>
       ask(getToolStats({ path: { tool }, query: { since: hoursAgo(sinceHours) }, signal })),
+  });
+
+export const callersQuery = (
+  tool: string,
+  sinceHours: number,
+  by: NonNullable<ListCallersData['query']>['by'],
+) =>
+  queryOptions({
+    queryKey: ['health', 'callers', tool, sinceHours, by],
+    queryFn: ({ signal }) => ask(listCallers({ query: { tool, by, since: hoursAgo(sinceHours) }, signal })),
   });
 
 export const seriesQuery = (tool: string | undefined, sinceHours: number) =>

@@ -41,6 +41,7 @@ export const executionsSearch = searchParams({
   since: start,
   until: moment,
   slowMs: count,
+  finding: flag,
   /** The execution that is looked at beside the list. */
   exec: text,
 });

@@ -5,22 +5,23 @@ import { bytes, duration, exactTime, words } from '../lib/format.js';
 import { usePermission } from '../lib/session.js';
 import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
+import { Findings } from './findings.js';
 import { JsonText } from './json-text.js';
 import { Facts, Muted, Note, type Pairs, Stack } from './layout.js';
 
 /** The facts of one execution: its end, its caller, and its process. */
 export function ExecutionFacts({ execution }: { readonly execution: ExecutionView }): ReactNode {
-  const { toolName, errorType, errorMessage, semanticFailure, metadata } = execution;
+  const { toolName, errorType, errorMessage, metadata } = execution;
   const mayTrace = usePermission('traces:read') === 'yes';
   return (
     <Stack>
+      <Findings execution={execution} />
       {errorType !== null && (
         <Note tone={execution.status === 'timeout' ? 'warn' : 'bad'}>
           <strong>{errorType}</strong>: {errorMessage}
         </Note>
       )}
       <Stderr metadata={metadata} />
-      {semanticFailure !== null && <Note tone="warn">Marked as semantic failure: {semanticFailure}</Note>}
       <Facts
         facts={[
           [

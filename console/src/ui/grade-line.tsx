@@ -37,7 +37,7 @@ export const failingShare = ({ now: { callsSince, failuresSince } }: ToolReportV
 
 /** "100 % failing since 19:48 · 41 calls", "recovering: 0 of 210 failed since 19:52". */
 function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
-  const { failingSince, recoveringSince, callsSince, failuresSince } = report.now;
+  const { failingSince, recoveringSince, callsSince, callersSince, failuresSince } = report.now;
   const refused = refusedText(report);
   const at = failingSince ?? recoveringSince ?? '';
   const start = (
@@ -48,6 +48,7 @@ function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
   return failingSince !== null ? (
     <>
       {percent(failingShare(report))} failing {start} · {counted(callsSince, 'call')}
+      {callersSince > 0 && `, ${counted(callersSince, 'caller')}`}
       {refused && ` · ${refused}`}
     </>
   ) : (

@@ -6,6 +6,7 @@ import type { Refusal } from '../../base/common/errors.js';
 import { forgetTool } from '../../base/observability/contributors.js';
 import { ToolLog } from '../../base/observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../../base/observability/tracing/tracer.js';
+import { findingsName } from '../../records/executions/tool-metrics.repository.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import type { CachedAnswer } from '../../web/contract/call-ticket.js';
 import type { Tool } from '../../web/contract/tool.js';
@@ -71,6 +72,7 @@ export class CallReports {
     @InjectMetric(refusals) private readonly refusals: Counter,
     @InjectMetric(replays) private readonly replays: Counter,
     @InjectMetric(cachedAnswers) private readonly cachedAnswers: Counter,
+    @InjectMetric(findingsName) private readonly findings: Counter,
     private readonly log: ToolLog,
     private readonly tracer: Tracer,
     private readonly events: CallEvents,
@@ -150,9 +152,9 @@ export class CallReports {
 
   /** Removes the series of a deleted tool. */
   forget(tool: string): Promise<void> {
-    const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
+    const { calls, durations, inFlight, refusals, replays, cachedAnswers, findings } = this;
     this.byTool.delete(tool);
-    return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers]);
+    return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers, findings]);
   }
 
   private executed({

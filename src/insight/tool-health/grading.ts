@@ -13,6 +13,8 @@ export interface GradedStats {
   readonly avgTimeMs: number;
   /** Failures that are their callers' errors. */
   readonly callerErrors?: number;
+  /** Answers that report an error, or were marked as wrong. */
+  readonly findingCount?: number;
 }
 
 /** A rule that decided a grade. Rates have four decimals, latencies two. */
@@ -28,7 +30,7 @@ export type Grade = Pick<dto.ToolHealthView, 'status' | 'issues' | 'recommendati
  * with them the success rate misses the target.
  */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
-  const parts = gradeParts(stats, thresholds);
+  const parts = [...gradeParts(stats, thresholds), ...findingPart(stats)];
   const status = overallStatus(parts.map((part) => part.status));
   return {
     status,
@@ -52,6 +54,14 @@ function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
   const issues = [`${callerErrors} of ${totalCalls} calls failed by callers' errors`];
   const recommendations = ['Check what callers send and how long they wait'];
   return [...parts, { status: 'unknown', why: [], issues, recommendations }];
+}
+
+/** Answers that report an error touch no grade: they are named beside it. */
+function findingPart({ totalCalls, findingCount = 0 }: GradedStats): Grade[] {
+  if (findingCount === 0) return [];
+  const issues = [`${findingCount} of ${totalCalls} results report an error or were marked as wrong`];
+  const recommendations = ['Read the executions with a finding: callers got them as successes'];
+  return [{ status: 'unknown', why: [], issues, recommendations }];
 }
 
 type Faults = false | Pick<HealthReason, 'toolFaults' | 'callerErrors'>;
@@ -178,7 +188,7 @@ export function reportOf(
 ): dto.ToolHealthView {
   const { status, why, issues, recommendations } = grade;
   const { totalCalls = 0, successRate = 0, avgTimeMs = 0, errorCount = 0, timeoutCount = 0 } = figures ?? {};
-  const { latency, p50TimeMs = 0, p95TimeMs = 0, p99TimeMs = 0, semanticFailureCount = 0 } = figures ?? {};
+  const { latency, p50TimeMs = 0, p95TimeMs = 0, p99TimeMs = 0 } = figures ?? {};
   const share = (calls = 0): number => rounded(calls / (totalCalls || 1), 4);
   return {
     toolName,
@@ -192,7 +202,8 @@ export function reportOf(
     p50LatencyMs: rounded(p50TimeMs, 2),
     p95LatencyMs: rounded(p95TimeMs, 2),
     p99LatencyMs: rounded(p99TimeMs, 2),
-    semanticFailures: semanticFailureCount,
+    semanticFailures: figures?.semanticFailureCount ?? 0,
+    findings: figures?.findingCount ?? 0,
     slowCallMs,
     issues,
     recommendations,

@@ -111,18 +111,19 @@ const lastErrorOf = ({ at, executionId, errorType, message }: LastFailure): Last
   ...{ at: at.toISOString(), executionId, errorType, message },
 });
 
-function viewOf(figures: FleetFigures | undefined, course?: Course, last?: LastFailure): ToolNowView {
-  const { totalCalls = 0, successCount = 0, callerErrors = 0, p95TimeMs } = figures ?? {};
+function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, callers = 0): ToolNowView {
+  const { totalCalls = 0, successCount = 0, callerErrors = 0, findingCount = 0, p95TimeMs } = figures ?? {};
   const calls = totalCalls - callerErrors;
   const failures = calls - successCount;
   const { state, of } = course ?? {};
   return {
-    ...{ calls, failures, failureRate: rounded(failures / (calls || 1), 4) },
+    ...{ calls, failures, failureRate: rounded(failures / (calls || 1), 4), findings: findingCount },
     p95LatencyMs: p95TimeMs === undefined ? null : rounded(p95TimeMs, 2),
     failingSince: isoOrNull(state === 'failing' ? of?.since : undefined),
     recoveringSince: isoOrNull(state === 'recovering' ? of?.since : undefined),
     callsSince: of?.calls ?? 0,
     failuresSince: of?.failures ?? 0,
+    callersSince: state === 'failing' ? callers : 0,
     lastError: last && course ? lastErrorOf(last) : null,
   };
 }
@@ -152,7 +153,8 @@ export class RecentCalls {
     ]);
     return (tool) => {
       const last = lasts.get(tool);
-      return viewOf(figures.get(tool), exact(courses.get(tool), firsts.get(tool), last), last);
+      const first = firsts.get(tool);
+      return viewOf(figures.get(tool), exact(courses.get(tool), first, last), last, first?.callers);
     };
   }
 

@@ -64,6 +64,7 @@ export class ToolHealthView {
   @Example(900) readonly p99LatencyMs!: number;
   @Example(1, 'Executions marked as having answered wrongly; they touch neither success rate nor grade')
   readonly semanticFailures!: number;
+  @Example(4, 'The same, and answers that report an error') readonly findings!: number;
   @Texts(['Success rate is 85.0% (target: ≥95.0%)']) readonly issues!: readonly string[];
   @Texts(['Investigate recent error patterns']) readonly recommendations!: readonly string[];
   @Many(HealthReasonView, 'Which rules decided the status') readonly why!: readonly HealthReasonView[];
@@ -84,6 +85,7 @@ export class ToolNowView {
   @Example(41, 'Of the last five minutes') readonly calls!: number;
   @Example(41) readonly failures!: number;
   @Example(1, '0 to 1, four decimals') readonly failureRate!: number;
+  @Example(4, 'Answers that report an error, or were marked as wrong') readonly findings!: number;
   @NullableNumber(480, 'Milliseconds, at most 2 % off; null without calls')
   readonly p95LatencyMs!: number | null;
   @NullableText(checkedAtExample, 'First of the failures; null: it does not fail now')
@@ -95,6 +97,8 @@ export class ToolNowView {
   readonly recoveringSince!: string | null;
   @Example(41, 'Since `failingSince` or `recoveringSince`') readonly callsSince!: number;
   @Example(41, 'Failures among `callsSince`') readonly failuresSince!: number;
+  @Example(3, 'Callers of the newest 1,000 failures since `failingSince`; 0: it does not fail now')
+  readonly callersSince!: number;
   @OrNull(LastErrorView, 'The newest failure; null unless it fails or recovers')
   readonly lastError!: LastErrorView | null;
 }

@@ -2,10 +2,11 @@ import { newId } from '../../base/common/ids.js';
 import type { ExecutedCall } from '../../web/contract/call-events.js';
 import type { OutcomeStatus } from '../../web/contract/tool-outcome.js';
 import type { ExecutionView } from './tool-metrics.dto.js';
-import { sanitisedText, storableJson } from '../../base/common/pg-text.js';
+import { arrayLiteral, sanitisedText, storableJson } from '../../base/common/pg-text.js';
 import { type Cell, type Column, ColumnArrays, type Queryable } from '../../base/database/column-arrays.js';
 import { isValueFault } from '../../base/database/transient-error.js';
-import { rollUp, rowProject } from './rollups/rollup.sql.js';
+import { CallerCap } from './rollups/callers.sql.js';
+import { countedColumns, rollUp, rowProject } from './rollups/rollup.sql.js';
 
 /** The row of an execution in `tool_metrics`. */
 export type ToolMetric = Omit<ExecutionView, 'inputPreview' | 'project'>;
@@ -132,22 +133,19 @@ export const executionColumns = `${memberNames.map((member, at) => `${names[at]}
 const values = names.map((name) => (name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name));
 const writer = names.length + 1;
 
-/** The columns of a row that the cells count. */
-const returned =
-  'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, tool_fault, recorded_at';
-
 const insertRows = `
     INSERT INTO tool_metrics (${names.join(', ')})
     SELECT ${values.join(', ')}
     FROM (${metricColumns.select}) AS batch`;
 
 /**
- * One array a column, in the order of `metricColumns`, then the writer's slot. A row that is there already stays as it
- * is and is counted no second time.
+ * One array a column, in the order of `metricColumns`, then the writer's slot, and the ids of what counts for other callers. A
+ * row that is there already stays as it is and is counted no second time.
  */
 const insertMetrics = rollUp(
-  `${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${returned}`,
+  `${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${countedColumns}`,
   `$${writer}::int`,
+  `$${writer + 1}`,
 );
 
 /** The writer slot of metrics that come without a journal; journals lease theirs from 1 on. */
@@ -161,15 +159,21 @@ class UnstorableMetric extends Error {
 /**
  * Writes metrics in one statement; ids that are there already change nothing, so that a batch may be repeated.
  * @param writerSlot no two writers share one at the same time
+ * @param callers remembers who called before
  * @throws UnstorableMetric, or what the database says; `isRowFault` tells whose fault it is
  */
 export async function insertBatch(
   db: Queryable,
   metrics: readonly ToolMetric[],
   writerSlot: number,
+  callers = new CallerCap(),
 ): Promise<void> {
   if (metrics.length === 0) return;
-  await db.query(insertMetrics, [...parametersOf(metrics), writerSlot]);
+  const parameters = parametersOf(metrics);
+  const isOther = ({ toolName, userId, recordedAt, isTest }: ToolMetric): boolean =>
+    !isTest && callers.isOver(toolName, userId, recordedAt.getTime());
+  const others = arrayLiteral(metrics.filter(isOther).map(({ metricId }) => metricId));
+  await db.query(insertMetrics, [...parameters, writerSlot, others]);
 }
 
 /** Trying again would fail again: the values are to blame, not the database. */

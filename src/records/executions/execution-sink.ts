@@ -1,6 +1,8 @@
 import type pg from 'pg';
 import { arrayLiteral, sanitisedText } from '../../base/common/pg-text.js';
+import { tellOwner } from '../../base/common/worker-calls.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
+import type { SinkNews } from '../journal/drain-thread.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
 import {
   type ExecutionEnd,
@@ -10,6 +12,7 @@ import {
   metricOf,
   type ToolMetric,
 } from './execution-record.js';
+import { CallerCap } from './rollups/callers.sql.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 
 export interface ExecutionSinkSettings extends SinkSettings {
@@ -32,6 +35,7 @@ const insertPayloadRows = `
 /** The sink of the executions' journal. */
 export class ExecutionSink extends TableSink<ToolMetric> {
   private readonly results: ResultReader;
+  private readonly callers = new CallerCap();
   private slot = 0;
 
   constructor(settings: ExecutionSinkSettings) {
@@ -67,7 +71,10 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
     // First: a row that shows up has its payload.
     await insertPayloads(client, records);
-    await insertBatch(this.prepared(client), metrics, this.slot);
+    await insertBatch(this.prepared(client), metrics, this.slot, this.callers);
+    const found = metrics.filter((row) => !row.isTest && (row.semanticFailure ?? row.metadata.semanticError));
+    const names = found.map(({ toolName }) => toolName);
+    if (names.length > 0) tellOwner<SinkNews>({ event: 'counted', names });
   }
 
   /** Leases a slot that no other drain of this database has: side by side they never wait for each other's rollup rows. */

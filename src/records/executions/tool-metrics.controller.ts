@@ -127,6 +127,17 @@ export class ToolMetricsController {
     return this.service.duplicates(query, caller);
   }
 
+  @Get('callers')
+  @ApiOperation({
+    summary: 'Calls, failures and refusals by caller; most failures first',
+    description:
+      'Test calls do not count. A server that is killed loses the refusals of the last ten seconds.',
+  })
+  @ApiOkResponse({ type: dto.CallersPageView })
+  listCallers(@Query() query: dto.CallersQuery, @CurrentReader() caller: Principal) {
+    return this.service.callers(query, caller);
+  }
+
   @Get('tools')
   @ApiOperation({
     summary: 'The names of all tools with executions',

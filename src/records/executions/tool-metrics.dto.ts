@@ -8,6 +8,7 @@ import {
   NullableNumber,
   NullableText,
   OptionalExample,
+  OptionalFlag,
   OptionalInt,
   OptionalMoment,
   OptionalOneOf,
@@ -57,6 +58,8 @@ export class ExecutionsQuery extends ProjectQuery {
   @OptionalMoment({ example: now, description: 'Included' }) readonly until?: Date;
   @OptionalInt(0, maxMs, { example: 5_000, description: 'Took at least so many milliseconds' })
   readonly slowMs?: number;
+  @OptionalFlag({ example: true, description: 'Its answer reports an error, or it is marked as wrong' })
+  readonly finding?: boolean;
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;
 }
@@ -123,7 +126,7 @@ export class ExecutionView {
     description:
       'Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, ' +
       'end of stderr, version, revision, run, labels, ' +
-      'the error that its result tells of (`semanticError`)',
+      'the error that its result tells of (`semanticError`), who marked it as wrong and when (`marked`)',
   })
   metadata!: Readonly<Record<string, unknown>>;
 
@@ -168,6 +171,7 @@ export class ToolStatsView {
   @OptionalExample(480) readonly p99TimeMs?: number;
   @OptionalExample(1, 'Executions that were marked as wrong in what they answered')
   readonly semanticFailureCount?: number;
+  @OptionalExample(4, 'The same, and answers that report an error') readonly findingCount?: number;
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: { type: 'integer' },
@@ -215,6 +219,7 @@ export class SeriesFiguresView {
   @Example(100) readonly calls!: number;
   @Example(3) readonly errors!: number;
   @Example(2) readonly timeouts!: number;
+  @Example(4, 'Answers that report an error, or were marked as wrong') readonly findings!: number;
   @Duration(150.5) readonly avgTimeMs!: number | null;
   @Duration(120, 'At most 2 % off') readonly p50TimeMs!: number | null;
   @Duration(410, 'At most 2 % off') readonly p95TimeMs!: number | null;
@@ -231,6 +236,31 @@ export class SeriesView {
   @Many(SeriesPointView, 'Oldest first, without gaps; the first and the last one are whole buckets')
   readonly data!: SeriesPointView[];
 }
+
+const callerKinds = ['caller', 'project', 'investigation', 'revision'] as const;
+
+export class CallersQuery extends PeriodQuery {
+  @OfTool() readonly tool?: string;
+  @OptionalOneOf(callerKinds, {
+    example: 'caller',
+    default: 'caller',
+    description:
+      "`caller`: the user's id of the call. Investigations and revisions: of one tool, over at most 24 hours; else whole hours",
+  })
+  readonly by!: (typeof callerKinds)[number];
+  @Limit(100) readonly limit!: number;
+}
+
+export class CallersView {
+  @NullableText('alice', '`other`: callers beyond the first 200 of a tool and hour; null: without it')
+  readonly name!: string | null;
+  @Example(41) readonly calls!: number;
+  @Example(40, 'Errors and timeouts among the calls') readonly failures!: number;
+  @NullableNumber(7, 'Calls that were not run; null by investigation and revision')
+  readonly refusals!: number | null;
+}
+
+export class CallersPageView extends PageOf(CallersView, { description: 'Most failures first' }) {}
 
 export class PayloadView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly executionId!: string;

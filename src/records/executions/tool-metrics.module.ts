@@ -1,5 +1,7 @@
+import type { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { getToken } from '@willsoto/nestjs-prometheus';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { journalReport } from '../journal/journalled-table.js';
 import { LockHeld } from '../../base/common/lock.js';
@@ -17,9 +19,10 @@ import { Contributors } from '../../base/observability/contributors.js';
 import { counter } from '../../base/observability/metrics.js';
 import { CallEvents } from '../../web/contract/call-events.js';
 import { MetricsRetention, strayRows } from './metrics-retention.js';
+import { RefusedCallers } from './rollups/refused-callers.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
-import { ToolMetricsRepository } from './tool-metrics.repository.js';
+import { findingsName, ToolMetricsRepository } from './tool-metrics.repository.js';
 
 const executionReport = 'EXECUTION_REPORT';
 
@@ -54,6 +57,7 @@ const recorderMetrics = [
     },
     idField: 'executionId',
   }),
+  counter(findingsName, 'Executions whose answer reports an error, or that were marked as wrong', 'tool'),
   counter(
     'toolkeeper_recorder_dropped_total',
     'Executions that ran without a record: always 0, such calls are refused',
@@ -65,12 +69,15 @@ async function openRecorder(
   db: DataSource,
   config: AppConfig,
   report: JournalListener,
+  findings: Counter,
   { executions }: Lifecycle,
 ): Promise<ExecutionRecorder> {
   const { recorder } = config;
   const backlog = new ResultBacklog();
   const sink = { ...sinkSettings(db, config), resultBacklog: backlog.memory };
-  const drain = drainThread(new URL('./execution-drain.worker.js', import.meta.url), sink);
+  const drain = drainThread(new URL('./execution-drain.worker.js', import.meta.url), sink, (tool) =>
+    findings.inc({ tool }),
+  );
   try {
     const journal = await Journal.open<ExecutionStart, ExecutionEnd>({ ...recorder, drain }, report);
     return new ExecutionRecorder(journal, recorder, backlog, executions);
@@ -91,17 +98,18 @@ async function openRecorder(
   providers: [
     ...recorderMetrics,
     strayRows,
+    RefusedCallers,
     ToolMetricsRepository,
     CallEvents,
     MetricsRetention,
     ToolMetricsService,
     {
       provide: ExecutionRecorder,
-      inject: [getDataSourceToken(), APP_CONFIG, executionReport, Lifecycle],
+      inject: [getDataSourceToken(), APP_CONFIG, executionReport, getToken(findingsName), Lifecycle],
       useFactory: openRecorder,
     },
   ],
-  exports: [ToolMetricsRepository, ToolMetricsService, ExecutionRecorder, CallEvents],
+  exports: [getToken(findingsName), ToolMetricsRepository, ToolMetricsService, ExecutionRecorder, CallEvents],
 })
 export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { dayMs, minuteMs } from '../../base/common/clock.js';
 import { Problem } from '../../base/common/errors.js';
@@ -7,8 +9,9 @@ import type { Reader } from '../../web/contract/principal.js';
 import { isUuid, timeOfId } from '../../base/common/ids.js';
 import { directSlot, insertBatch, type ToolMetric } from './execution-record.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
-import type { DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
+import type { CallersView, DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
+import { type CallersFilter, selectCallers } from './queries/callers.sql.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import type { Statement } from '../../base/database/statement.js';
 import {
@@ -68,7 +71,17 @@ export interface FirstFailure {
   readonly at: Date;
   /** Successes in the same minute, before it. */
   readonly successesBefore: number;
+  /** Callers of the newest 1,000 failures since then. */
+  readonly callers: number;
 }
+
+interface Marked {
+  readonly project: string;
+  readonly tool: string;
+  readonly isNew: boolean;
+}
+
+export const findingsName = 'toolkeeper_semantic_findings_total';
 
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
@@ -84,11 +97,14 @@ export class ToolMetricsRepository {
   /** Absent: all. */
   readonly projects?: readonly string[];
 
-  constructor(@InjectDataSource() private readonly db: DataSource) {}
+  constructor(
+    @InjectDataSource() private readonly db: DataSource,
+    @InjectMetric(findingsName) private readonly findings?: Counter,
+  ) {}
 
   /** The records of some projects. Their figures are counted from rows, of a day at most. */
   within({ projects }: Reader): ToolMetricsRepository {
-    return projects ? Object.assign(new ToolMetricsRepository(this.db), { projects }) : this;
+    return projects ? Object.assign(new ToolMetricsRepository(this.db, this.findings), { projects }) : this;
   }
 
   /** A metric whose id is there already changes nothing. */
@@ -209,12 +225,18 @@ export class ToolMetricsRepository {
    * @param reason short; null: none
    * @returns its project; undefined if there is no such execution
    */
-  async markSemanticFailure(id: string, reason: string | null): Promise<string | undefined> {
+  async markSemanticFailure(id: string, reason: string | null, by?: string): Promise<string | undefined> {
     if (!isUuid(id)) return undefined;
-    const text = reason === null ? null : sanitisedText(reason);
-    const values = [id, ...recordedBetween(id), text, directSlot];
-    const [row] = await this.selectOwn<{ project: string }>(sql.markSemanticFailure, values);
-    return row?.project;
+    const [text = null, name = null] = [reason, by].map((each) => each && sanitisedText(each));
+    const values = [id, ...recordedBetween(id), text, directSlot, name];
+    const [marked] = await this.selectOwn<Marked>(sql.markSemanticFailure, values);
+    if (marked?.isNew) this.findings?.inc({ tool: marked.tool });
+    return marked?.project;
+  }
+
+  /** Calls by caller, project, investigation or revision; most failures first. */
+  async getCallers(filter: CallersFilter): Promise<CallersView[]> {
+    return this.run<CallersView>(selectCallers({ ...filter, projects: this.projects }));
   }
 
   /** Deletes whole days (UTC) that ended `olderThanDays` ago. @returns the number of deleted executions */

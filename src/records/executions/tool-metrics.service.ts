@@ -10,6 +10,8 @@ import type * as dto from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesFigures, seriesPoints, seriesRange } from './queries/tool-figures.js';
 import { assertCountable, ToolMetricsRepository } from './tool-metrics.repository.js';
+import { isOfRows } from './queries/callers.sql.js';
+import { RefusedCallers } from './rollups/refused-callers.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import type { CapturedPayload } from './execution-record.js';
 
@@ -34,6 +36,7 @@ export class ToolMetricsService {
     private readonly repository: ToolMetricsRepository,
     private readonly recorder: ExecutionRecorder,
     @InjectDataSource() private readonly db: DataSource,
+    private readonly refused: RefusedCallers,
     @Inject(APP_CONFIG) { recorder: { captureTtlMs } }: Pick<AppConfig, 'recorder'>,
   ) {
     this.captureTtlMs = captureTtlMs;
@@ -110,12 +113,26 @@ export class ToolMetricsService {
   }
 
   /** @param reason null takes the mark back @returns the execution's project @throws Problem `not_found` */
-  async markSemanticFailure(id: string, reason: string | null, caller: Reader = {}): Promise<string> {
+  async markSemanticFailure(
+    id: string,
+    reason: string | null,
+    caller: Partial<Pick<Principal, 'projects' | 'userId'>> = {},
+  ): Promise<string> {
     const repository = this.repository.within(caller);
-    const mark = (): Promise<string | undefined> => repository.markSemanticFailure(id, reason);
+    const mark = (): Promise<string | undefined> => repository.markSemanticFailure(id, reason, caller.userId);
     const project = (await mark()) ?? (await this.flush().then(mark));
     if (project === undefined) throw noSuchExecution(id);
     return project;
+  }
+
+  /** Calls, failures and refusals by caller, by default of the last 24 hours. @throws Problem `invalid_request` */
+  async callers(query: dto.CallersQuery, caller: Reader): Promise<Page<dto.CallersView>> {
+    const { since, until = new Date(), ...of } = query;
+    assertInOrder(since, until);
+    const range = { since: since ?? new Date(until.getTime() - dayMs), until };
+    assertReadable(of, until.getTime() - range.since.getTime());
+    await this.refused.flush();
+    return { data: await this.repository.within(caller).getCallers({ ...of, ...range }), nextCursor: null };
   }
 
   /** Duplicate calls, by default of the last 24 hours. */
@@ -177,6 +194,14 @@ const noSuchExecution = (id: string): Problem =>
 function assertInOrder(since: Date | undefined, until: Date | undefined): void {
   if (!since || !until || since <= until) return;
   throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
+}
+
+/** Single executions are read: of one tool and a day. @throws Problem `invalid_request` */
+function assertReadable({ by, tool }: dto.CallersQuery, periodMs: number): void {
+  if (!isOfRows(by)) return;
+  if (tool === undefined) throw invalidRequest({ pointer: '/tool', detail: `is needed with by=${by}` });
+  const detail = `may be at most 24 hours before until with by=${by}: single executions are counted`;
+  if (periodMs > dayMs) throw invalidRequest({ pointer: '/since', detail });
 }
 
 const keyOf = ({ recordedAt, metricId }: PagePosition): string => `${recordedAt.toISOString()}|${metricId}`;

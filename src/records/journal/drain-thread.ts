@@ -92,7 +92,10 @@ export class DrainLoop {
   }
 }
 
-type DrainCalls = WorkerCalls<DrainRequest, void, DrainNews, readonly unknown[]>;
+/** A sink's own message to the journal's owner. */
+export type SinkNews = { readonly event: 'counted'; readonly names: readonly string[] };
+
+type DrainCalls = WorkerCalls<DrainRequest, void, DrainNews | SinkNews, readonly unknown[]>;
 
 /**
  * `call` rejects with why not all that was in the journal is committed. `tell` sends messages for the sink, which it has
@@ -117,16 +120,17 @@ const politeness = 5;
  * A drain in a thread of its own, so that writing records costs the thread of calls nothing; restarted when it dies.
  * @param script of the journal's owner: it makes the sink and hands it to `runDrain`
  * @param sink what the owner's script needs for that; it must be cloneable
+ * @param onCounted is called for each name in the sink's own messages
  */
 export const drainThread =
-  (script: URL, sink: unknown): StartDrain =>
+  (script: URL, sink: unknown, onCounted?: (name: string) => void): StartDrain =>
   (orders, tell): DrainCalls =>
     new WorkerCalls(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
-      onNews: tell,
+      onNews: (news) => (news.event === 'counted' ? onCounted && news.names.forEach(onCounted) : tell(news)),
       onDeath: (cause, restartInMs = 0) =>
         tell({ event: 'drain_ended', error: messageOf(cause), restartInMs }),
     });

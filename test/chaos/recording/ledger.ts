@@ -112,7 +112,20 @@ export class Ledger {
         else if (!own.includes(answer)) tally.wrong += 1;
       }
     }
+    tally.doubled += await this.miscounted(db);
     return { calls: this.sent.size, ...tally };
+  }
+
+  /** Rows and what counts them are written by one statement: each look sees as many of both. */
+  private async miscounted(db: OwnPostgres): Promise<number> {
+    const cells = (table: string): string =>
+      `(SELECT coalesce(sum(calls), 0) FROM ${table} WHERE seconds = 3600)`;
+    const [row] = await db.query(
+      `SELECT (abs(count(*) - ${cells('tool_metric_rollups')})
+              + abs(count(*) FILTER (WHERE NOT is_test) - ${cells('tool_caller_rollups')}))::int AS off
+       FROM tool_metrics`,
+    );
+    return Number(row?.['off']);
   }
 
   private answerOf(body: Record<string, unknown>): string {

@@ -5,7 +5,8 @@ import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView 
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
 import { Sparkline } from '../../ui/chart.js';
-import { buttonLook } from '../../ui/controls.js';
+import { Badge, buttonLook } from '../../ui/controls.js';
+import { FindingsLink } from '../../ui/findings.js';
 import { courseOf, failingShare, GradeLine } from '../../ui/grade-line.js';
 import { Card, Muted } from '../../ui/layout.js';
 import { Since, Time } from '../../ui/time.js';
@@ -38,10 +39,16 @@ const ranks: readonly ((trouble: Trouble) => boolean)[] = [
   ({ circuit }) => circuit !== undefined,
   ({ report }) => report?.status === 'unhealthy' && courseOf(report) === undefined,
   ({ report }) => report?.status === 'degraded' && courseOf(report) === undefined,
+  ({ report }) => report !== undefined && report.findings > 0,
   ({ report }) => report !== undefined && courseOf(report) === 'recovering',
   () => true,
 ];
 const rankOf = (trouble: Trouble): number => ranks.findIndex((isIt) => isIt(trouble));
+/** Its results report errors, and nothing else is wrong. */
+const isSilent = (report: ToolReportView): boolean =>
+  report.findings > 0 && !worst.includes(report.status) && courseOf(report) === undefined;
+const hasState = (report: ToolReportView): boolean =>
+  !isSilent(report) && (report.status !== 'unknown' || courseOf(report) !== undefined);
 const shareOf = ({ report }: Trouble): number =>
   report ? (courseOf(report) === 'failing' ? failingShare(report) : report.failureRate) : 0;
 
@@ -51,7 +58,7 @@ export function troubles(
   broken: ReadonlyMap<string, string>,
 ): Trouble[] {
   const ailing = toolReports.filter(
-    (report) => worst.includes(report.status) || courseOf(report) === 'failing',
+    (report) => worst.includes(report.status) || courseOf(report) === 'failing' || report.findings > 0,
   );
   const names = new Set([
     ...broken.keys(),
@@ -104,12 +111,14 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
           <Link to="/tools/$name/health" params={{ name }}>
             {name}
           </Link>
-          {report && (report.status !== 'unknown' || courseOf(report)) && <ReportState report={report} />}
+          {report && isSilent(report) && <Badge state="errors in results" tone="warn" />}
+          {report && hasState(report) && <ReportState report={report} />}
           <ToolState status={fault === undefined ? undefined : 'error'} circuit={circuit?.state} />
           {report && <GradeLine report={report} />}
         </h3>
         <p>
-          {fault ?? (report && <Reason report={report} />)}
+          {fault ?? (report && <Reason report={report} />)}{' '}
+          {report && <FindingsLink tool={name} findings={report.findings} since="1h" />}
           {fault === undefined && circuit && <Refusing circuit={circuit} isAlone={!report} />}
         </p>
       </div>
@@ -144,7 +153,8 @@ function Reason({ report }: { readonly report: ToolReportView }): ReactNode {
     return <Failures tool={report.toolName} newest={lastError} />;
   const [refused] = refusalsOf(report);
   if (refused && !worst.includes(report.status)) return `${number(refused.count)} × ${refused.code}`;
-  return report.recentErrors > 0 ? <Failures tool={report.toolName} /> : report.issues[0];
+  if (report.recentErrors > 0) return <Failures tool={report.toolName} />;
+  return isSilent(report) ? null : report.issues[0];
 }
 
 /** The most frequent failure, or the newest one of a tool that fails now; it leads to all of its type. */

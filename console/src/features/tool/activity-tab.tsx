@@ -12,10 +12,12 @@ import {
 } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
+import { FindingsLink } from '../../ui/findings.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
+import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Traffic } from '../../ui/traffic.js';
+import { Callers } from './callers.js';
 
 import { useRegistration } from './use-registration.js';
 
@@ -35,7 +37,7 @@ export function ActivityTab(): ReactNode {
         <PeriodModes period={period} />
       </Row>
       <Loaded query={stats} lines={2}>
-        {(data) => <StatsFigures stats={data} />}
+        {(data) => <StatsFigures stats={data} since={sinceOf(period)} />}
       </Loaded>
       <Traffic
         tool={name}
@@ -44,6 +46,7 @@ export function ActivityTab(): ReactNode {
         marks={marks}
         {...(report && { minSuccess: report.minSuccessRate })}
       />
+      <Callers tool={name} hours={hoursOf(period)} />
       <Card
         title="Newest executions"
         flush
@@ -93,11 +96,13 @@ function useMarks(name: string) {
   ];
 }
 
-function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
+function StatsFigures({ stats, since }: { stats: ToolStatsView; since: string }): ReactNode {
   const { totalCalls, successRate, errorCount = 0, timeoutCount = 0, avgTimeMs } = stats;
+  const { toolName, findingCount = 0 } = stats;
   const { p50TimeMs, p95TimeMs, p99TimeMs, totalInputBytes = 0, totalOutputBytes = 0 } = stats;
   const orNone = (ms: number | undefined): string =>
     totalCalls === 0 || ms === undefined ? '–' : duration(ms);
+  const findings = <FindingsLink key="f" tool={toolName} findings={findingCount} since={since} />;
   return (
     <Figures
       figures={[
@@ -105,6 +110,7 @@ function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
         ['Success', totalCalls === 0 ? '–' : percent(successRate)],
         ['Errors', number(errorCount)],
         ['Timeouts', number(timeoutCount)],
+        ['Findings', findingCount > 0 ? findings : '0'],
         ['Average', orNone(avgTimeMs)],
         ['p50', orNone(p50TimeMs)],
         ['p95', orNone(p95TimeMs)],

@@ -17,6 +17,7 @@ import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
 import { buttonLook, stateName, Tag } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
+import { FindingsLink } from '../../ui/findings.js';
 import { courseOf, sinceOf } from '../../ui/grade-line.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -106,7 +107,8 @@ function Health({ report, status, circuit }: ToolRow): ReactNode {
           <Since at={since} />
         </Muted>
       )}
-      <ToolState status={status} circuit={circuit} />
+      <ToolState status={status} circuit={circuit} />{' '}
+      {report && <FindingsLink tool={report.toolName} findings={report.findings} since="1h" />}
     </>
   );
 }
@@ -181,11 +183,11 @@ interface ToolRow extends ListedTool {
   readonly circuit: CircuitStateView['state'];
 }
 
-/** Failing tools and those that refuse calls lead the list; tools that are used come next. */
+/** Failing tools and those that refuse calls lead the list, then those whose results report errors, then used ones. */
 const urgency = ({ report, circuit, status }: ToolRow): number => {
   const isFailing = report !== undefined && courseOf(report) === 'failing';
   if (isFailing || circuit !== 'closed' || status === 'error') return 0;
-  return report && report.totalCalls > 0 ? 1 : 2;
+  return report && report.findings > 0 ? 1 : report && report.totalCalls > 0 ? 2 : 3;
 };
 
 type Wanted = ReturnType<typeof toolsSearch>;

@@ -101,10 +101,10 @@ export const markSemanticFailure = (metrics: ToolMetricsService): Tool =>
     semanticErrors: 'off',
     refuses: (_, caller) =>
       caller.scopes.has('tools:admin') ? undefined : 'Marking an execution needs the scope tools:admin',
-    run: async ({ executionId, reason }) => {
+    run: async ({ executionId, reason }, { context }) => {
       if (!isUuid(executionId)) throw misuse('executionId must be the id of an execution');
       try {
-        await metrics.markSemanticFailure(executionId, reason);
+        await metrics.markSemanticFailure(executionId, reason, { userId: context.userId });
       } catch (error) {
         throw error instanceof Problem ? misuse(error.detail) : error;
       }

@@ -14,7 +14,13 @@ import { invalidRequest } from '../../../base/common/errors.js';
 type CallCounts = Required<
   Pick<
     ToolStatsView,
-    'totalCalls' | 'successCount' | 'errorCount' | 'timeoutCount' | 'successRate' | 'avgTimeMs'
+    | 'totalCalls'
+    | 'successCount'
+    | 'errorCount'
+    | 'timeoutCount'
+    | 'successRate'
+    | 'avgTimeMs'
+    | 'findingCount'
   >
 >;
 
@@ -55,6 +61,7 @@ export interface CountedRow {
   readonly inputBytes: number;
   readonly outputBytes: number;
   readonly semanticFailures: number;
+  readonly findings: number;
   /** Entries as LatencyHistogram reads them, in base64; null: not asked for. */
   readonly latency: string | null;
 }
@@ -73,6 +80,7 @@ function countsOf(rows: readonly CountedRow[]): CallCounts {
     timeoutCount: calls('timeout'),
     successRate: successCount / totalCalls,
     avgTimeMs: rounded(sumOf(rows, (row) => row.totalMs) / totalCalls, 2),
+    findingCount: sumOf(rows, (row) => row.findings),
   };
 }
 
@@ -205,11 +213,12 @@ export function seriesPoints(
 }
 
 export function seriesFigures(rows: readonly SeriesRow[] = []): SeriesFiguresView {
-  if (rows.length === 0)
-    return { calls: 0, errors: 0, timeouts: 0, avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
-  const { totalCalls, errorCount, timeoutCount, avgTimeMs } = countsOf(rows);
+  const noDurations = { avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
+  if (rows.length === 0) return { calls: 0, errors: 0, timeouts: 0, findings: 0, ...noDurations };
+  const { totalCalls, errorCount, timeoutCount, findingCount, avgTimeMs } = countsOf(rows);
   const { p50TimeMs, p95TimeMs } = latencyOf(rows);
-  return { calls: totalCalls, errors: errorCount, timeouts: timeoutCount, avgTimeMs, p50TimeMs, p95TimeMs };
+  const counts = { calls: totalCalls, errors: errorCount, timeouts: timeoutCount, findings: findingCount };
+  return { ...counts, avgTimeMs, p50TimeMs, p95TimeMs };
 }
 
 /** Each bucket's upper bound is this many times its lower one: its middle is at most 2 % off. */

@@ -1,7 +1,7 @@
 import type { Reader } from '../../../web/contract/principal.js';
 import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
-import { inProjects, rowProject, spansList, startOf } from '../rollups/rollup.sql.js';
+import { hasFinding, inProjects, rowProject, spansList, startOf } from '../rollups/rollup.sql.js';
 import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metrics.dto.js';
 
 /** Every statement on tool_metrics. Statistics leave test calls (is_test) out; lists show them with their mark. */
@@ -22,6 +22,7 @@ export const selectFailureGroups = `
 
 /** Condition of `caller_errors` in the rollups. */
 const isCallerError = `error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault`;
+const isFault = `tool_name = tool AND status <> 'success' AND NOT is_test AND (${isCallerError}) IS NOT TRUE`;
 
 /** tools, since, how many successes after it are counted at most, projects */
 export const selectLastFailures = `
@@ -37,25 +38,31 @@ export const selectLastFailures = `
   CROSS JOIN LATERAL (
     SELECT recorded_at AS at, metric_id AS "executionId", error_type AS "errorType", error_message AS message
     FROM tool_metrics
-    WHERE tool_name = tool AND status <> 'success' AND NOT is_test AND recorded_at >= $2
-      AND (${isCallerError}) IS NOT TRUE AND ${inProjects('$4')}
+    WHERE ${isFault} AND recorded_at >= $2 AND ${inProjects('$4')}
     ORDER BY recorded_at DESC
     LIMIT 1
   ) AS last`;
 
-/** tools, and the minute in which each began to fail: its first failure there, and the successes before it; projects */
+/** tools, the minute in which each began to fail: its first failure there, the successes before it, callers of the newest failures; projects */
 export const selectFirstFailures = `
   SELECT tool, first.at, (
     SELECT count(*)::float8
     FROM tool_metrics
     WHERE tool_name = tool AND status = 'success' AND NOT is_test AND recorded_at >= minute AND recorded_at < first.at AND ${inProjects('$3')}
-  ) AS "successesBefore"
+  ) AS "successesBefore", (
+    SELECT count(DISTINCT user_id)::int
+    FROM (
+      SELECT user_id FROM tool_metrics
+      WHERE ${isFault} AND recorded_at >= first.at AND ${inProjects('$3')}
+      ORDER BY recorded_at DESC
+      LIMIT 1000
+    ) AS newest
+  ) AS callers
   FROM unnest($1::text[], $2::timestamptz[]) AS failing (tool, minute)
   CROSS JOIN LATERAL (
     SELECT min(recorded_at) AS at
     FROM tool_metrics
-    WHERE tool_name = tool AND status <> 'success' AND NOT is_test
-      AND recorded_at >= minute AND recorded_at < minute + interval '1 minute' AND (${isCallerError}) IS NOT TRUE AND ${inProjects('$3')}
+    WHERE ${isFault} AND recorded_at >= minute AND recorded_at < minute + interval '1 minute' AND ${inProjects('$3')}
   ) AS first
   WHERE first.at IS NOT NULL`;
 
@@ -162,6 +169,7 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
     where('request_id =', filter.requestId);
     if (filter.projects) conditions.push(inProjects(values.add(filter.projects)));
     where('execution_time_ms >=', filter.slowMs);
+    if (filter.finding !== undefined) conditions.push(filter.finding ? hasFinding : `NOT ${hasFinding}`);
     if (failed) conditions.push(`status IN ('error', 'timeout')`);
     if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
       conditions.push(`status <> 'success'`);
@@ -206,32 +214,37 @@ export const selectDuplicates = ({
   });
 
 /**
- * metric_id, between when it was recorded, the reason or null, the writer's slot, projects. Row and cells change in one
+ * metric_id, between when it was recorded, the reason or null, the writer's slot, who marks it, projects. Row and cells change in one
  * statement, and a mark that was there is counted no second time.
  */
 export const markSemanticFailure = `
   WITH before AS (
-    SELECT recorded_at, metric_id, semantic_failure
+    SELECT recorded_at, metric_id, semantic_failure, metadata ? 'semanticError' AS reported
     FROM tool_metrics
-    WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3 AND ${inProjects('$6')}
+    WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3 AND ${inProjects('$7')}
     FOR UPDATE
   ), marked AS (
-    UPDATE tool_metrics AS metric SET semantic_failure = $4::text
+    UPDATE tool_metrics AS metric SET semantic_failure = $4::text, metadata = CASE
+      WHEN $4::text IS NULL THEN metadata - 'marked'
+      ELSE metadata || jsonb_build_object('marked', jsonb_build_object('by', $6::text, 'at', now()))
+    END
     FROM before
     WHERE metric.recorded_at = before.recorded_at AND metric.metric_id = before.metric_id
     RETURNING metric.recorded_at, ${rowProject} AS project, tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
-              (metric.semantic_failure IS NOT NULL)::int - (before.semantic_failure IS NOT NULL)::int AS change
+              (metric.semantic_failure IS NOT NULL)::int - (before.semantic_failure IS NOT NULL)::int AS change,
+              before.reported
   ), counted AS (
     INSERT INTO tool_metric_rollups AS cell (
       seconds, starts_at, tool_name, status, error_type, is_test, writer, calls, total_ms, input_bytes, output_bytes,
-      semantic_failures, latency
+      semantic_failures, latency, findings
     )
     SELECT seconds, ${startOf('seconds', 'recorded_at')}, tool_name, status,
-           error_type, is_test, $5::int, 0, 0, 0, 0, change, ''
+           error_type, is_test, $5::int, 0, 0, 0, 0, change, '', CASE WHEN reported THEN 0 ELSE change END
     FROM marked CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
     WHERE change <> 0
     ORDER BY 1, 2
     ON CONFLICT (seconds, starts_at, tool_name, status, error_type, is_test, writer)
-    DO UPDATE SET semantic_failures = cell.semantic_failures + excluded.semantic_failures
+    DO UPDATE SET semantic_failures = cell.semantic_failures + excluded.semantic_failures,
+      findings = cell.findings + excluded.findings
   )
-  SELECT project FROM marked`;
+  SELECT project, tool_name AS tool, change > 0 AND NOT reported AND NOT is_test AS "isNew" FROM marked`;

@@ -1,6 +1,7 @@
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import type { Reader } from '../../../web/contract/principal.js';
 import { type SqlValues, type Statement, statement } from '../../../base/database/statement.js';
+import { countCallers } from './callers.sql.js';
 
 /** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
 export const spans = [60, 3_600, 86_400] as const;
@@ -23,7 +24,7 @@ export const startOf = (seconds: string, time: string): string =>
 
 const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
 const figures =
-  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors';
+  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors, findings';
 
 /** Adds to a cell that is there already. */
 const addToCell = `
@@ -37,6 +38,7 @@ const addToCell = `
     semantic_failures = cell.semantic_failures + excluded.semantic_failures,
     last_at = greatest(cell.last_at, excluded.last_at),
     caller_errors = cell.caller_errors + excluded.caller_errors,
+    findings = cell.findings + excluded.findings,
     latency = CASE
       WHEN length(cell.latency) / ${compactedEvery}
          = (length(cell.latency) + length(excluded.latency)) / ${compactedEvery}
@@ -44,7 +46,19 @@ const addToCell = `
       ELSE metric_latency_compacted(cell.latency || excluded.latency)
     END`;
 
-/** Executions by bucket of duration, and by minute if asked: the inner half of every statistic. */
+/** The answer reports an error, or was marked as wrong: counted once. The index tool_metrics_findings repeats it. */
+export const hasFinding = `(semantic_failure IS NOT NULL OR metadata ? 'semanticError')`;
+
+/** The columns of an execution that are counted, as a select list over tool_metrics. */
+export const countedColumns = `metric_id, tool_name, user_id, ${rowProject} AS project, status,
+  error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, tool_fault, recorded_at,
+  ${hasFinding} AS has_finding`;
+
+/** The executions that a condition lets through, with countedColumns. */
+const countedIn = (condition: string): string =>
+  `(SELECT ${countedColumns} FROM tool_metrics WHERE ${condition}) AS counted`;
+
+/** Rows of countedColumns by bucket of duration, and by minute if asked: the inner half of every statistic. */
 const countedByBucket = (from: string, byMinute = false): string => `
   SELECT ${byMinute ? `${startOf('60', 'recorded_at')} AS minute,` : ''}
          tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
@@ -52,7 +66,8 @@ const countedByBucket = (from: string, byMinute = false): string => `
          min(execution_time_ms) AS min_ms, max(execution_time_ms) AS max_ms, sum(input_size) AS input_bytes,
          sum(output_size) AS output_bytes, count(semantic_failure) AS semantic_failures, max(recorded_at) AS last_at,
          count(*) FILTER (WHERE error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault AND status <> 'success')
-           AS caller_errors
+           AS caller_errors,
+         count(*) FILTER (WHERE has_finding) AS findings
   FROM ${from}
   GROUP BY ${byMinute ? 'minute, ' : ''}tool_name, status, left(coalesce(error_type, ''), 100), is_test, bucket`;
 
@@ -64,7 +79,7 @@ const summed = (latency: string): string => `
   sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
   max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency,
-  sum(caller_errors) AS caller_errors`;
+  sum(caller_errors) AS caller_errors, sum(findings) AS findings`;
 
 /** Day cells' start. */
 const dayOf = startOf('86400', 'minute');
@@ -88,10 +103,11 @@ const noteDays = `
 /**
  * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a
  * circle.
- * @param executions the statement that gives them, as a rule the insert, so that both are one
+ * @param executions the statement that gives their countedColumns, as a rule the insert, so that both are one
  * @param writer its slot, an expression
+ * @param others the ids of executions that count for the caller `other`: an expression, an array
  */
-export const rollUp = (executions: string, writer: string): string => `
+export const rollUp = (executions: string, writer: string, others = `'{}'`): string => `
   WITH counted AS (${executions}),
   buckets AS MATERIALIZED (${countedByBucket('counted', true)}),
   minutes AS MATERIALIZED (
@@ -99,7 +115,8 @@ export const rollUp = (executions: string, writer: string): string => `
     FROM buckets
     GROUP BY minute, tool_name, status, error_type, is_test
   ),
-  days AS (${noteDays})
+  days AS (${noteDays}),
+  callers AS (${countCallers(writer, others)})
   INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
   SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
          ${summed('latency')}
@@ -126,7 +143,7 @@ export interface PeriodParts {
  * Divides a period so that every moment lies in exactly one part and as much as possible in long cells.
  * @param since included
  * @param until included, to the millisecond
- * @param lengths of the cells; none: all is read from executions
+ * @param lengths of the cells, in seconds, shortest first; each divides the next one. None: all is read from executions
  */
 export function periodParts(since: Date, until: Date, lengths: readonly number[] = spans): PeriodParts {
   const cells: (Span & { seconds: number })[] = [];
@@ -157,7 +174,7 @@ const toolsIn = (tools: readonly string[] | undefined, values: SqlValues): strin
 
 const counted = `
   tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures,
-  caller_errors`;
+  caller_errors, findings`;
 
 /**
  * Executions of a period counted by tool, status and type of error (see CountedRow), in one statement and so in one
@@ -176,7 +193,7 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
       ...rows.map(
         (part) => `
         SELECT ${counted}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
-        FROM (${countedByBucket(`tool_metrics WHERE ${within('recorded_at', part)} AND ${inProjects(values.add(of.projects ?? null))}`)}) AS buckets`,
+        FROM (${countedByBucket(countedIn(`${within('recorded_at', part)} AND ${inProjects(values.add(of.projects ?? null))}`))}) AS buckets`,
       ),
       ...cells.map(
         (part) => `
@@ -196,7 +213,7 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
 
 /** Sums of cells by status, for every statistic. */
 const sums = `status, sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
-           max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures"`;
+           max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures", sum(findings::float8) AS findings`;
 
 /** In base64: a third shorter than the driver's own hexadecimal, and read several times as fast. */
 const latencies = `encode(string_agg(latency, ''::bytea), 'base64')`;
@@ -217,7 +234,7 @@ function cellsOf({ from, to, bucketMs, projects }: SeriesRange, values: SqlValue
     return `
     FROM tool_metric_rollups
     WHERE seconds = ${spans.findLast((span) => (bucketMs / 1_000) % span === 0)} AND ${during('starts_at')}`;
-  const rows = `tool_metrics WHERE ${during('recorded_at')} AND ${inProjects(values.add(projects))}`;
+  const rows = countedIn(`${during('recorded_at')} AND ${inProjects(values.add(projects))}`);
   return `
     FROM (
       SELECT *, minute AS starts_at, ${bucketEntry} AS latency FROM (${countedByBucket(rows, true)}) AS buckets

@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { number } from '../../lib/format.js';
+import { callersQuery } from '../../lib/queries.js';
+import { Card } from '../../ui/layout.js';
+import { Modes } from '../../ui/modes.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+
+const callers = { caller: 'Callers', project: 'Projects' } as const;
+const names = { ...callers, investigation: 'Investigations', revision: 'Revisions' } as const;
+type By = keyof typeof names;
+
+/** Whose calls failed or were refused, most failures first; `hours` back from now. */
+export function Callers({ tool, hours }: { readonly tool: string; readonly hours: number }): ReactNode {
+  const [by, setBy] = useState<By>('caller');
+  // The others are counted from single executions: of one day at most.
+  const shownHours = by in callers ? hours : Math.min(hours, 24);
+  const counts = useQuery(callersQuery(tool, shownHours, by));
+  return (
+    <Card
+      title={`Affected ${names[by].toLowerCase()}${shownHours < hours ? ', last 24 hours' : ''}`}
+      flush
+      actions={<Modes label="Count by" names={names} value={by} onChange={setBy} />}
+    >
+      <Loaded query={counts} lines={3}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="No calls in this period" />
+          ) : (
+            <Table
+              label="Affected callers"
+              rows={data}
+              keyOf={({ name }) => name ?? ''}
+              columns={[
+                { name: names[by].slice(0, -1), cut: true, cell: ({ name }) => nameOf(tool, by, name) },
+                { name: 'Calls', isNumber: true, width: 100, cell: ({ calls }) => number(calls) },
+                { name: 'Failures', isNumber: true, width: 100, cell: ({ failures }) => number(failures) },
+                {
+                  name: 'Refused',
+                  isNumber: true,
+                  width: 100,
+                  cell: (row) => (row.refusals === null ? '–' : number(row.refusals)),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+/** A caller leads to its executions. */
+const nameOf = (tool: string, by: By, name: string | null): ReactNode =>
+  by === 'caller' && name !== null ? (
+    <Link to="/executions" search={{ tool, user: name }}>
+      {name}
+    </Link>
+  ) : (
+    (name ?? 'none')
+  );

@@ -1,0 +1,49 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ExecutionView } from '../lib/api.js';
+import { counted, exactTime } from '../lib/format.js';
+import { Badge } from './controls.js';
+import { Note } from './layout.js';
+
+interface FindingsLinkProps {
+  readonly tool: string;
+  readonly findings?: number | undefined;
+  readonly since: string;
+}
+
+/** How many results of a tool report an error, or were marked as wrong; it leads to them. */
+export const FindingsLink = ({ tool, findings = 0, since }: FindingsLinkProps): ReactNode =>
+  findings > 0 && (
+    <Link to="/executions" search={{ tool, finding: true, since }}>
+      <Badge
+        tone="warn"
+        state={`${counted(findings, 'result')} report${findings === 1 ? 's' : ''} an error`}
+      />
+    </Link>
+  );
+
+interface Found {
+  readonly semanticError?: { readonly pattern: string; readonly snippet: string };
+  readonly marked?: { readonly by: string | null; readonly at: string };
+}
+
+/** The error that the result of an execution reports, and its mark. */
+export function Findings({ execution }: { readonly execution: ExecutionView }): ReactNode {
+  const { semanticFailure: reason } = execution;
+  const { semanticError, marked } = execution.metadata as Found;
+  const who = marked?.by ? ` by ${marked.by}, ${exactTime(marked.at)}` : '';
+  return (
+    <>
+      {semanticError && (
+        <Note tone="warn">
+          The result reports an error: <strong>{semanticError.pattern}</strong> in “{semanticError.snippet}”
+        </Note>
+      )}
+      {reason !== null && (
+        <Note tone="warn">
+          Marked as wrong{who}: {reason}
+        </Note>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,41 @@
+import { hourMs } from '../../../base/common/clock.js';
+import { sanitisedText } from '../../../base/common/pg-text.js';
+import { type Statement, statement } from '../../../base/database/statement.js';
+import { callerSpans } from '../rollups/callers.sql.js';
+import { countedColumns, periodParts } from '../rollups/rollup.sql.js';
+import type { CallersQuery } from '../tool-metrics.dto.js';
+
+/** Bounds are included, and those of `cells` are rounded to hours. Projects: absent: all. */
+export interface CallersFilter extends Required<Pick<CallersQuery, 'by' | 'since' | 'until' | 'limit'>> {
+  readonly tool?: string | undefined;
+  readonly projects?: readonly string[] | undefined;
+}
+
+/** No cell has these members: executions are read. */
+export const isOfRows = (by: CallersQuery['by']): boolean => by === 'investigation' || by === 'revision';
+
+/** Calls, failures and refusals by a member; most failures first. */
+export const selectCallers = ({ by, tool, projects, since, until, limit }: CallersFilter): Statement =>
+  statement((values) => {
+    const within = (time: string, from: number, to: number): string =>
+      `${time} >= ${values.add(new Date(from))} AND ${time} < ${values.add(new Date(to))}`;
+    const hour = (time: Date, ahead: number): number =>
+      (Math.floor(time.getTime() / hourMs) + ahead) * hourMs;
+    const cells = (): string[] =>
+      periodParts(new Date(hour(since, 0)), new Date(hour(until, 1) - 1), callerSpans).cells.map(
+        ({ seconds, from, to }) => `seconds = ${seconds} AND ${within('starts_at', from, to)}`,
+      );
+    const counted = isOfRows(by)
+      ? `SELECT ${countedColumns}, investigation_id AS investigation, metadata->>'revision' AS revision,
+                1 AS calls, (status <> 'success')::int AS failures, NULL::int AS refusals
+         FROM tool_metrics WHERE NOT is_test AND ${within('recorded_at', since.getTime(), until.getTime() + 1)}`
+      : `SELECT * FROM tool_caller_rollups WHERE ${cells().join(' OR ')}`;
+    return `
+    SELECT ${by} COLLATE "C" AS name, sum(calls)::float8 AS calls, sum(failures)::float8 AS failures, sum(refusals)::float8 AS refusals
+    FROM (${counted}) AS counted
+    WHERE true ${tool === undefined ? '' : `AND tool_name = ${values.add(sanitisedText(tool))}`}
+      ${projects ? `AND project = ANY (${values.add(projects.map(sanitisedText))}::text[])` : ''}
+    GROUP BY 1
+    ORDER BY failures DESC, refusals DESC, calls DESC, name
+    LIMIT ${values.add(limit)}`;
+  });

@@ -1,0 +1,60 @@
+import { hourMs } from '../../../base/common/clock.js';
+
+/** The caller that stands for those beyond the cap. */
+export const otherCallers = 'other';
+/** Callers of a tool and hour that are counted by name. */
+const maxCallers = 200;
+
+/** Lengths of the spans that calls are counted in by caller, in seconds. */
+export const callerSpans = [3_600, 86_400] as const;
+
+const key = 'seconds, starts_at, tool_name, project, caller, writer';
+const spanOf = `date_bin(seconds * interval '1 second', hour, '1970-01-01 00:00:00+00')`;
+
+/** @param hours rows of hour, tool_name, project, caller, calls, failures and refusals. Sorted, so that no two writers wait in a circle. */
+const addToCells = (hours: string, writer: string): string => `
+  INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)
+  SELECT seconds, ${spanOf} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
+  FROM (${hours}) AS hours CROSS JOIN (VALUES ${callerSpans.map((span) => `(${span})`).join(', ')}) AS spans (seconds)
+  GROUP BY 1, 2, 3, 4, 5
+  ORDER BY 1, 2, 3, 4, 5
+  ON CONFLICT (${key}) DO UPDATE SET
+    calls = cell.calls + excluded.calls,
+    failures = cell.failures + excluded.failures,
+    refusals = cell.refusals + excluded.refusals`;
+
+/** Counts the rows of `counted` by caller; test calls are left out. */
+export const countCallers = (writer: string, others: string): string =>
+  addToCells(
+    `SELECT date_bin('1 hour', recorded_at, '1970-01-01 00:00:00+00') AS hour, tool_name, project,
+            CASE WHEN cardinality(${others}::uuid[]) > 0 AND metric_id IN (SELECT unnest(${others}::uuid[])) THEN '${otherCallers}' ELSE user_id END AS caller,
+            count(*) AS calls, count(*) FILTER (WHERE status <> 'success') AS failures, 0 AS refusals
+     FROM counted
+     WHERE NOT is_test
+     GROUP BY 1, 2, 3, 4`,
+    writer,
+  );
+
+/** hours, tools, projects, callers, refusals, the writer's slot */
+export const addRefusals = addToCells(
+  `SELECT *, 0 AS calls, 0 AS failures
+   FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+     AS refused (hour, tool_name, project, caller, refusals)`,
+  '$6::int',
+);
+
+/** Callers of the hour, so that the cells of a tool stay few. In memory: a restart begins anew. */
+export class CallerCap {
+  private hour = 0;
+  private readonly callers = new Map<string, Set<string>>();
+
+  /** @param at milliseconds since the epoch @returns whether the caller is beyond the cap */
+  isOver(tool: string, caller: string, at: number): boolean {
+    const hour = Math.floor(at / hourMs);
+    if (hour > this.hour) this.callers.clear();
+    this.hour = Math.max(this.hour, hour);
+    const known = this.callers.get(`${hour} ${tool}`) ?? new Set();
+    if (known.size < maxCallers) this.callers.set(`${hour} ${tool}`, known.add(caller));
+    return !known.has(caller);
+  }
+}

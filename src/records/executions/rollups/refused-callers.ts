@@ -1,0 +1,68 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { hourMs } from '../../../base/common/clock.js';
+import { IntervalLoop } from '../../../base/common/interval-loop.js';
+import { sanitisedText } from '../../../base/common/pg-text.js';
+import { CallEvents } from '../../../web/contract/call-events.js';
+import { directSlot } from '../execution-record.js';
+import { addRefusals, CallerCap, otherCallers } from './callers.sql.js';
+
+const writeEveryMs = 10_000;
+
+/** Counts refused calls by caller. They have no record: what waits here is lost when the server is killed. */
+@Injectable()
+export class RefusedCallers implements OnApplicationShutdown {
+  /** Counts by hour, tool, project and caller, in JSON. */
+  private waiting = new Map<string, number>();
+  private writing: Promise<void> = Promise.resolve();
+  private readonly writer = new IntervalLoop(
+    () => this.flush(),
+    writeEveryMs,
+    (error) => new Logger(RefusedCallers.name).warn(error, 'refusals wait for the database'),
+  );
+
+  constructor(
+    events: CallEvents,
+    @InjectDataSource() private readonly db: DataSource,
+  ) {
+    const cap = new CallerCap();
+    events.subscribe('refused', ({ tool, context: { userId, projectId } }) => {
+      const now = Date.now();
+      const caller = cap.isOver(tool, userId, now) ? otherCallers : sanitisedText(userId);
+      this.add(JSON.stringify([new Date(now - (now % hourMs)), tool, sanitisedText(projectId), caller]), 1);
+    });
+    this.writer.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.writer.stop();
+    await this.flush().catch(() => undefined);
+  }
+
+  /** Writes what waits, after the write under way. @throws the database's error */
+  flush(): Promise<void> {
+    this.writing = this.writing.catch(() => undefined).then(() => this.write());
+    return this.writing;
+  }
+
+  private add(cell: string, count: number): void {
+    this.waiting.set(cell, (this.waiting.get(cell) ?? 0) + count);
+  }
+
+  private async write(): Promise<void> {
+    if (this.waiting.size === 0) return;
+    const cells = this.waiting;
+    this.waiting = new Map();
+    const rows = [...cells].map(([cell, count]) => [...(JSON.parse(cell) as string[]), count]);
+    try {
+      await this.db.query(addRefusals, [
+        ...[0, 1, 2, 3, 4].map((at) => rows.map((row) => row[at])),
+        directSlot,
+      ]);
+    } catch (error) {
+      for (const [cell, count] of cells) this.add(cell, count);
+      throw error;
+    }
+  }
+}
