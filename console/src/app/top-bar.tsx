@@ -1,5 +1,5 @@
 import { type AnyRoute, Link, useMatches, useRouter } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useSyncExternalStore } from 'react';
 import { useConnection } from '../lib/live.js';
 import type { Connection } from '../lib/server-stream.js';
 import { useSession } from '../lib/session.js';
@@ -47,9 +47,16 @@ function Environment(): ReactNode {
   );
 }
 
+function onTitle(change: () => void): () => void {
+  const observer = new MutationObserver(change);
+  observer.observe(document.head, { childList: true, subtree: true, characterData: true });
+  return () => observer.disconnect();
+}
+
 /** The way to the screen: titles of screens, and the names and ids of its address. */
 function Crumbs(): ReactNode {
   const router = useRouter();
+  const name = useSyncExternalStore(onTitle, () => document.title.replace(/ · Toolkeeper$/, ''));
   const screen = useMatches({ select: (matches) => matches.at(-1) });
   const [parts, patterns] = [screen?.pathname, screen?.fullPath].map((path = '') =>
     path.split('/').filter(Boolean),
@@ -59,10 +66,9 @@ function Crumbs(): ReactNode {
   const routes: Readonly<Record<string, AnyRoute>> = router.routesByPath;
   const crumbs = parts.map((part, index) => {
     const [to, pattern] = [parts, patterns].map((all) => `/${all.slice(0, index + 1).join('/')}`);
-    const title = patterns[index]?.startsWith('$')
-      ? undefined
-      : routes[pattern ?? '']?.options.staticData?.title;
-    return { to, title: title ?? decodeURIComponent(part) };
+    const { title, isNamed = false } = routes[pattern ?? '']?.options.staticData ?? {};
+    const given = patterns[index]?.startsWith('$') ? isNamed && name : title;
+    return { to, title: given || decodeURIComponent(part) };
   });
   return (
     <nav className={css.crumbs} aria-label="Breadcrumb">

@@ -5,6 +5,8 @@ export interface RouteFacts {
   readonly title: string;
   /** Scope without which the screen is empty. */
   readonly scope?: Scope;
+  /** The breadcrumb shows the page's name in place of the id in its address. */
+  readonly isNamed?: boolean;
 }
 
 interface RailScreen extends RouteFacts {

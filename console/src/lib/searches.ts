@@ -158,7 +158,7 @@ export const tracesSearch = searchParams({
 
 export const traceSearch = searchParams({
   span: text,
-  view: oneOf('log'),
+  view: oneOf('flame', 'bottlenecks', 'log'),
   q: text,
   /** Milliseconds from the start of the trace. */
   from: count,

@@ -151,7 +151,7 @@ const traces = createRoute({
 const trace = createRoute({
   getParentRoute: () => shell,
   path: '/traces/$id',
-  staticData: { title: 'Trace', scope: 'traces:read' },
+  staticData: { title: 'Trace', scope: 'traces:read', isNamed: true },
   validateSearch: searches.traceSearch,
   loader: ({ context, params, cause }) => {
     if (cause !== 'preload') void context.client.prefetchQuery(skeletonQuery(params.id));

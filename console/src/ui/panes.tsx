@@ -67,21 +67,19 @@ interface PanesProps {
   /** The first pane's share in percent until somebody changes it. */
   readonly share?: number;
   readonly first: ReactNode;
+  /** Absent: the first has the whole width. */
   readonly second: ReactNode;
 }
 
 /** Two panes of a workspace that scroll alone; on a narrow screen one stands below the other. */
 export function Panes({ name, share: initial = 50, first, second }: PanesProps): ReactNode {
   const [share, setShare] = useShare(name, initial);
+  const columns = second ? `minmax(0, ${share}%) 9px minmax(0, 1fr)` : 'minmax(0, 1fr)';
   return (
-    <div
-      className={css.panes}
-      data-split
-      style={{ gridTemplateColumns: `minmax(0, ${share}%) 9px minmax(0, 1fr)` }}
-    >
+    <div className={css.panes} data-split style={{ gridTemplateColumns: columns }}>
       <div className={css.pane}>{first}</div>
-      <Splitter label="Width of the panes" share={share} onShare={setShare} />
-      <div className={css.pane}>{second}</div>
+      {second && <Splitter label="Width of the panes" share={share} onShare={setShare} />}
+      {second && <div className={css.pane}>{second}</div>}
     </div>
   );
 }

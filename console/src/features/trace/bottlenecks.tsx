@@ -8,7 +8,7 @@ import css from './trace.module.css';
 
 const maxRows = 100;
 
-/** Spans on the critical path, beside a trace of which no span is selected. */
+/** Spans on the critical path, the longest first. */
 export function Bottlenecks({ store }: { readonly store: TraceStore }): ReactNode {
   const { trace, waits } = store;
   const spans = Array.from(waits.keys()).filter((span) => (waits[span] ?? 0) > 0);
@@ -27,7 +27,6 @@ export function Bottlenecks({ store }: { readonly store: TraceStore }): ReactNod
   ];
   return (
     <div className={css.pane}>
-      <h2>Bottlenecks</h2>
       <Muted>Spans that the trace waited for, underlined among the bars. Select a span to read it.</Muted>
       <Table
         label="Bottlenecks"

@@ -4,7 +4,7 @@ import { flag, runningSum } from './trace.js';
 import type { TraceProps, TraceStore } from './trace-store.js';
 import css from './trace.module.css';
 
-/** The whole trace on one line: how many spans run, which failed, and the stretch that the bars show. */
+/** The whole trace on one line: how many spans of each kind run, which failed, and the stretch that the bars show. */
 export function Minimap({ store, state }: TraceProps): ReactNode {
   const { trace, whole } = store;
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -57,6 +57,7 @@ export function Minimap({ store, state }: TraceProps): ReactNode {
   );
 }
 
+const kinds: readonly string[] = ['llm', 'tool', 'agent', 'other'];
 const minDrag = 0.003;
 const span = (from: number, to: number) => ({ left: `${from * 100}%`, width: `${(to - from) * 100}%` });
 
@@ -68,33 +69,44 @@ function draw(canvas: HTMLCanvasElement, { trace, whole }: TraceStore, hits: Int
   const context = canvas.getContext('2d');
   if (!context) return;
   // The colours of the theme, which a canvas does not know by their names.
-  const { color, borderTopColor, borderRightColor, borderBottomColor } = getComputedStyle(canvas);
+  const style = getComputedStyle(canvas);
+  const { borderTopColor, borderRightColor, borderBottomColor } = style;
   const columnOf = (ms: number): number => Math.min(width - 1, Math.floor(whole.placeOf(ms) * width));
-  const changes = new Int32Array(width + 1);
+  const changes = kinds.map(() => new Int32Array(width + 1));
   const marks = [new Uint8Array(width), new Uint8Array(width), new Uint8Array(width)] as const;
   for (let place = 0; place < trace.count; place += 1) {
     const [start, flags] = [trace.starts[place] ?? 0, trace.flags[place] ?? 0];
     const [first, last] = [columnOf(start), columnOf(start + (trace.durations[place] ?? 0))];
-    // Spans with others below them wait for those.
-    if (trace.childCounts[place] === 0) {
-      changes[first] = (changes[first] ?? 0) + 1;
-      changes[last + 1] = (changes[last + 1] ?? 0) - 1;
+    const { kind } = trace.typeOf(place);
+    // Spans of other kinds wait for those below them.
+    if (trace.childCounts[place] === 0 || kind === 'llm' || kind === 'tool') {
+      const steps = changes.at(kinds.indexOf(kind)) ?? [];
+      steps[first] = (steps[first] ?? 0) + 1;
+      steps[last + 1] = (steps[last + 1] ?? 0) - 1;
     }
     if (flags & flag.error) marks[0][first] = 1;
     if (flags & flag.semantic) marks[1][first] = 1;
   }
   for (const place of hits) marks[2][columnOf(trace.starts[place] ?? 0)] = 1;
-  const running = runningSum(changes);
-  const most = running.reduce((max, each) => Math.max(max, each), 1);
+  const running = changes.map(runningSum);
+  const heights = Int32Array.from({ length: width }, (_, x) =>
+    running.reduce((sum, each) => sum + (each[x] ?? 0), 0),
+  );
+  const most = heights.reduce((max, each) => Math.max(max, each), 1);
   const room = height - 8 * scale;
-  context.fillStyle = color;
-  for (let x = 0; x < width; x += 1) {
-    const tall = ((running[x] ?? 0) / most) * room;
-    if (tall > 0) context.fillRect(x, height - Math.max(scale, tall), 1, Math.max(scale, tall));
-  }
+  // Each kind covers the lower part of the one before.
+  running.forEach((each, place) => {
+    canvas.dataset['kind'] = kinds[place];
+    context.fillStyle = style.color;
+    each.forEach((spans, x) => {
+      const tall = Math.max(scale, ((heights[x] ?? 0) / most) * room);
+      if (spans > 0) context.fillRect(x, height - tall, 1, tall);
+      heights[x] = (heights[x] ?? 0) - spans;
+    });
+  });
   const colours = [borderTopColor, borderRightColor, borderBottomColor];
   marks.forEach((columns, kind) => {
-    context.fillStyle = colours[kind] ?? color;
+    context.fillStyle = colours[kind] ?? '';
     columns.forEach((isThere, x) => {
       if (isThere) context.fillRect(x, kind === 2 ? height - 5 * scale : 0, Math.ceil(2 * scale), 5 * scale);
     });

@@ -12,8 +12,9 @@ import { jsonOrText } from '../../lib/exact-json.js';
 import { cost, duration, number } from '../../lib/format.js';
 import { executionQuery } from '../../lib/queries.js';
 import { AskButton } from '../../ui/ask-button.js';
-import { Badge } from '../../ui/controls.js';
+import { Badge, Button } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
+import { Icon } from '../../ui/icons.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Facts, Muted, Note, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
@@ -31,8 +32,12 @@ const tabs = {
 } as const;
 type Tab = keyof typeof tabs;
 
+interface SpanPaneProps extends Readonly<Record<'trace' | 'span', string>> {
+  readonly onClose: () => void;
+}
+
 /** One span: its figures, what it carried, and the execution that it tells of. */
-export function SpanPane({ trace, span }: Readonly<Record<'trace' | 'span', string>>): ReactNode {
+export function SpanPane({ trace, span, onClose }: SpanPaneProps): ReactNode {
   const query = useQuery(spanQuery(trace, span));
   const [chosen, setTab] = useState<Tab>();
   return (
@@ -43,7 +48,7 @@ export function SpanPane({ trace, span }: Readonly<Record<'trace' | 'span', stri
           const tab = chosen ?? (data.kind === 'llm' ? 'messages' : 'texts');
           return (
             <Stack tight>
-              <SpanHead span={data} />
+              <SpanHead span={data} onClose={onClose} />
               <Modes label="Parts of the span" names={tabs} value={tab} onChange={setTab} />
               <Part span={data} tab={tab} />
             </Stack>
@@ -54,7 +59,11 @@ export function SpanPane({ trace, span }: Readonly<Record<'trace' | 'span', stri
   );
 }
 
-function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
+interface SpanHeadProps extends Pick<SpanPaneProps, 'onClose'> {
+  readonly span: SpanView;
+}
+
+function SpanHead({ span, onClose }: SpanHeadProps): ReactNode {
   const { input_tokens: asked, output_tokens: answered, cached_tokens: cached, ttft_ms: ttft } = span;
   const tokens = `${number(asked ?? 0)} in, ${number(answered ?? 0)} out`;
   return (
@@ -63,6 +72,9 @@ function SpanHead({ span }: { readonly span: SpanView }): ReactNode {
         <h2>{span.tool_name ?? span.model ?? span.operation_name}</h2>
         {span.status === 'error' && <Badge state="error" />}
         <AskButton question={`What happened in the span \`${span.span_id}\`?`} />
+        <Button look="quiet" small className={css.close} onClick={onClose} aria-label="Close" title="Esc">
+          <Icon name="close" />
+        </Button>
       </Row>
       {span.error_message !== null && <Note tone="bad">{span.error_message}</Note>}
       <Finding span={span} />

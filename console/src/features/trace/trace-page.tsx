@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from 'react';
+import { tinykeys } from 'tinykeys';
 import type { RunView } from '../../lib/api.js';
 import { cost, counted, duration, exactTime, number } from '../../lib/format.js';
 import { gathered } from '../../lib/gathered.js';
@@ -18,6 +19,7 @@ import { Panes } from '../../ui/panes.js';
 import { Select } from '../../ui/select.js';
 import { Loaded } from '../../ui/states.js';
 import { Bottlenecks } from './bottlenecks.js';
+import { FlameGraph } from './flame-graph.js';
 import { Minimap } from './minimap.js';
 import { countSpans, runOfQuery, traceOfExecutionQuery, traceQuery } from './queries.js';
 import { SpanLog } from './span-log.js';
@@ -31,6 +33,9 @@ import css from './trace.module.css';
 const route = getRouteApi('/shell/traces/$id');
 
 type Search = ReturnType<typeof traceSearch>;
+
+/** Whether a view shows spans in time, which can be searched and zoomed. */
+const isTimed = (view: Search['view']): boolean => view === undefined || view === 'log';
 
 /** One trace: its spans as a tree with bars, or as the conversation that they were; and one span beside. */
 export function TracePage(): ReactNode {
@@ -71,11 +76,21 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
   const shown = { store, state };
   const selected = state.selected < 0 ? undefined : store.trace.idOf(state.selected);
   const work = useRef<HTMLDivElement>(null);
+  const close = (): void => {
+    store.unselect();
+    work.current?.querySelector<HTMLElement>('[role=treegrid]')?.focus();
+  };
   useAddress(store);
-  useKeys(store, work);
+  useKeys(store, work, close);
   useTraceTools(store);
   useNews(id, store.trace.count);
   const { count, total, nameOf } = store.trace;
+  const parts = {
+    tree: <SpanTree {...shown} />,
+    flame: <FlameGraph key={count} trace={store.trace} />,
+    bottlenecks: <Bottlenecks store={store} />,
+    log: <SpanLog id={id} {...shown} />,
+  };
   const name = run?.root_operation ?? nameOf(0);
   return (
     <Workspace
@@ -93,14 +108,12 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
         <Toolbar {...shown} />
         {count < total && <Note tone="warn">{`The first ${number(count)} of ${number(total)} spans`}</Note>}
         <Highlight {...shown} />
-        <Minimap {...shown} />
+        {isTimed(view) && <Minimap {...shown} />}
         <Panes
           name="trace"
           share={62}
-          first={view === 'log' ? <SpanLog id={id} {...shown} /> : <SpanTree {...shown} />}
-          second={
-            selected === undefined ? <Bottlenecks store={store} /> : <SpanPane trace={id} span={selected} />
-          }
+          first={parts[view ?? 'tree']}
+          second={selected !== undefined && <SpanPane trace={id} span={selected} onClose={close} />}
         />
       </div>
     </Workspace>
@@ -163,21 +176,31 @@ function Ties({ run }: Pick<OpenTraceProps, 'run'>): ReactNode {
 }
 
 const keyE = { 'aria-keyshortcuts': 'e', title: 'E' } as const;
+const views = { tree: 'Tree', flame: 'Flame graph', bottlenecks: 'Bottlenecks', log: 'Log' } as const;
 const levels = ['1', '2', '3', '4', '5'] as const;
 
 function Toolbar({ store, state }: TraceProps): ReactNode {
   const { view } = route.useSearch();
   const change = useChange<Search>();
-  const { hits, q, selected, level, isZoomed, labels } = state;
-  const hit = hits.indexOf(selected) + 1;
   return (
     <div className={css.toolbar} role="group" aria-label="View of the trace">
       <Modes
         label="View"
-        names={{ tree: 'Tree', log: 'Log' }}
+        names={views}
         value={view ?? 'tree'}
-        onChange={(chosen) => change({ view: chosen === 'log' ? 'log' : undefined })}
+        onChange={(chosen) => change({ view: chosen === 'tree' ? undefined : chosen })}
       />
+      {isTimed(view) && <SpanTools {...{ store, state }} />}
+    </div>
+  );
+}
+
+/** Search, filters and zoom of the spans. */
+function SpanTools({ store, state }: TraceProps): ReactNode {
+  const { hits, q, selected, level, isZoomed, labels } = state;
+  const hit = hits.indexOf(selected) + 1;
+  return (
+    <>
       <form
         className={css.search}
         onSubmit={(event) => {
@@ -219,12 +242,18 @@ function Toolbar({ store, state }: TraceProps): ReactNode {
       >
         {isZoomed ? 'Whole trace' : 'Zoom to span'}
       </Button>
-    </div>
+    </>
   );
 }
 
-/** E goes to the next error, / to the search. Before the shell, to which / means its palette. */
-function useKeys(store: TraceStore, work: { readonly current: HTMLElement | null }): void {
+/** E goes to the next error, / to the search. Before the shell, to which / means its palette. Esc closes the pane. */
+function useKeys(
+  store: TraceStore,
+  work: { readonly current: HTMLElement | null },
+  onClose: () => void,
+): void {
+  const close = useEffectEvent((event: KeyboardEvent) => !isTyping(event) && onClose());
+  useEffect(() => tinykeys(window, { Escape: close }), []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -61,6 +61,8 @@ export class TraceStore {
   readonly whole: Axis;
   readonly waits: Float64Array;
   private state: TraceState;
+  /** The span that was selected last: keys go on from it after its pane was closed. */
+  private last = -1;
 
   /** @param before the same trace with fewer spans: what is seen of it stays */
   constructor(
@@ -125,13 +127,18 @@ export class TraceStore {
     if (span < 0 || span >= this.trace.count) return;
     if (this.state.kept?.[span] === 0) this.filter('');
     const hidden = ancestorsOf(this.trace, span).filter((each) => this.isCollapsed(each));
+    this.last = span;
     this.change({ selected: span, ...(hidden.length > 0 && this.toggled(hidden)) });
+  }
+
+  unselect(): void {
+    this.change({ selected: -1 });
   }
 
   /** Selects the row that is so many below. */
   step(by: number): void {
-    const { visible, rows, selected } = this.state;
-    const row = selected < 0 ? -1 : (rows[selected] ?? -1);
+    const { visible, rows } = this.state;
+    const row = this.last < 0 ? -1 : (rows[this.last] ?? -1);
     this.select(visible[Math.min(visible.length - 1, Math.max(0, row + by))] ?? -1);
   }
 
