@@ -84,6 +84,8 @@ export const screens = ({ execution, experiment }) => [
   { path: '/traces/a-trace', full: 'Bottlenecks', refused: 'Your key may not see this' },
   { path: '/traces/a-trace?span=a-model-call', full: 'New experiment' },
   { path: '/traces/a-trace?view=log', full: 'Hi {{name}}' },
+  { path: '/traces/a-trace?view=flame', full: 'Whole trace', refused: 'Your key may not see this' },
+  { path: '/traces/compare?a=absent&b=absent', full: 'Try again', refused: 'Your key may not see this' },
   { path: '/traces/absent', full: 'There is no trace', refused: 'Your key may not see this' },
   {
     path: '/events',

@@ -5,6 +5,8 @@ import { violationsOf } from './axe.mjs';
 import { addFilter, choose } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
+const { cost, duration, number } = await import('../../console/src/lib/format.ts');
+
 // real: the built server with its own PostgreSQL, a tool's process, Chromium, axe; mock: nothing
 
 const markup = '<img src=x onerror="window.caught=1"><script>window.caught=1</script>';
@@ -256,6 +258,118 @@ describe('traces', () => {
     for (const { context } of [visitor, other]) await context.close();
   });
 
+  it('bars have nearly half of the window, and the pane is there for a chosen span alone', async () => {
+    const visitor = await lab.visit({ viewport: { width: 1440, height: 900 } });
+    const { page } = visitor;
+    await visitor.open(`/traces/${small}`);
+    const tree = page.getByRole('treegrid', { name: 'Spans' });
+    const widthOf = async (locator) => (await locator.boundingBox())?.width ?? 0;
+    const bars = tree.getByRole('columnheader', { name: 'Time' });
+    await bars.waitFor();
+    assert.ok((await widthOf(bars)) >= 0.45 * 1440, `${await widthOf(bars)} pixels`);
+    const trail = page.getByRole('navigation', { name: 'Breadcrumb' });
+    await trail.getByText('Trace of run').waitFor();
+    const pane = page.getByRole('region', { name: 'Span' });
+    assert.equal(await pane.count(), 0);
+    await page.keyboard.press('Control+i');
+    await page.getByRole('complementary', { name: 'Side panel' }).waitFor();
+    await until(async () => (await widthOf(bars)) < 0.45 * 1440, 'the panel');
+    await tree.focus();
+    await page.keyboard.press('ArrowDown');
+    await pane.waitFor();
+    assert.ok((await widthOf(bars)) >= 0.45 * (await widthOf(tree)), `${await widthOf(bars)} pixels`);
+    await page.keyboard.press('Escape');
+    await pane.waitFor({ state: 'detached' });
+    await page.keyboard.press('ArrowDown');
+    await tree.getByRole('row', { name: /agent/, selected: true }).waitFor();
+    await pane.getByRole('button', { name: 'Close' }).click();
+    await pane.waitFor({ state: 'detached' });
+    await visitor.context.close();
+  });
+
+  it('a flame graph has the sums of the API, and is gone through by keys', async () => {
+    const { body } = await lab.api('GET', '/api/v1/stats/compare?a=run-small&b=run-large');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    const graph = page.getByRole('group', { name: 'Flame graph' });
+    const boxes = graph.getByRole('button');
+    for (const [trace, { summary, slowest_spans: slowest }] of [
+      [small, body.a],
+      ['large', body.b],
+    ]) {
+      await visitor.open(`/traces/${trace}?view=flame`);
+      await boxes.first().waitFor();
+      const names = await boxes.evaluateAll((all) => all.map((box) => box.getAttribute('aria-label')));
+      assert.ok(names[0].endsWith(`cost ${cost(summary.total_cost)}`), names[0]);
+      const spans = names.map((name) => Number(/: ([\d,]+) spans?, self/.exec(name)[1].replaceAll(',', '')));
+      assert.equal(
+        spans[0],
+        spans.slice(1).reduce((sum, each) => sum + each),
+      );
+      // The call that the server recorded has no run.
+      assert.equal(spans[0], summary.total_spans + Number(trace === small));
+      const root = slowest.find(({ operation }) => operation === 'run');
+      assert.equal(
+        names[1],
+        `run: 1 span, self ${duration(root.self_ms)}, total ${duration(root.duration_ms)}, cost ${cost(summary.total_cost)}`,
+      );
+    }
+    await boxes.first().focus();
+    for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+    await boxes
+      .first()
+      .and(page.getByRole('button', { name: /^agent: 100 spans/ }))
+      .waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.getByText(/10,000 spans, self .* of the time/).waitFor();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await boxes
+      .first()
+      .and(page.getByRole('button', { name: /^run: / }))
+      .waitFor();
+    await page.getByRole('button', { name: 'Cost' }).click();
+    await page.getByText('100 % of the cost').waitFor();
+    await visitor.context.close();
+  });
+
+  it('two runs that are selected in the list stand beside each other with the figures of the API', async () => {
+    const { body } = await lab.api('GET', '/api/v1/stats/compare?a=run-small&b=run-large');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open(`/traces/${small}`);
+    await page.getByRole('link', { name: 'Compare with…' }).click();
+    await page.getByText('Select the run to compare with run-small.').waitFor();
+    const row = page.getByRole('row', { name: /thread-large/ });
+    await row
+      .getByRole('checkbox')
+      .check({ noWaitAfter: true })
+      .catch(() => undefined);
+    await page.waitForURL('**/traces/compare?a=run-small&b=run-large');
+    const cellsOf = (name) => page.getByRole('row', { name }).getByRole('cell').allTextContents();
+    await page.getByRole('row', { name: /^Cost \$/ }).waitFor();
+    const signed = ({ a, b, change }, write) => [write(a), write(b), `+${write(change)}`];
+    const { total_cost: money, total_input_tokens: tokens, errors } = body.differences;
+    assert.deepEqual((await cellsOf(/^Cost \$/)).slice(1, 4), signed(money, cost));
+    assert.deepEqual((await cellsOf(/^Input tokens/)).slice(1, 4), signed(tokens, number));
+    assert.deepEqual((await cellsOf(/^Errors/)).slice(1, 4), signed(errors, number));
+    const [a, b] = [body.a, body.b].map(({ summary }) => summary.by_operation.tool_call);
+    assert.deepEqual(
+      (await cellsOf(/^Spans of tool_call/)).slice(1, 4),
+      signed({ a, b, change: b - a }, number),
+    );
+    const runs = await Promise.all(
+      ['run-small', 'run-large'].map(async (id) => (await lab.api('GET', `/api/v1/runs/${id}`)).body.data),
+    );
+    assert.deepEqual(
+      (await cellsOf(/^Duration/)).slice(1, 3),
+      runs.map(({ duration_ms: ms }) => duration(ms)),
+    );
+    await page.getByRole('link', { name: 'run run-large' }).click();
+    await page.waitForURL('**/traces/large*');
+    await visitor.context.close();
+  });
+
   it('new runs wait behind a button, and the list stands still', async () => {
     const visitor = await lab.visit();
     const { page } = visitor;
@@ -331,6 +445,9 @@ describe('traces', () => {
         [`/traces/${small}`, 'Bottlenecks'],
         [`/traces/${small}?span=hostile`, 'Label'],
         [`/traces/${small}?view=log&span=tool`, 'The disk is full.'],
+        [`/traces/${small}?view=flame`, 'Whole trace'],
+        [`/traces/${small}?view=bottlenecks`, 'Own time'],
+        ['/traces/compare?a=run-small&b=run-large', 'Input tokens'],
         [`/traces/${small}?q=nothing-fits&collapsed=L1`, '0 hits'],
       ]) {
         await visitor.open(path);

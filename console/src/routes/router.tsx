@@ -158,6 +158,13 @@ const trace = createRoute({
   },
   component: lazyRouteComponent(() => import('./trace-screens.js'), 'TracePage'),
 });
+const compare = createRoute({
+  getParentRoute: () => shell,
+  path: '/traces/compare',
+  staticData: { title: 'Compare', scope: 'traces:read' },
+  validateSearch: searches.compareSearch,
+  component: lazyRouteComponent(() => import('./trace-screens.js'), 'ComparePage'),
+});
 const experiments = createRoute({
   getParentRoute: () => shell,
   path: '/experiments',
@@ -254,6 +261,7 @@ const tree = root.addChildren([
     investigation,
     traces,
     trace,
+    compare,
     experiments,
     newExperiment,
     experiment,

@@ -8,8 +8,6 @@ import type { Trace } from './trace.js';
 
 const measures = { time: 'Time', cost: 'Cost' } as const;
 const rowHeight = 24;
-/** Sums of shares differ by less. */
-const tiny = 1e-9;
 
 const figuresOf = ({ count, selfMs, totalMs, cost: dollars }: Frame): string =>
   `${counted(count, 'span')}, self ${duration(selfMs)}, total ${duration(totalMs)}, cost ${cost(dollars)}`;
@@ -25,16 +23,18 @@ export function FlameGraph({ trace }: { readonly trace: Trace }): ReactNode {
   const [at, setAt] = useState(0);
   const boxes = useMemo(() => boxesOf(top, by), [top, by]);
   const seen = boxes[at]?.frame ?? top;
-  const zoom = (event: SyntheticEvent): void => {
-    event.currentTarget.querySelector('button')?.focus();
+  const see = (event: SyntheticEvent): void => setAt(placeOf(event));
+  const zoom = ({ currentTarget }: SyntheticEvent): void => {
+    currentTarget.querySelector('button')?.focus();
     setTop((top === seen ? top.above : seen) ?? whole);
     setAt(0);
   };
-  const onKey = (event: KeyboardEvent): void => {
-    const next = nextOf(boxes, placeOf(event), event.key);
-    if (next >= 0) event.preventDefault();
-    event.currentTarget.querySelectorAll('button')[next]?.focus();
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = event.currentTarget.querySelectorAll('button')[nextOf(boxes, placeOf(event), event.key)];
+    if (next) event.preventDefault();
+    next?.focus();
   };
+  const height = ((boxes.at(-1)?.depth ?? 0) + 1) * rowHeight;
   return (
     <div className={css.flame}>
       <Row>
@@ -47,19 +47,15 @@ export function FlameGraph({ trace }: { readonly trace: Trace }): ReactNode {
         />
         <Muted>Select a box to zoom in, the first one to zoom out. What runs at once adds up.</Muted>
       </Row>
-      <p className={css.seen}>
+      <p>
         <strong>{seen.name}</strong> {seen.operation !== seen.name && seen.operation} {figuresOf(seen)},{' '}
         {percent(seen[by] / (whole[by] || 1))} of the {by}
       </p>
       <div
         role="group"
         aria-label="Flame graph"
-        className={css.boxes}
-        style={{ height: ((boxes.at(-1)?.depth ?? 0) + 1) * rowHeight }}
-        onClick={zoom}
-        onKeyDown={onKey}
-        onFocus={(event) => setAt(placeOf(event))}
-        onMouseOver={(event) => setAt(placeOf(event))}
+        style={{ position: 'relative', height }}
+        {...{ onKeyDown, onClick: zoom, onFocus: see, onMouseOver: see }}
       >
         <Boxes boxes={boxes} />
       </div>
@@ -74,7 +70,6 @@ const Boxes = memo(({ boxes }: { readonly boxes: readonly FlameBox[] }) =>
       type="button"
       tabIndex={place === 0 ? 0 : -1}
       aria-label={`${frame.name}: ${figuresOf(frame)}`}
-      className={css.box}
       data-box={place}
       data-kind={frame.kind}
       style={{ left: `${left * 100}%`, width: `${width * 100}%`, top: depth * rowHeight }}
@@ -85,12 +80,10 @@ const Boxes = memo(({ boxes }: { readonly boxes: readonly FlameBox[] }) =>
 );
 Boxes.displayName = 'Boxes';
 
-/** The box to which a key leads: the one above, the first one below, or the one beside. @returns -1 if there is none */
+/** The box to which a key leads: one above, below or beside. Sums of shares may differ a little. */
 function nextOf(boxes: readonly FlameBox[], at: number, key: string): number {
-  const { depth, left, width } = boxes[at] ?? { depth: 0, left: 0, width: 0 };
-  const isBelow = (box: FlameBox): boolean =>
-    box.depth > depth && box.left >= left - tiny && box.left < left + width - tiny;
-  if (key === 'ArrowDown') return boxes.findIndex(isBelow);
-  if (key === 'ArrowUp') return boxes.findLastIndex((box) => box.depth < depth && box.left <= left + tiny);
-  return { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: boxes.length - 1 }[key] ?? -1;
+  const { depth = 0, left = 0 } = boxes[at] ?? {};
+  if (key === 'ArrowDown') return boxes.findIndex((box) => box.depth > depth && box.left > left - 1e-9);
+  if (key === 'ArrowUp') return boxes.findLastIndex((box) => box.depth < depth && box.left < left + 1e-9);
+  return at + ({ ArrowRight: 1, ArrowLeft: -1 }[key] ?? NaN);
 }

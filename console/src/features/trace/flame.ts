@@ -2,71 +2,55 @@ import type { Trace } from './trace.js';
 
 const figures = ['count', 'selfMs', 'totalMs', 'cost', 'time'] as const;
 
-/** All spans of one operation on one call path. */
-export class Frame implements Record<(typeof figures)[number], number> {
-  readonly below = new Map<string, Frame>();
-  count = 0;
-  /** Milliseconds in which nothing below the spans ran. */
-  selfMs = 0;
-  /** Durations of the spans. */
-  totalMs = 0;
-  /** US dollars, with what is below. */
-  cost = 0;
-  /** Self times with those of all frames below: what runs at once adds up. */
-  time = 0;
-
-  constructor(
-    readonly name: string,
-    readonly operation: string,
-    readonly kind: string,
-    readonly above?: Frame,
-  ) {}
-
-  add(more: Record<(typeof figures)[number], number>): void {
-    for (const figure of figures) this[figure] += more[figure];
-  }
+/** All spans of one operation on one call path: milliseconds, and US dollars with what is below. */
+export interface Frame extends Record<(typeof figures)[number], number> {
+  readonly name: string;
+  readonly operation: string;
+  readonly kind: string;
+  readonly above?: Frame | undefined;
+  readonly below: Map<string, Frame>;
+  /** Self times of the frame and of all below it: what runs at once adds up. */
+  time: number;
 }
+
+const frameOf = (name: string, operation = '', kind = 'other', above?: Frame): Frame => ({
+  ...{ name, operation, kind, above, below: new Map() },
+  ...{ count: 0, selfMs: 0, totalMs: 0, cost: 0, time: 0 },
+});
 
 /** Merges spans by call path. @returns a frame for the trace, above those of its roots */
-export function flameOf(trace: Trace): Frame {
-  const selfs = selfTimesOf(trace);
-  const whole = new Frame('Whole trace', '', 'other');
-  const frames: Frame[] = [];
-  const frameOf: Frame[] = [];
-  for (let span = 0; span < trace.count; span += 1) {
-    const above = frameOf[trace.parents[span] ?? -1] ?? whole;
-    const { operation, kind } = trace.typeOf(span);
-    const name = trace.nameOf(span);
-    const key = `${operation} ${name}`;
-    const frame = above.below.get(key) ?? new Frame(name, operation, kind, above);
-    if (frame.count === 0) frames.push(frame);
-    above.below.set(key, frame);
-    const [selfMs = 0, totalMs = 0, cost = 0] = [selfs[span], trace.durations[span], trace.costs[span]];
-    frame.add({ count: 1, selfMs, totalMs, cost, time: selfMs });
-    frameOf.push(frame);
-  }
-  // Backwards: a frame stands before those below it.
-  for (const { above = whole, time, cost } of frames.reverse()) {
-    above.time += time;
-    if (above === whole) whole.cost += cost;
-  }
-  return Object.assign(whole, { count: trace.count, totalMs: trace.durationMs });
-}
-
-/** Milliseconds of each span in which none of its children ran. Children stand in the order of their starts. */
-function selfTimesOf({ count, parents, starts, durations }: Trace): Float64Array {
-  const selfs = Float64Array.from(durations);
+export function flameOf({ count, parents, starts, durations, costs, ...trace }: Trace): Frame {
+  const whole = frameOf('Whole trace');
+  const [frames, placed]: [Frame[], Frame[]] = [[], []];
   const reached = Float64Array.from(starts);
-  const endOf = (span: number): number => (starts[span] ?? 0) + (durations[span] ?? 0);
   for (let span = 0; span < count; span += 1) {
     const parent = parents[span] ?? -1;
-    const from = Math.max(starts[span] ?? 0, reached[parent] ?? Infinity);
-    const to = Math.min(endOf(span), endOf(parent));
+    const [start = 0, lasts = 0] = [starts[span], durations[span]];
+    const above = placed[parent] ?? whole;
+    const { operation, kind } = trace.typeOf(span);
+    const key = `${operation} ${trace.nameOf(span)}`;
+    const frame = above.below.get(key) ?? frameOf(trace.nameOf(span), operation, kind, above);
+    above.below.set(key, frame);
+    if (frame.count === 0) frames.push(frame);
+    placed.push(frame);
+    frame.count += 1;
+    frame.selfMs += lasts;
+    frame.totalMs += lasts;
+    frame.cost += costs[span] ?? 0;
+    // Children stand in the order of their starts: what none of them covers is the parent's own time.
+    const from = Math.max(start, reached[parent] ?? Infinity);
+    const to = Math.min(start + lasts, (starts[parent] ?? 0) + (durations[parent] ?? 0));
     if (to <= from) continue;
-    selfs[parent] = (selfs[parent] ?? 0) - (to - from);
+    above.selfMs -= to - from;
     reached[parent] = to;
   }
-  return selfs;
+  // Backwards: a frame stands before those below it.
+  for (const frame of frames.reverse()) {
+    const { above = whole } = frame;
+    above.time += frame.time += frame.selfMs;
+    if (above === whole) whole.cost += frame.cost;
+  }
+  return Object.assign(whole, { count, totalMs: trace.durationMs });
 }
 
 /** A frame as it is drawn: its level, and shares of the whole width. */
@@ -86,8 +70,8 @@ export function boxesOf(top: Frame, by: 'time' | 'cost'): FlameBox[] {
     const wide = sorted.filter((frame) => frame[by] >= minWidth * top[by]);
     const drawn = wide.slice(0, maxBoxes - boxes.length - 1);
     const rest = sorted.slice(drawn.length);
-    const other = new Frame(`${rest.length} other`, '', 'other', above);
-    for (const frame of rest) other.add(frame);
+    const other = frameOf(`${rest.length} other`, '', 'other', above);
+    for (const frame of rest) for (const figure of figures) other[figure] += frame[figure];
     let left = start;
     for (const frame of [...drawn, other]) {
       const width = frame[by] / top[by];

@@ -31,13 +31,14 @@ const tabs = {
   raw: 'Raw',
 } as const;
 type Tab = keyof typeof tabs;
-
-interface SpanPaneProps extends Readonly<Record<'trace' | 'span', string>> {
-  readonly onClose: () => void;
-}
+type Closing = Readonly<Record<'onClose', () => void>>;
 
 /** One span: its figures, what it carried, and the execution that it tells of. */
-export function SpanPane({ trace, span, onClose }: SpanPaneProps): ReactNode {
+export function SpanPane({
+  trace,
+  span,
+  onClose,
+}: Readonly<Record<'trace' | 'span', string>> & Closing): ReactNode {
   const query = useQuery(spanQuery(trace, span));
   const [chosen, setTab] = useState<Tab>();
   return (
@@ -59,11 +60,7 @@ export function SpanPane({ trace, span, onClose }: SpanPaneProps): ReactNode {
   );
 }
 
-interface SpanHeadProps extends Pick<SpanPaneProps, 'onClose'> {
-  readonly span: SpanView;
-}
-
-function SpanHead({ span, onClose }: SpanHeadProps): ReactNode {
+function SpanHead({ span, onClose }: { readonly span: SpanView } & Closing): ReactNode {
   const { input_tokens: asked, output_tokens: answered, cached_tokens: cached, ttft_ms: ttft } = span;
   const tokens = `${number(asked ?? 0)} in, ${number(answered ?? 0)} out`;
   return (

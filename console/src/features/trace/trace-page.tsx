@@ -34,8 +34,8 @@ const route = getRouteApi('/shell/traces/$id');
 
 type Search = ReturnType<typeof traceSearch>;
 
-/** Whether a view shows spans in time, which can be searched and zoomed. */
-const isTimed = (view: Search['view']): boolean => view === undefined || view === 'log';
+/** Views that merge spans: these are not searched or zoomed there. */
+const isMerged = (view: Search['view']): boolean => view === 'flame' || view === 'bottlenecks';
 
 /** One trace: its spans as a tree with bars, or as the conversation that they were; and one span beside. */
 export function TracePage(): ReactNode {
@@ -108,7 +108,7 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
         <Toolbar {...shown} />
         {count < total && <Note tone="warn">{`The first ${number(count)} of ${number(total)} spans`}</Note>}
         <Highlight {...shown} />
-        {isTimed(view) && <Minimap {...shown} />}
+        {!isMerged(view) && <Minimap {...shown} />}
         <Panes
           name="trace"
           share={62}
@@ -169,6 +169,7 @@ function Ties({ run }: Pick<OpenTraceProps, 'run'>): ReactNode {
   return (
     <>
       {traces.length > 1 && <Link to="/traces" search={{ trace: traces.join(',') }} children={more} />}
+      {run && <Link to="/traces" search={{ compare: run.run_id }} children="Compare with…" />}
       {thread !== undefined && <Link to="/traces" search={{ thread }} children="Thread" />}
       <AskButton question="What happened in this trace?" />
     </>
@@ -182,6 +183,8 @@ const levels = ['1', '2', '3', '4', '5'] as const;
 function Toolbar({ store, state }: TraceProps): ReactNode {
   const { view } = route.useSearch();
   const change = useChange<Search>();
+  const { hits, q, selected, level, isZoomed, labels } = state;
+  const hit = hits.indexOf(selected) + 1;
   return (
     <div className={css.toolbar} role="group" aria-label="View of the trace">
       <Modes
@@ -190,59 +193,50 @@ function Toolbar({ store, state }: TraceProps): ReactNode {
         value={view ?? 'tree'}
         onChange={(chosen) => change({ view: chosen === 'tree' ? undefined : chosen })}
       />
-      {isTimed(view) && <SpanTools {...{ store, state }} />}
-    </div>
-  );
-}
-
-/** Search, filters and zoom of the spans. */
-function SpanTools({ store, state }: TraceProps): ReactNode {
-  const { hits, q, selected, level, isZoomed, labels } = state;
-  const hit = hits.indexOf(selected) + 1;
-  return (
-    <>
-      <form
-        className={css.search}
-        onSubmit={(event) => {
-          event.preventDefault();
-          store.next(hits);
-        }}
-      >
-        <FilterText label="Search" wide value={q} onChange={(text = '') => store.search(text)} />
-        <span className={css.hits} role="status">
-          {q !== '' && (hit > 0 ? `${number(hit)} of ${number(hits.length)}` : counted(hits.length, 'hit'))}
-        </span>
-        <Button type="submit" small disabled={hits.length === 0}>
-          Next hit
-        </Button>
-      </form>
-      {store.trace.labels.length > 0 && (
+      <div className={css.tools} hidden={isMerged(view)}>
+        <form
+          className={css.search}
+          onSubmit={(event) => {
+            event.preventDefault();
+            store.next(hits);
+          }}
+        >
+          <FilterText label="Search" wide value={q} onChange={(text = '') => store.search(text)} />
+          <span className={css.hits} role="status">
+            {q !== '' && (hit > 0 ? `${number(hit)} of ${number(hits.length)}` : counted(hits.length, 'hit'))}
+          </span>
+          <Button type="submit" small disabled={hits.length === 0}>
+            Next hit
+          </Button>
+        </form>
+        {store.trace.labels.length > 0 && (
+          <Select
+            label="Label"
+            none="all"
+            value={labels || undefined}
+            {...labelChoice(store.trace.labels, labels)}
+            onChange={(chosen = '') => store.filter(chosen)}
+          />
+        )}
         <Select
-          label="Label"
+          label="Levels"
           none="all"
-          value={labels || undefined}
-          {...labelChoice(store.trace.labels, labels)}
-          onChange={(chosen = '') => store.filter(chosen)}
+          value={levels.find((each) => Number(each) === level)}
+          options={levels}
+          onChange={(chosen) => store.collapseTo(chosen && Number(chosen))}
         />
-      )}
-      <Select
-        label="Levels"
-        none="all"
-        value={levels.find((each) => Number(each) === level)}
-        options={levels}
-        onChange={(chosen) => store.collapseTo(chosen && Number(chosen))}
-      />
-      <Button small disabled={!store.hasWrong} onClick={() => store.nextWrong()} {...keyE}>
-        Next error
-      </Button>
-      <Button
-        small
-        disabled={!isZoomed && selected < 0}
-        onClick={() => (isZoomed ? store.zoom() : store.zoomToSelected())}
-      >
-        {isZoomed ? 'Whole trace' : 'Zoom to span'}
-      </Button>
-    </>
+        <Button small disabled={!store.hasWrong} onClick={() => store.nextWrong()} {...keyE}>
+          Next error
+        </Button>
+        <Button
+          small
+          disabled={!isZoomed && selected < 0}
+          onClick={() => (isZoomed ? store.zoom() : store.zoomToSelected())}
+        >
+          {isZoomed ? 'Whole trace' : 'Zoom to span'}
+        </Button>
+      </div>
+    </div>
   );
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SkeletonView } from '../../lib/api-types.js';
 import { axisOf, gapsIn } from './axis.js';
+import { boxesOf, flameOf } from './flame.js';
 import { traceOf, waitsOf } from './trace.js';
 import { TraceStore } from './trace-store.js';
 
@@ -140,5 +141,45 @@ describe('the axis of time', () => {
     expect(axis.placeOf(90) - axis.placeOf(40)).toBeCloseTo(0.015);
     for (const ms of [3, 40, 77, 95]) expect(axis.timeAt(axis.placeOf(ms))).toBeCloseTo(ms);
     expect(axisOf({ from: 50, to: 60 }, [{ from: 40, to: 90 }]).placeOf(55)).toBeCloseTo(0.5);
+  });
+});
+
+describe('a flame graph', () => {
+  it('merges spans by path, with self times that children do not cover and costs that count once', () => {
+    const whole = flameOf(trace);
+    const [run, second] = [...whole.below.values()];
+    expect([whole.below.size, second]).toEqual([1, undefined]);
+    expect(run).toMatchObject({ name: 'run', count: 2, totalMs: 105, cost: 0.5, selfMs: 105 - 5 - 40 });
+    expect([...(run?.below.values() ?? [])]).toMatchObject([
+      { name: 'gpt', count: 1, selfMs: 5 },
+      { name: 'search', count: 1, selfMs: 40, time: 45 },
+    ]);
+    expect([whole.count, whole.time, whole.cost]).toEqual([5, 110, 0.5]);
+    expect(boxesOf(whole, 'cost').map(({ frame, left, width }) => [frame.name, left, width])).toEqual([
+      ...[
+        ['Whole trace', 0, 1],
+        ['run', 0, 1],
+        ['gpt', 0, 0.5],
+        ['search', 0.5, 0.25],
+        ['search', 0.5, 0.25],
+      ],
+    ]);
+  });
+
+  it.each([
+    ['of depth 5,000', (span: number) => (span % 5_000) - 1, 2_000],
+    ['side by side', (span: number) => Math.min(span, 1) - 1, 3],
+  ])('of 50,000 spans %s has at most 2,000 boxes', (_, parentOf, boxes) => {
+    const spans = 50_000;
+    const column = (of: (span: number) => number): number[] =>
+      Array.from({ length: spans }, (_none, n) => of(n));
+    const large = traceOf({
+      ...{ ...view, spans, total_spans: spans, id_length: 1, span_ids: 'x'.repeat(spans), patterns: [] },
+      ...{ parents: column(parentOf), names: column((n) => n).map(String), name: column((n) => n) },
+      ...{ starts_after_ms: column(() => 0), durations_ms: column(() => 5_000), type: column(() => 0) },
+      ...{ label: column(() => -1), costs: column(() => 1), tokens: column(() => 0), flags: column(() => 0) },
+    });
+    const whole = flameOf(large);
+    expect([whole.count, boxesOf(whole, 'cost').length]).toEqual([spans, boxes]);
   });
 });

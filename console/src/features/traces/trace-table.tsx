@@ -102,14 +102,36 @@ const Wrong = ({ row }: { readonly row: GroupView }): ReactNode => (
   </>
 );
 
+interface TraceTableProps {
+  readonly rows: readonly GroupView[];
+  /** The run that was selected to be compared. */
+  readonly compare: string | undefined;
+}
+
 /** Runs, threads or hours with their figures. */
-export function TraceTable({ rows }: { readonly rows: readonly GroupView[] }): ReactNode {
+export function TraceTable({ rows, compare: a }: TraceTableProps): ReactNode {
   const navigate = useNavigate();
+  /** Selects a run; with another one it leads to their comparison. */
+  const choose = (b: string): void =>
+    void (a === undefined || a === b
+      ? navigate({ to: '.', search: (old) => ({ ...old, compare: a ? undefined : b }), replace: true })
+      : navigate({ to: '/traces/compare', search: { a, b } }));
+  const choice: Column<GroupView> = {
+    ...{ name: 'Compare', width: 76 },
+    cell: (row) => (
+      <input
+        type="checkbox"
+        aria-label={`Compare ${nameOf(row)}`}
+        checked={row.group_key.run_id === a}
+        onChange={() => choose(row.group_key.run_id ?? '')}
+      />
+    ),
+  };
   return (
     <Table
       label="Traces"
       rows={rows}
-      columns={columns}
+      columns={rows[0]?.group_by === 'run' ? [...columns, choice] : columns}
       keyOf={keyOf}
       onOpen={(row) => void navigate(placeOf(row))}
     />

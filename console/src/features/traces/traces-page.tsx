@@ -10,7 +10,7 @@ import { serverUrl } from '../../lib/server-url.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
-import { Muted, Page, Panel, Row, Stack } from '../../ui/layout.js';
+import { Muted, Note, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded, More } from '../../ui/states.js';
 import { hourSeconds, TraceTable } from './trace-table.js';
@@ -57,7 +57,7 @@ export function TracesPage(): ReactNode {
   });
   const rows = list.data?.pages.flatMap(({ data }) => data) ?? [];
   const total = list.data?.pages[0]?.pagination.total ?? 0;
-  const isFiltered = Object.keys(search).some((name) => name !== 'group');
+  const isFiltered = Object.keys(search).some((name) => name !== 'group' && name !== 'compare');
   return (
     <Page name="Traces">
       <Stack>
@@ -72,9 +72,16 @@ export function TracesPage(): ReactNode {
           <TraceNews query={query} shown={rows} />
         </Row>
         <TraceFilters search={search} />
+        {search.compare && <Note>Select the run to compare with {search.compare}.</Note>}
         <Panel>
           <Loaded query={list} lines={12}>
-            {() => (rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable rows={rows} />)}
+            {() =>
+              rows.length === 0 ? (
+                <NoTraces isFiltered={isFiltered} />
+              ) : (
+                <TraceTable rows={rows} compare={search.compare} />
+              )
+            }
           </Loaded>
         </Panel>
         <More list={list} name={`${number(Math.min(pageSize, total - rows.length))} older ones`} />
