@@ -152,13 +152,11 @@ export const tracesSearch = searchParams({
   thread: text,
   /** Ids of traces, with commas between them. */
   trace: text,
-  /** The run for which another one is chosen, to compare them. */
   compare: text,
   since: start,
   until: moment,
 });
 
-/** Ids of runs. */
 export const compareSearch = searchParams({ a: text, b: text });
 
 export const traceSearch = searchParams({

@@ -34,7 +34,6 @@ export function FlameGraph({ trace }: { readonly trace: Trace }): ReactNode {
     if (next) event.preventDefault();
     next?.focus();
   };
-  const height = ((boxes.at(-1)?.depth ?? 0) + 1) * rowHeight;
   return (
     <div className={css.flame}>
       <Row>
@@ -54,7 +53,7 @@ export function FlameGraph({ trace }: { readonly trace: Trace }): ReactNode {
       <div
         role="group"
         aria-label="Flame graph"
-        style={{ position: 'relative', height }}
+        style={{ position: 'relative', height: ((boxes.at(-1)?.depth ?? 0) + 1) * rowHeight }}
         {...{ onKeyDown, onClick: zoom, onFocus: see, onMouseOver: see }}
       >
         <Boxes boxes={boxes} />

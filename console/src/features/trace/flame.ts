@@ -2,15 +2,13 @@ import type { Trace } from './trace.js';
 
 const figures = ['count', 'selfMs', 'totalMs', 'cost', 'time'] as const;
 
-/** All spans of one operation on one call path: milliseconds, and US dollars with what is below. */
+/** Spans of one operation on one call path. Time is that of selfMs with what is below, as is cost: spans at once add up. */
 export interface Frame extends Record<(typeof figures)[number], number> {
   readonly name: string;
   readonly operation: string;
   readonly kind: string;
   readonly above?: Frame | undefined;
   readonly below: Map<string, Frame>;
-  /** Self times of the frame and of all below it: what runs at once adds up. */
-  time: number;
 }
 
 const frameOf = (name: string, operation = '', kind = 'other', above?: Frame): Frame => ({

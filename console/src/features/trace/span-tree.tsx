@@ -174,7 +174,6 @@ const SpanRow = memo(({ store, span, index, top, axis, isSelected, isOpen, class
       className={className}
       style={{ transform: `translateY(${top}px)` }}
       onClick={() => store.select(span)}
-      onDoubleClick={() => store.zoomToSelected()}
     >
       <div role="gridcell" className={css.name} style={{ paddingLeft: Math.min(depth, maxIndents) * indent }}>
         <span

@@ -80,8 +80,10 @@ function OpenTrace({ id, store, run }: OpenTraceProps): ReactNode {
     store.unselect();
     work.current?.querySelector<HTMLElement>('[role=treegrid]')?.focus();
   };
+  const onEscape = useEffectEvent((event: KeyboardEvent) => selected && !isTyping(event) && close());
+  useEffect(() => tinykeys(window, { Escape: onEscape }), []);
   useAddress(store);
-  useKeys(store, work, close);
+  useKeys(store, work);
   useTraceTools(store);
   useNews(id, store.trace.count);
   const { count, total, nameOf } = store.trace;
@@ -240,14 +242,8 @@ function Toolbar({ store, state }: TraceProps): ReactNode {
   );
 }
 
-/** E goes to the next error, / to the search. Before the shell, to which / means its palette. Esc closes the pane. */
-function useKeys(
-  store: TraceStore,
-  work: { readonly current: HTMLElement | null },
-  onClose: () => void,
-): void {
-  const close = useEffectEvent((event: KeyboardEvent) => !isTyping(event) && onClose());
-  useEffect(() => tinykeys(window, { Escape: close }), []);
+/** E goes to the next error, / to the search. Before the shell, to which / means its palette. */
+function useKeys(store: TraceStore, work: { readonly current: HTMLElement | null }): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) return;

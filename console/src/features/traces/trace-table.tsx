@@ -1,4 +1,4 @@
-import { Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
@@ -7,6 +7,7 @@ import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import css from './trace-table.module.css';
 
+const route = getRouteApi('/shell/traces');
 export const hourSeconds = 3_600;
 
 export const keyOf = ({
@@ -102,14 +103,9 @@ const Wrong = ({ row }: { readonly row: GroupView }): ReactNode => (
   </>
 );
 
-interface TraceTableProps {
-  readonly rows: readonly GroupView[];
-  /** The run that was selected to be compared. */
-  readonly compare: string | undefined;
-}
-
 /** Runs, threads or hours with their figures. */
-export function TraceTable({ rows, compare: a }: TraceTableProps): ReactNode {
+export function TraceTable({ rows }: { readonly rows: readonly GroupView[] }): ReactNode {
+  const { compare: a } = route.useSearch();
   const navigate = useNavigate();
   /** Selects a run; with another one it leads to their comparison. */
   const choose = (b: string): void =>

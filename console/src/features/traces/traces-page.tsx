@@ -75,13 +75,7 @@ export function TracesPage(): ReactNode {
         {search.compare && <Note>Select the run to compare with {search.compare}.</Note>}
         <Panel>
           <Loaded query={list} lines={12}>
-            {() =>
-              rows.length === 0 ? (
-                <NoTraces isFiltered={isFiltered} />
-              ) : (
-                <TraceTable rows={rows} compare={search.compare} />
-              )
-            }
+            {() => (rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable rows={rows} />)}
           </Loaded>
         </Panel>
         <More list={list} name={`${number(Math.min(pageSize, total - rows.length))} older ones`} />
