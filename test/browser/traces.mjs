@@ -328,7 +328,7 @@ describe('traces', () => {
       .first()
       .and(page.getByRole('button', { name: /^run: / }))
       .waitFor();
-    await page.getByRole('button', { name: 'Cost' }).click();
+    await page.getByRole('button', { name: 'Cost', exact: true }).click();
     await page.getByText('100 % of the cost').waitFor();
     await visitor.context.close();
   });
