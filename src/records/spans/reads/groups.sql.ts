@@ -128,7 +128,7 @@ const activities = (key: string): string => `
              finish_us - min(start_us) OVER same AS to_us,
              greatest(max(finish_us) OVER same - min(start_us) OVER same, 1) / ${parts}.0 AS part_us
       FROM counted WINDOW same AS (PARTITION BY ${key})
-    ), activities AS (
+    ), activities AS MATERIALIZED (
       SELECT key, string_agg(substr('-mte', state + 1, 1), '' ORDER BY part) AS activity
       FROM (
         SELECT key, part, max(state) AS state

@@ -5,6 +5,7 @@ import { conditionOf, type SpanFilter } from './span-filter.sql.js';
 /** The most entries of a list in a summary, and of a map. */
 const maxListed = 20;
 const maxKeys = 50;
+const maxSlowest = 5;
 const maxMessageLength = 300;
 
 /** Percentiles are of the nearest rank: each is a duration that was there. */
@@ -25,14 +26,16 @@ const sums = `
 const [byOperation, byModel, byLabel, inAll] = [3, 5, 6, 7];
 
 /**
- * How much of a span's time passes while none of its children runs. Children that overlap count once: each adds what it
- * reaches beyond those that began before it.
+ * How much of a span's time passes while none of its children runs, of the longest spans. Children that overlap count once:
+ * each adds what it reaches beyond those that began before it.
  */
 const selfTimes = `
-  children AS (
+  longest AS MATERIALIZED (
+    SELECT * FROM counted ORDER BY duration_ms DESC FETCH FIRST ${maxSlowest} ROWS WITH TIES
+  ), children AS (
     SELECT child.trace_id, child.parent_span_id AS span_id, parent.start_us AS parent_us,
            greatest(child.start_us, parent.start_us) AS start_us, least(child.finish_us, parent.finish_us) AS finish_us
-    FROM chosen AS child JOIN chosen AS parent
+    FROM chosen AS child JOIN longest AS parent
       ON parent.trace_id = child.trace_id AND parent.span_id = child.parent_span_id AND parent.span_id <> child.span_id
   ), reaching AS (
     SELECT *, max(finish_us) OVER (PARTITION BY trace_id, span_id, parent_us ORDER BY start_us, finish_us
@@ -209,11 +212,11 @@ const sections: Readonly<Record<string, Section>> = {
       self_ms: 'self_ms',
       ttft_ms: 'round(ttft_us / 1000.0)',
     },
-    from: `(SELECT counted.*, round((finish_us - start_us - coalesce(covered_us, 0)) / 1000.0)::bigint AS self_ms
-      FROM counted LEFT JOIN covered
-        ON covered.trace_id = counted.trace_id AND covered.span_id = counted.span_id AND parent_us = start_us) AS timed`,
+    from: `(SELECT longest.*, round((finish_us - start_us - coalesce(covered_us, 0)) / 1000.0)::bigint AS self_ms
+      FROM longest LEFT JOIN covered
+        ON covered.trace_id = longest.trace_id AND covered.span_id = longest.span_id AND parent_us = start_us) AS timed`,
     order: 'duration_ms DESC, self_ms DESC, start_us, span_id, trace_id',
-    most: 5,
+    most: maxSlowest,
   },
   expensive_spans: {
     item: {

@@ -25,8 +25,11 @@ const maxTimed = 20_000;
 const maxMs = 20_000;
 /** How long it waits for its turn: as long as for a connection. */
 const maxWaitMs = 5_000;
-/** Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. */
-const inMemory = '64MB';
+/**
+ * Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. The planner expects few
+ * rows of what a statement has put aside, and would sort all of them at each level of a recursion to merge them.
+ */
+const inMemory = `SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off`;
 
 /** The figures of a run, a thread or a span of time, whose start in microseconds is the key. */
 type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key: string };
@@ -92,7 +95,10 @@ export class TraceReads {
     const total = keys[0]?.total ?? (offset === 0 ? 0 : await this.countGroups(grouping, filters));
     const pagination = { limit, offset, total };
     if (keys.length === 0) return { data: [], pagination };
-    const rows = await this.select<GroupRow>(selectGroups(grouping, ofGroups(grouping, filters.spans, keys)));
+    const rows = await this.select<GroupRow>(
+      selectGroups(grouping, ofGroups(grouping, filters.spans, keys)),
+      inMemory,
+    );
     const byKey = new Map(rows.map((row) => [String(row.key), row]));
     return { data: keys.flatMap(({ key }) => byKey.get(String(key)) ?? []), pagination };
   }
@@ -126,7 +132,7 @@ export class TraceReads {
 
   /** One row without `bucketSeconds`, whose bucket means nothing. */
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
-    return this.select<views.BucketView>(selectFigures(filter, bucketSeconds));
+    return this.select<views.BucketView>(selectFigures(filter, bucketSeconds), inMemory);
   }
 
   /** @returns undefined for a run of which there is no span */
@@ -154,11 +160,10 @@ export class TraceReads {
   }
 
   /** @throws DatabaseUnavailable where too many others take long, or as the database does */
-  private select<Row>({ text, values }: Statement, memory?: string): Promise<Row[]> {
+  private select<Row>({ text, values }: Statement, settings = ''): Promise<Row[]> {
     return this.inTurn(() =>
       this.db.transaction(async (db) => {
-        await db.query(`SET LOCAL statement_timeout = ${maxMs}`);
-        if (memory !== undefined) await db.query(`SET LOCAL work_mem = '${memory}'`);
+        await db.query(`SET LOCAL statement_timeout = ${maxMs}; ${settings}`);
         return db.query<Row[]>(text, values);
       }),
     );
