@@ -9,6 +9,7 @@ import { AssistantParts1764000400000 } from './0040-assistant-parts.js';
 import { Projects1764000410000 } from './0041-projects.js';
 import { Findings1764000420000 } from './0042-findings.js';
 import { Callers1764000430000 } from './0043-callers.js';
+import { RunFigures1764000440000 } from './0044-run-figures.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -23,4 +24,5 @@ export const migrations = [
   Projects1764000410000,
   Findings1764000420000,
   Callers1764000430000,
+  RunFigures1764000440000,
 ];

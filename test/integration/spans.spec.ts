@@ -3,6 +3,7 @@ import { loadConfig } from '../../src/base/config/app-config.js';
 import { SpanSink } from '../../src/records/spans/ingest/span-sink.js';
 import { type SpanRow, startDayOf } from '../../src/records/spans/span-row.js';
 import { SpanRetention } from '../../src/records/spans/span-retention.js';
+import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { spanRow, storeSpans } from '../support/spans.js';
 
@@ -67,7 +68,11 @@ describe('spans that are too old, or too many', () => {
   const dayMs = 86_400_000;
   const gigabyte = 1_073_741_824;
   const retention = (retentionDays: number, maxBytes: number): SpanRetention =>
-    new SpanRetention({ spans: { ...loadConfig({}).spans, retentionDays, maxBytes } }, db());
+    new SpanRetention(
+      { spans: { ...loadConfig({}).spans, retentionDays, maxBytes } },
+      db(),
+      new TraceReads(db()),
+    );
   const onDays = (...ago: number[]) =>
     storeSpans(
       db(),

@@ -6,7 +6,9 @@ import { Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { DayPartitions } from '../../base/database/day-partitions.js';
 import { TableRetention } from '../journal/journalled-table.js';
+import { markRuns } from '../executions/rollups/metric-partitions.js';
 import { oldestKept } from './ingest/normalise-span.js';
+import { TraceReads } from './reads/trace-reads.js';
 
 const sizeOfDays = `
   SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8 AS bytes
@@ -24,6 +26,7 @@ export class SpanRetention extends TableRetention {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'spans'>,
     @InjectDataSource() private readonly db: DataSource,
+    private readonly reads: TraceReads,
   ) {
     super(minuteMs, 'old spans could not be deleted');
     this.partitions = new DayPartitions(db, ['spans', 'span_contents']);
@@ -48,7 +51,7 @@ export class SpanRetention extends TableRetention {
     if (!deletes) return;
     for (const day of await this.partitions.days()) {
       if (day >= cut && (bytes <= maxBytes || day >= today)) break;
-      await this.partitions.drop(day);
+      await this.partitions.drop(day, (db, suffix) => markRuns(db, `spans_${suffix}`));
       const after = await this.size();
       const why = day < cut ? 'SPANS_RETENTION_DAYS' : 'SPANS_MAX_BYTES';
       const entry = {
@@ -61,6 +64,7 @@ export class SpanRetention extends TableRetention {
     }
     await this.db.query(`DELETE FROM spans_quarantine WHERE quarantined_at < $1`, [new Date(cut)]);
     this.bytes = bytes;
+    await this.reads.settleRuns();
   }
 
   private async size(): Promise<number> {

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { dayMs } from '../../../base/common/clock.js';
 import { DayPartitions } from '../../../base/database/day-partitions.js';
 
@@ -13,6 +13,12 @@ const forgetTools = `
   DELETE FROM tool_last_days AS known
   USING gone
   WHERE known.tool_name = gone.tool_name AND known.is_test = gone.is_test`;
+
+/** Marks the runs of spans or executions that go with their partition. @returns 0: it counts none of them */
+export async function markRuns(db: EntityManager, partition: string): Promise<number> {
+  await db.query('SELECT mark_runs_of_day($1)', [partition]);
+  return 0;
+}
 
 /** The days that tool_metrics and tool_metric_rollups are divided into (UTC). */
 export class MetricPartitions {
@@ -64,6 +70,7 @@ export class MetricPartitions {
   /** The day's cells know how many executions there are without reading them. */
   private drop(day: number): Promise<number> {
     return this.partitions.drop(day, async (db, suffix) => {
+      await markRuns(db, `tool_metrics_${suffix}`);
       const [row] = await db.query<{ n: number }[]>(
         `SELECT coalesce(sum(calls), 0)::int AS n FROM tool_metric_rollups_${suffix} WHERE seconds = ${daySeconds}`,
       );

@@ -37,6 +37,8 @@ export interface SpanFilter extends IdFilter {
   readonly status?: 'success' | 'error';
   /** Whether the status is `error`. */
   readonly hasErrors?: boolean;
+  /** Runs of agents, or calls that stand alone. */
+  readonly runKind?: 'agent' | 'calls';
   /** Case-insensitive text in the operation, error, model, tool or label. */
   readonly text?: string;
 }
@@ -57,7 +59,13 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
     const ids = filter[name as keyof typeof idColumns];
     if (ids && ids.length > 0) conditions.push(isOneOf(column, ids, values));
   }
-  const { startUs, endUs, text } = filter;
+  const { startUs, endUs, runKind, text } = filter;
+  if (runKind) {
+    const isAgent = values.add(runKind === 'agent');
+    conditions.push(
+      `run_id IN (SELECT run_id FROM run_figures WHERE project = $1 AND is_agent = ${isAgent})`,
+    );
+  }
   compare('start_us >=', startUs);
   compare('start_us <=', endUs);
   compare('finish_us >=', filter.finishFromUs);

@@ -12,6 +12,7 @@ import {
 } from './groups.sql.js';
 import type { Statement } from '../../../base/database/statement.js';
 import type { Page, SpanFilter } from './span-filter.sql.js';
+import { RunFigures } from './run-figures.js';
 import * as sql from './spans.sql.js';
 import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
@@ -42,6 +43,10 @@ type GroupRow = Omit<views.GroupView, 'group_by' | 'group_key'> & { readonly key
 export class TraceReads {
   /** Half of the connections: questions that take long leave the others to all else that the server does. */
   private readonly turns;
+  private readonly runFigures = new RunFigures<GroupRow>(
+    (statement) => this.select(statement),
+    (project, runIds) => this.select(selectGroups({ by: 'run' }, { project, runIds }), inMemory),
+  );
 
   constructor(@InjectDataSource() private readonly db: DataSource) {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
@@ -91,6 +96,9 @@ export class TraceReads {
     page: Page,
   ): Promise<views.Listed<GroupRow>> {
     const { limit, offset } = page;
+    const isFiltered = Object.keys(filters.groups ?? {}).length > 0;
+    if (grouping.by === 'run' && !isFiltered) return this.runPage(filters.spans, page);
+    if (filters.spans.runKind) await this.runFigures.settle(filters.spans.project);
     const keys = await this.select<{ key: string; total: number }>(selectGroupKeys(grouping, filters, page));
     const total = keys[0]?.total ?? (offset === 0 ? 0 : await this.countGroups(grouping, filters));
     const pagination = { limit, offset, total };
@@ -101,6 +109,16 @@ export class TraceReads {
     );
     const byKey = new Map(rows.map((row) => [String(row.key), row]));
     return { data: keys.flatMap(({ key }) => byKey.get(String(key)) ?? []), pagination };
+  }
+
+  private async runPage(filter: SpanFilter, { limit, offset }: Page): Promise<views.Listed<GroupRow>> {
+    const { rows, total } = await this.runFigures.page(filter, { limit, offset });
+    return { data: rows, pagination: { limit, offset, total } };
+  }
+
+  /** Counts the runs of all projects that lost spans. */
+  settleRuns(): Promise<void> {
+    return this.runFigures.settle();
   }
 
   async labels(
