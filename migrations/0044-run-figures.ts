@@ -18,7 +18,25 @@ const table = `
     PRIMARY KEY (project, run_id)
   ) WITH (fillfactor = 70);
   CREATE INDEX run_figures_by_start ON run_figures (project, start_us DESC, run_id);
-  CREATE INDEX run_figures_unsettled ON run_figures (project) WHERE start_us IS NULL`;
+  CREATE INDEX run_figures_unsettled ON run_figures (project) WHERE start_us IS NULL;
+
+  -- The last run of calls of each investigation, thread or session, as \`investigation:inc-42\`. Milliseconds since 1970.
+  CREATE TABLE call_runs (
+    project  text NOT NULL,
+    subject  text NOT NULL,
+    trace_id text NOT NULL,
+    first_ms bigint NOT NULL,
+    last_ms  bigint NOT NULL,
+    PRIMARY KEY (project, subject)
+  ) WITH (fillfactor = 70);
+
+  -- Threads that roots of traces name; spans of the trace that name none belong to them. NULL: roots name several.
+  CREATE TABLE trace_threads (
+    project   text NOT NULL,
+    trace_id  text NOT NULL,
+    thread_id text,
+    PRIMARY KEY (project, trace_id)
+  )`;
 
 /** The start of a run that has lost spans. */
 const gone = 'NULL::bigint';
@@ -55,10 +73,27 @@ const ofTold = (spans: string): string =>
 const executionsGone = (executions: string): string =>
   mark(`SELECT ${own.project}, ${own.runId}, ${gone}, true FROM ${executions} ${shown}`);
 
+/** Spans that came before the root of their trace take its thread; those that come after it are inserted with it. */
+const giveThreads = `
+    WITH roots AS (
+      INSERT INTO trace_threads AS known (project, trace_id, thread_id)
+      SELECT project, trace_id, CASE WHEN min(thread_id) = max(thread_id) THEN min(thread_id) END
+      FROM changed WHERE parent_span_id IS NULL AND thread_id IS NOT NULL
+      GROUP BY 1, 2 ORDER BY 1, 2
+      ON CONFLICT (project, trace_id) DO UPDATE SET thread_id = NULL
+      WHERE known.thread_id IS DISTINCT FROM excluded.thread_id AND known.thread_id IS NOT NULL
+      RETURNING project, trace_id, thread_id
+    )
+    UPDATE spans SET thread_id = roots.thread_id FROM roots
+    WHERE spans.project = roots.project AND spans.trace_id = roots.trace_id AND spans.thread_id IS NULL
+      AND roots.thread_id IS NOT NULL;`;
+
 const functions = `
   CREATE FUNCTION mark_runs_of_spans() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
-    IF TG_OP = 'INSERT' THEN ${ofSpans('changed')}
+    IF TG_OP = 'INSERT' THEN
+      ${ofSpans('changed')}
+      ${giveThreads}
     ELSE ${ofSpans('changed', gone)}
     END IF;
     IF TG_OP = 'UPDATE' THEN ${ofSpans('made', gone)}
@@ -86,7 +121,47 @@ const functions = `
     ELSE
       EXECUTE format($sql$ ${ofSpans('%s', gone)} $sql$, day);
       EXECUTE format($sql$ ${ofTold('%s')} $sql$, day);
+      EXECUTE format('DELETE FROM trace_threads AS known USING %s AS gone
+        WHERE known.project = gone.project AND known.trace_id = gone.trace_id', day);
     END IF;
+  END $$`;
+
+/**
+ * Puts calls that named no trace and no run into the run of their investigation, thread or session: one goes on while half an
+ * hour passes between no two calls. The row's lock makes replicas agree. A call from before the run that is known comes late:
+ * it is a run of its own. Times are milliseconds since 1970; places are those of the arrays, from 1.
+ */
+const callRuns = `
+  CREATE FUNCTION join_call_runs(projects text[], subjects text[], firsts bigint[], lasts bigint[])
+  RETURNS TABLE (place bigint, trace text) LANGUAGE plpgsql AS $$
+  DECLARE
+    idle_ms constant bigint := 1800000;
+    run call_runs;
+    call record;
+  BEGIN
+    FOR call IN
+      SELECT calls.*, subject || ':' || to_char(to_timestamp(first_ms / 1000) AT TIME ZONE 'UTC', 'YYYYMMDD"T"HH24MISS') AS id
+      FROM unnest(projects, subjects, firsts, lasts) WITH ORDINALITY AS calls (project, subject, first_ms, last_ms, place)
+      ORDER BY project, subject, first_ms
+    LOOP
+      IF (run.project, run.subject) IS DISTINCT FROM (call.project, call.subject) THEN
+        UPDATE call_runs AS known SET trace_id = run.trace_id, first_ms = run.first_ms, last_ms = run.last_ms
+        WHERE known.project = run.project AND known.subject = run.subject;
+        INSERT INTO call_runs AS known VALUES (call.project, call.subject, call.id, call.first_ms, call.last_ms)
+        ON CONFLICT (project, subject) DO UPDATE SET trace_id = known.trace_id
+        RETURNING * INTO run;
+      END IF;
+      IF call.first_ms > run.last_ms + idle_ms THEN
+        run.trace_id := call.id;
+        run.first_ms := call.first_ms;
+      END IF;
+      run.last_ms := greatest(run.last_ms, call.last_ms);
+      place := call.place;
+      trace := CASE WHEN call.last_ms + idle_ms < run.first_ms THEN call.id ELSE run.trace_id END;
+      RETURN NEXT;
+    END LOOP;
+    UPDATE call_runs AS known SET trace_id = run.trace_id, first_ms = run.first_ms, last_ms = run.last_ms
+    WHERE known.project = run.project AND known.subject = run.subject;
   END $$`;
 
 const on = (table: string, event: string, rows: string, runs: string): string => `
@@ -111,14 +186,14 @@ export class RunFigures1764000440000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const existing = [ofSpans('spans'), ofExecutions('tool_metrics')];
-    for (const sql of [table, functions, triggers, ...existing]) await runner.query(sql);
+    for (const sql of [table, functions, callRuns, triggers, ...existing]) await runner.query(sql);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      DROP TABLE run_figures;
+      DROP TABLE run_figures, call_runs, trace_threads;
       DROP FUNCTION mark_runs_of_spans, mark_runs_of_executions, mark_all_runs CASCADE;
-      DROP FUNCTION mark_runs_of_day;
+      DROP FUNCTION mark_runs_of_day, join_call_runs;
       DROP SEQUENCE run_versions`);
   }
 }

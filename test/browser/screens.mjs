@@ -75,7 +75,7 @@ export const screens = ({ execution, experiment }) => [
   {
     path: '/traces',
     full: 'in all',
-    fresh: 'No spans were sent yet',
+    fresh: 'No agent runs yet',
     refused: 'Your key may not see this',
   },
   { path: '/traces?group=thread', full: 'inc-0' },

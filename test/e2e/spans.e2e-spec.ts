@@ -479,7 +479,7 @@ describe('executions of our own', () => {
     expect(await tk.db.dataSource.query(`SELECT FROM spans WHERE project = 'own'`)).toEqual([]);
   });
 
-  it('have a trace of their own within an investigation, and are none outside of everything', async () => {
+  it('have the trace of their investigation, and are none outside of everything', async () => {
     const id = await execute({ 'x-project-id': 'alone' }, { investigationId: 'inv-own' });
     const none = await execute({ 'x-project-id': 'alone' });
     const recorded = () =>
@@ -487,8 +487,8 @@ describe('executions of our own', () => {
     await until(async () => (await recorded()).length > 0, { what: 'the record' });
     expect(await stored(`project = 'alone'`)).toMatchObject([
       {
-        trace_id: id.replaceAll('-', ''),
-        run_id: id.replaceAll('-', ''),
+        trace_id: expect.stringMatching(/^investigation:inv-own:\d{8}T\d{6}$/) as string,
+        run_id: expect.stringMatching(/^investigation:inv-own:\d{8}T\d{6}$/) as string,
         thread_id: 'inv-own',
         execution_id: id,
       },

@@ -141,6 +141,8 @@ export const playbookVersionsSearch = searchParams({ from: text, to: text });
 
 export const tracesSearch = searchParams({
   group: oneOf('thread', 'time'),
+  /** Absent: runs of agents, or all where a thread or a trace is named. */
+  kind: oneOf('agent', 'calls', 'assistant', 'all'),
   q: text,
   model: text,
   labels: text,

@@ -1,3 +1,4 @@
+import { runKinds } from '../../records/spans/reads/span-filter.sql.js';
 import { groupingOf, groupsOf, spansOf } from '../../records/spans/reads/trace-filters.js';
 import {
   type LabelsQuery,
@@ -50,8 +51,17 @@ const fetchRuns = (reads: TraceReads): Tool =>
       modelName,
       ...paging(50),
       period: { type: 'string', enum: [...periods], description: 'Runs of this period, which ends now' },
+      kind: {
+        type: 'string',
+        enum: ['all', ...runKinds],
+        description: 'agent (default unless runs or threads are named): without single calls',
+      },
     },
-    answer: async (query, project) => paged('runs', await reads.runs(groupsOf(project, query), query)),
+    answer: async (query, project) => {
+      const isNamed = (query.run_ids ?? query.thread_ids) !== undefined;
+      const filters = groupsOf(project, { kind: isNamed ? 'all' : 'agent', ...query });
+      return paged('runs', await reads.runs(filters, query));
+    },
   });
 
 const fetchGroups = (reads: TraceReads): Tool =>

@@ -4,6 +4,7 @@ import { tellOwner } from '../../base/common/worker-calls.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import type { SinkNews } from '../journal/drain-thread.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
+import { withRuns } from './call-runs.js';
 import {
   type ExecutionEnd,
   type ExecutionStart,
@@ -71,7 +72,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
     const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
     // First: a row that shows up has its payload.
     await insertPayloads(client, records);
-    await insertBatch(this.prepared(client), metrics, this.slot, this.callers);
+    await insertBatch(this.prepared(client), await withRuns(client, metrics), this.slot, this.callers);
     const found = metrics.filter((row) => !row.isTest && (row.semanticFailure ?? row.metadata.semanticError));
     const names = found.map(({ toolName }) => toolName);
     if (names.length > 0) tellOwner<SinkNews>({ event: 'counted', names });

@@ -6,7 +6,6 @@ import { Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { DayPartitions } from '../../base/database/day-partitions.js';
 import { TableRetention } from '../journal/journalled-table.js';
-import { markRuns } from '../executions/rollups/metric-partitions.js';
 import { oldestKept } from './ingest/normalise-span.js';
 import { TraceReads } from './reads/trace-reads.js';
 
@@ -51,7 +50,10 @@ export class SpanRetention extends TableRetention {
     if (!deletes) return;
     for (const day of await this.partitions.days()) {
       if (day >= cut && (bytes <= maxBytes || day >= today)) break;
-      await this.partitions.drop(day, (db, suffix) => markRuns(db, `spans_${suffix}`));
+      await this.partitions.drop(day, async (db, suffix) => {
+        await db.query('SELECT mark_runs_of_day($1)', [`spans_${suffix}`]);
+        return 0;
+      });
       const after = await this.size();
       const why = day < cut ? 'SPANS_RETENTION_DAYS' : 'SPANS_MAX_BYTES';
       const entry = {

@@ -22,7 +22,14 @@ type Search = ReturnType<typeof tracesSearch>;
 type TraceQuery = NonNullable<ListGroupsData['query']>;
 
 const pageSize = 100;
+const kinds = {
+  ...{ agent: 'Agent runs', calls: 'Single calls' },
+  ...{ assistant: "The assistant's own", all: 'All' },
+} as const;
 const modes = { run: 'Runs', thread: 'Threads', time: 'Groups' } as const;
+
+const kindOf = ({ kind, thread, trace }: Search): keyof typeof kinds =>
+  kind ?? ((thread ?? trace) === undefined ? 'agent' : 'all');
 
 /** The server's filter for an address. */
 function queryOf({ group, labels, thread, trace, since, until, ...search }: Search): TraceQuery {
@@ -34,6 +41,7 @@ function queryOf({ group, labels, thread, trace, since, until, ...search }: Sear
     labels: labels === undefined ? undefined : labelsIn(labels),
     thread_ids: thread === undefined ? undefined : [thread],
     trace_ids: trace?.split(','),
+    kind: kindOf({ ...search, thread, trace }),
     start_time_min: usOf(sinceMoment(since)),
     start_time_max: usOf(until),
   };
@@ -68,6 +76,7 @@ export function TracesPage(): ReactNode {
             value={search.group ?? 'run'}
             onChange={(group) => change({ group: group === 'run' ? undefined : group })}
           />
+          <Modes label="Kind" names={kinds} value={kindOf(search)} onChange={(kind) => change({ kind })} />
           <Muted>{list.data && `${number(total)} in all`}</Muted>
           <TraceNews query={query} shown={rows} />
         </Row>
@@ -88,9 +97,9 @@ const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
   isFiltered ? (
     <Empty title="No traces match these filters" />
   ) : (
-    <Empty title="No spans were sent yet">
+    <Empty title="No agent runs yet">
       <p>
-        Point an OpenTelemetry exporter at <code>{`${serverUrl}/v1/traces`}</code>, or call a tool with a run,
+        Single calls of tools are behind <em>All</em>. Point an OpenTelemetry exporter at <code>{`${serverUrl}/v1/traces`}</code>, or call a tool with a run,
         thread, session or investigation.
       </p>
     </Empty>

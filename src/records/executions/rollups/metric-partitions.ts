@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { dayMs } from '../../../base/common/clock.js';
 import { DayPartitions } from '../../../base/database/day-partitions.js';
 
@@ -13,12 +13,6 @@ const forgetTools = `
   DELETE FROM tool_last_days AS known
   USING gone
   WHERE known.tool_name = gone.tool_name AND known.is_test = gone.is_test`;
-
-/** Marks the runs of spans or executions that go with their partition. @returns 0: it counts none of them */
-export async function markRuns(db: EntityManager, partition: string): Promise<number> {
-  await db.query('SELECT mark_runs_of_day($1)', [partition]);
-  return 0;
-}
 
 /** The days that tool_metrics and tool_metric_rollups are divided into (UTC). */
 export class MetricPartitions {
@@ -64,13 +58,14 @@ export class MetricPartitions {
     await this.db.query(forgetTools, [new Date(cut)]);
     const dropCallers = 'DELETE FROM tool_caller_rollups WHERE seconds IN (3600, 86400) AND starts_at < $1';
     await this.db.query(dropCallers, [new Date(cut)]);
+    await this.db.query('DELETE FROM call_runs WHERE last_ms < $1', [cut]);
     return removed;
   }
 
   /** The day's cells know how many executions there are without reading them. */
   private drop(day: number): Promise<number> {
     return this.partitions.drop(day, async (db, suffix) => {
-      await markRuns(db, `tool_metrics_${suffix}`);
+      await db.query('SELECT mark_runs_of_day($1)', [`tool_metrics_${suffix}`]);
       const [row] = await db.query<{ n: number }[]>(
         `SELECT coalesce(sum(calls), 0)::int AS n FROM tool_metric_rollups_${suffix} WHERE seconds = ${daySeconds}`,
       );

@@ -68,15 +68,27 @@ const columns: Readonly<Record<string, Column<SpanRow>>> = {
 const batch = new ColumnArrays(columns);
 const key = ['project', 'trace_id', 'span_id', 'start_day'];
 const narrow = batch.names.filter((name) => name !== 'attributes');
-const changes = narrow.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
+const changes = narrow
+  .filter((name) => !key.includes(name) && name !== 'thread_id')
+  .map((name) => `${name} = excluded.${name}`);
+
+/** A span that names no thread takes that of the roots of its trace, if these name one alone. */
+const threadOf = `coalesce(thread_id,
+      CASE WHEN min(root_thread) OVER trace = max(root_thread) OVER trace THEN min(root_thread) OVER trace END,
+      (SELECT thread_id FROM trace_threads AS known WHERE known.project = batch.project AND known.trace_id = batch.trace_id))`;
+const given = narrow.map((name) => (name === 'thread_id' ? threadOf : name));
 
 /** Inserts spans. Of two with one key the later finish wins, else the first; its attributes go with it. */
 const insertStatement = `
   WITH batch AS MATERIALIZED (${batch.select}),
   written AS (
     INSERT INTO spans AS known (${narrow.join(', ')})
-    SELECT ${narrow.join(', ')} FROM batch
-    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}
+    SELECT ${given.join(', ')}
+    FROM (SELECT *, CASE WHEN parent_span_id IS NULL THEN thread_id END AS root_thread FROM batch) AS batch
+    WINDOW trace AS (PARTITION BY project, trace_id)
+    ORDER BY ${key.join(', ')}
+    ON CONFLICT (${key.join(', ')})
+    DO UPDATE SET ${changes.join(', ')}, thread_id = coalesce(excluded.thread_id, known.thread_id)
     WHERE excluded.finish_us > known.finish_us
     RETURNING ${key.join(', ')}
   )

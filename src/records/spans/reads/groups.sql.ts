@@ -1,5 +1,6 @@
 import { type Statement, statement } from '../../../base/database/statement.js';
 import { billableSpans } from './billable-spans.sql.js';
+import { callRun } from './runs.sql.js';
 import { findingKey } from './summary.sql.js';
 import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
 
@@ -55,7 +56,7 @@ export const selectGroupKeys = (
       if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
     };
     const { status, minCost, maxCost } = groups;
-    holds('bool_or(root_failed) =', status && status === 'error');
+    holds(`${failedOf(grouping, 'key', 'failed', 'root_failed')} =`, status && status === 'error');
     holds('bool_or(failed) =', groups.failed);
     holds('bool_or(failed) =', groups.hasErrors);
     holds(`${groupDurationMs} >=`, groups.minDurationMs);
@@ -83,6 +84,12 @@ export const selectGroupKeys = (
 
 const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
   by === 'time' ? undefined : `${by}_id`;
+
+/** Whether a group failed: a root span of it did; of a run of calls, the last one. */
+const failedOf = ({ by }: Grouping, key: string, failed: string, rootFailed: string): string =>
+  by === 'run'
+    ? `CASE WHEN ${key} ~ '${callRun}' THEN (array_agg(${failed} ORDER BY start_us DESC, span_id DESC))[1] ELSE bool_or(${rootFailed}) END`
+    : `bool_or(${rootFailed})`;
 
 const groupCost = 'coalesce(sum(call_cost), 0)';
 const groupDurationMs = 'round((max(finish_us) - min(start_us)) / 1000.0)';
@@ -112,7 +119,7 @@ export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =
            ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,
            bool_or(status = 'error') AS has_errors, count(*) FILTER (WHERE status = 'error')::int AS error_count,
            count(DISTINCT (run_id, ${findingKey})) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
-           CASE WHEN bool_or(status = 'error' AND is_root) THEN 'error' ELSE 'success' END AS status,
+           CASE WHEN ${failedOf(grouping, 'key', "status = 'error'", "status = 'error' AND is_root")} THEN 'error' ELSE 'success' END AS status,
            ${distinct('left(error_message, 500)')} AS errors
     FROM (SELECT *, ${keyOf(grouping)} AS key, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
     GROUP BY key`;

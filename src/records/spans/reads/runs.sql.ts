@@ -1,5 +1,8 @@
 import { type Statement, type SqlValues, statement } from '../../../base/database/statement.js';
-import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
+import { conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
+
+/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
+export const callRun = '^(investigation|thread|session):';
 
 /** A run of a page. */
 export interface RunRow<Figures> {
@@ -18,7 +21,7 @@ export interface RunRow<Figures> {
 function runsOf({ runIds, ...filter }: SpanFilter, values: SqlValues): string {
   const { project, runKind, ...narrower } = filter;
   const ofProject = conditionOf({ project, ...(runIds && { runIds }) }, values);
-  const ofKind = runKind ? `AND is_agent = ${values.add(runKind === 'agent')}` : '';
+  const ofKind = runKind ? `AND ${isOfKind(runKind)}` : '';
   if (Object.keys(narrower).length === 0) return `${ofProject} ${ofKind}`;
   const spans = conditionOf({ project, ...narrower }, values);
   return `${ofProject} ${ofKind} AND run_id = ANY (ARRAY(SELECT DISTINCT run_id FROM all_spans WHERE ${spans}))`;

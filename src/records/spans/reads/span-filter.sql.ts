@@ -22,6 +22,16 @@ const idColumns = {
 
 type IdFilter = { readonly [Name in keyof typeof idColumns]?: readonly WantedId[] };
 
+export const runKinds = ['agent', 'calls', 'assistant'] as const;
+export type RunKind = (typeof runKinds)[number];
+
+/** Runs of agents, calls that stand alone, or runs of the console's assistant: a condition on `run_figures`. */
+export const isOfKind = (kind: RunKind): string => {
+  const isAssistant = `run_id LIKE 'investigation:assistant-%'`;
+  if (kind === 'assistant') return isAssistant;
+  return `is_agent = ${kind === 'agent'} AND NOT ${isAssistant}`;
+};
+
 /** A filter of spans; all given members must match. */
 export interface SpanFilter extends IdFilter {
   readonly project: string;
@@ -37,8 +47,7 @@ export interface SpanFilter extends IdFilter {
   readonly status?: 'success' | 'error';
   /** Whether the status is `error`. */
   readonly hasErrors?: boolean;
-  /** Runs of agents, or calls that stand alone. */
-  readonly runKind?: 'agent' | 'calls';
+  readonly runKind?: RunKind;
   /** Case-insensitive text in the operation, error, model, tool or label. */
   readonly text?: string;
 }
@@ -61,10 +70,8 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   }
   const { startUs, endUs, runKind, text } = filter;
   if (runKind) {
-    const isAgent = values.add(runKind === 'agent');
-    conditions.push(
-      `run_id IN (SELECT run_id FROM run_figures WHERE project = $1 AND is_agent = ${isAgent})`,
-    );
+    const runs = `project = ${values.add(filter.project)} AND ${isOfKind(runKind)}`;
+    conditions.push(`run_id IN (SELECT run_id FROM run_figures WHERE ${runs})`);
   }
   compare('start_us >=', startUs);
   compare('start_us <=', endUs);

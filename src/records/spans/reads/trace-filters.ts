@@ -69,11 +69,12 @@ export const spansOf = (project: string, query: Given<ListSpansQuery>): SpanFilt
 
 /** @param query as `GET /runs` has it: of spans, and of what they belong to */
 export function groupsOf(project: string, query: Given<ListRunsQuery>): GroupFilters {
-  const { type_filter: type, status, model_name: model, ...rest } = query;
+  const { type_filter: type, kind, status, model_name: model, ...rest } = query;
   const spans = given<SpanFilter>({
     project,
     ...idsIn(rest),
     models: model === undefined ? undefined : [model],
+    runKind: kind === 'all' ? undefined : kind,
     kinds: type && [type === 'model' ? 'llm' : 'tool'],
     startUs: query.start_time_min ?? startOf(query.period),
     endUs: query.start_time_max,

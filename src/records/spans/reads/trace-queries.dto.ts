@@ -11,6 +11,7 @@ import {
   ProjectQuery,
   Text,
 } from '../../../web/rest/dto.js';
+import { type RunKind, runKinds } from './span-filter.sql.js';
 
 /** Periods that end now. */
 export const periods = ['last_hour', 'last_day', 'last_week', 'last_month'] as const;
@@ -87,6 +88,13 @@ export class ListRunsQuery extends PeriodQuery {
     description: 'With calls of models, or of tools',
   })
   readonly type_filter?: 'model' | 'mcp';
+  @OptionalOneOf(['all', ...runKinds], {
+    default: 'all',
+    example: 'agent',
+    description:
+      '`agent`: runs with a span that was sent, or several calls; `calls`: single calls; `assistant`: runs of the console’s assistant, which the others leave out',
+  })
+  readonly kind?: 'all' | RunKind;
   @Labels() readonly labels?: string[];
   @Moment('of a span') readonly start_time_min?: number;
   @Moment('of a span') readonly start_time_max?: number;

@@ -96,9 +96,12 @@ export class TraceReads {
     page: Page,
   ): Promise<views.Listed<GroupRow>> {
     const { limit, offset } = page;
-    const isFiltered = Object.keys(filters.groups ?? {}).length > 0;
-    if (grouping.by === 'run' && !isFiltered) return this.runPage(filters.spans, page);
-    if (filters.spans.runKind) await this.runFigures.settle(filters.spans.project);
+    const { spans, groups = {} } = filters;
+    if (grouping.by === 'run' && Object.keys(groups).length === 0) {
+      const { rows, total } = await this.runFigures.page(spans, page);
+      return { data: rows, pagination: { limit, offset, total } };
+    }
+    if (spans.runKind) await this.runFigures.settle(spans.project);
     const keys = await this.select<{ key: string; total: number }>(selectGroupKeys(grouping, filters, page));
     const total = keys[0]?.total ?? (offset === 0 ? 0 : await this.countGroups(grouping, filters));
     const pagination = { limit, offset, total };
@@ -109,11 +112,6 @@ export class TraceReads {
     );
     const byKey = new Map(rows.map((row) => [String(row.key), row]));
     return { data: keys.flatMap(({ key }) => byKey.get(String(key)) ?? []), pagination };
-  }
-
-  private async runPage(filter: SpanFilter, { limit, offset }: Page): Promise<views.Listed<GroupRow>> {
-    const { rows, total } = await this.runFigures.page(filter, { limit, offset });
-    return { data: rows, pagination: { limit, offset, total } };
   }
 
   /** Counts the runs of all projects that lost spans. */
