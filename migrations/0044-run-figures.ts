@@ -86,7 +86,7 @@ const giveThreads = `
     )
     UPDATE spans SET thread_id = roots.thread_id FROM roots
     WHERE spans.project = roots.project AND spans.trace_id = roots.trace_id AND spans.thread_id IS NULL
-      AND roots.thread_id IS NOT NULL;`;
+      AND spans.parent_span_id IS NOT NULL AND roots.thread_id IS NOT NULL;`;
 
 const functions = `
   CREATE FUNCTION mark_runs_of_spans() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -11,7 +11,9 @@ export async function withRuns(client: pg.Client, metrics: readonly ToolMetric[]
   if (calls.length > 0) {
     const starts = calls.map(({ recordedAt }) => recordedAt.getTime());
     const ends = calls.map(({ executionTimeMs }, at) => Number(starts[at]) + executionTimeMs);
-    const projects = calls.map(({ metadata }) => String(metadata['projectId'] ?? 'default'));
+    const projects = calls.map(({ metadata: { projectId: id } }) =>
+      typeof id === 'string' ? id : 'default',
+    );
     const values = [projects, calls.map((call) => subjectOf(call) ?? ''), starts, ends].map(arrayLiteral);
     const query = { name: 'join_call_runs', text: joinRuns, values };
     const { rows } = await client.query<{ place: string; trace: string }>(query);

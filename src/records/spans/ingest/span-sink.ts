@@ -72,10 +72,11 @@ const changes = narrow
   .filter((name) => !key.includes(name) && name !== 'thread_id')
   .map((name) => `${name} = excluded.${name}`);
 
-/** A span that names no thread takes that of the roots of its trace, if these name one alone. */
-const threadOf = `coalesce(thread_id,
-      CASE WHEN min(root_thread) OVER trace = max(root_thread) OVER trace THEN min(root_thread) OVER trace END,
-      (SELECT thread_id FROM trace_threads AS known WHERE known.project = batch.project AND known.trace_id = batch.trace_id))`;
+/** A span below others that names no thread takes that of the roots of its trace, if these name one alone. */
+const threadOf = `CASE WHEN thread_id IS NOT NULL OR parent_span_id IS NULL THEN thread_id
+      WHEN min(root_thread) OVER trace = max(root_thread) OVER trace THEN min(root_thread) OVER trace
+      ELSE (SELECT thread_id FROM trace_threads AS known WHERE known.project = batch.project AND known.trace_id = batch.trace_id)
+      END`;
 const given = narrow.map((name) => (name === 'thread_id' ? threadOf : name));
 
 /** Inserts spans. Of two with one key the later finish wins, else the first; its attributes go with it. */
