@@ -155,7 +155,10 @@ it('reads no spans of another project, and none for a key that may not', async (
     .post('/api/v1/tools/analyze_with_llm/execute')
     .set('authorization', `Bearer ${body.key}`)
     .send({ input: { spanIds } });
-  expect([refused.status, refused.body.detail]).toEqual([403, 'Reading spans needs the scope traces:read']);
+  expect([refused.status, refused.body.detail]).toEqual([
+    403,
+    'analyze_with_llm needs the scope traces:read',
+  ]);
 });
 
 it('says in one sentence that there is no model', async () => {

@@ -155,6 +155,118 @@ describe('a call that writes', () => {
   });
 });
 
+describe('calls of one answer', () => {
+  const order: string[] = [];
+  beforeAll(() => {
+    const registry = tk.app.get(ToolRegistry);
+    const run = (name: string) => async () => {
+      order.push(name);
+      // A faster call would end first, if it had begun.
+      await new Promise((resolve) => setTimeout(resolve, name === 'first' ? 50 : 0));
+      order.push(`${name} ended`);
+    };
+    for (const name of ['first', 'second'])
+      registry.register(
+        defineTool({ name, description: name, input: {}, annotations: reads, run: run(name) }),
+      );
+  });
+  beforeEach(() => {
+    order.length = 0;
+  });
+  const answer = (...names: string[]) => ({
+    tool_calls: names.map((name, at) => calling(name, {}, `c${at}`).tool_calls[0]),
+  });
+
+  it('run as they were written, and none after one that waits until that was decided', async () => {
+    script(answer('first', 'second', 'writer', 'first'), 'Done.');
+    const id = await me.newChat();
+    const [{ toolCallId }] = ofType(await me.say(id, 'Go'), 'tool-approval-request') as [Json];
+    expect(order).toEqual(['first', 'first ended', 'second', 'second ended']);
+    const chunks = await me.chunks('POST', `/${id}/approvals/${toolCallId}`, { approve: true });
+    expect(textOf(chunks)).toBe('Done.');
+    expect(order.slice(4)).toEqual(['first', 'first ended']);
+  });
+
+  it('are told as not run if the person goes on with something else', async () => {
+    script(answer('writer', 'first'), 'Fine.');
+    const id = await me.newChat();
+    await me.say(id, 'Go');
+    llm.answer = () => 'Fine.';
+    await me.say(id, 'Never mind');
+    expect(callsOf({ messages: [(await me.get(id)).messages[1]] })).toMatchObject([
+      { state: 'output-denied' },
+      { state: 'output-denied' },
+    ]);
+    expect(order).toEqual([]);
+  });
+
+  it('run as soon as those before them are decided', async () => {
+    script(answer('writer', 'writer'), 'Both.');
+    const id = await me.newChat();
+    const requests = ofType(await me.say(id, 'Go'), 'tool-approval-request');
+    const decide = (at: number) =>
+      me.chunks('POST', `/${id}/approvals/${requests[at]?.toolCallId}`, { approve: true });
+    expect(ofType(await decide(1), 'tool-output-available')).toEqual([]);
+    expect(ofType(await decide(0), 'tool-output-available')).toHaveLength(2);
+  });
+});
+
+it('asks nobody about a call that cannot run', async () => {
+  const input = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
+  const run = jest.fn(async () => 'noted');
+  tk.app.get(ToolRegistry).register(defineTool({ name: 'note', description: 'Note', input, run }));
+  script(calling('note', { txt: 1 }), 'I see.');
+  const id = await me.newChat();
+  const chunks = await me.say(id, 'Note it');
+  expect(ofType(chunks, 'tool-approval-request')).toEqual([]);
+  expect(ofType(chunks, 'tool-output-error')[0]?.errorText).toMatch(
+    /^invalid_input: input\/text is required/,
+  );
+  expect(textOf(chunks)).toBe('I see.');
+  expect(run).not.toHaveBeenCalled();
+});
+
+it('counts what was spent on an answer that was stopped', async () => {
+  const asked = Promise.withResolvers<void>();
+  llm.answer = () => {
+    asked.resolve();
+    return new Promise(() => undefined);
+  };
+  const id = await me.newChat();
+  const turn = me.say(id, 'Think');
+  await asked.promise;
+  await me.ask('POST', `/${id}/stop`);
+  await turn;
+  expect((await me.get(id)).usage.inputTokens).toBeGreaterThan(100);
+});
+
+it.each<[how: string, answer: LlmServer['answer'], said: RegExp]>([
+  ['before it answers', (_, response) => void response.destroy(), /other side closed/],
+  [
+    'after its headers',
+    (_, response) => {
+      response.setHeader('content-type', 'text/event-stream').flushHeaders();
+      response.socket?.resetAndDestroy();
+    },
+    /./,
+  ],
+  [
+    'in its text',
+    (_, response) => {
+      response.setHeader('content-type', 'text/event-stream');
+      response.write(streamed({ content: 'Begun' }), () => response.destroy());
+    },
+    /./,
+  ],
+  ['with an error', (_, response) => refuse(response, 500, 'boom'), /^The model gave no answer: [^A]*boom/],
+])('says that the endpoint broke off %s', async (_, answer, said) => {
+  llm.answer = answer;
+  const id = await me.newChat();
+  const [error] = ofType(await me.say(id, 'Hello'), 'error');
+  expect(error?.errorText).toMatch(/^The model gave no answer: /);
+  expect(error?.errorText).toMatch(said);
+});
+
 describe('a turn', () => {
   it('goes on when its reader leaves, and is followed again here and at another replica', async () => {
     const more = Promise.withResolvers<void>();
@@ -297,8 +409,36 @@ it('keeps the chats of two keys apart, and needs a key', async () => {
   const own = await them.newChat();
   await them.say(own, 'Write');
   expect(llm.asked[0]?.body.tools.map((tool: Json) => tool.function.name)).toEqual(['reader']);
-  expect(callsOf(await them.get(own))[0]).toMatchObject({ state: 'approval-requested' });
+  expect(callsOf(await them.get(own))[0]).toMatchObject({
+    state: 'output-error',
+    errorText: expect.stringMatching(/^forbidden: .*writer/),
+  });
   await tk.anonymous.get('/api/v1/assistant/chats').expect(401);
   expect((await me.ask('DELETE', `/${id}`)).status).toBe(204);
   expect((await me.ask('GET', `/${id}`)).status).toBe(404);
+});
+
+it('counts the tokens of analyze_with_llm', async () => {
+  const start = Date.now() * 1_000 - 5_000_000;
+  const times = { start_time_us: start, finish_time_us: start + 1_000_000 };
+  const [trace, span] = ['7bba9f33312b3dbb8b2c2c62bb7abe2d', '086e83747d0e381e'];
+  const sent = {
+    ...times,
+    trace_id: trace,
+    span_id: span,
+    operation_name: 'plan',
+    attribute: { output: 'x' },
+  };
+  await tk.http.post('/api/v1/spans').send([sent]).expect(200);
+  const isThere = async () => (await tk.http.get(`/api/v1/spans?trace_ids=${trace}`)).body.data.length > 0;
+  await until(isThere, { what: 'the span' });
+  const judged = { overall_assessment: 'fine', span_analyses: [], correlations: [], recommendations: [] };
+  llm.answer = ({ body }) => {
+    if (!body.stream) return judged;
+    return body.messages.at(-1).role === 'tool' ? 'Done.' : calling('analyze_with_llm', { spanIds: [span] });
+  };
+  const id = await me.newChat();
+  expect(textOf(await me.say(id, 'Judge it'))).toBe('Done.');
+  // Two steps, and one question of the tool's own.
+  expect((await me.get(id)).usage).toMatchObject({ steps: 2, inputTokens: 300, outputTokens: 60 });
 });

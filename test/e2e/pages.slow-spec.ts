@@ -443,7 +443,10 @@ describe('a page that embeds a chat of Distri', () => {
     const run = async (task: string): Promise<Json> =>
       JSON.parse(await runBlock(block, { url: tk.url, key: ann.key, after: chat(task, model.url, tab.id) }));
     const { shapes, names, called, content, said } = await run('Open the screen of the console, url /traces');
-    const listed = await tk.http.get('/api/v1/tools?limit=1000').set('x-ui-session', tab.id).expect(200);
+    const listed = await tk.anonymous
+      .get('/api/v1/tools?limit=1000')
+      .set({ ...ann.key, 'x-ui-session': tab.id })
+      .expect(200);
     expect(names.sort()).toEqual(listed.body.data.map(({ name }: Json) => name).sort());
     expect(shapes).toEqual(['description,function,handler,name,object,parameters,type']);
     expect(called.name).toBe('navigate_to');

@@ -4,13 +4,19 @@ import { nearest } from '../lib/nearest.js';
 import { withoutConsole } from '../lib/server-url.js';
 import type { PageView } from './page-link.js';
 import type { PageTools } from './page-tools.js';
-import type { Json } from './ui-events.js';
+import { experimentUrl, type Json } from './ui-events.js';
 import { useUiTool } from './use-page.js';
 
-const settleMs = 3_000;
+const settleMs = 4_000;
 const stepMs = 50;
 const shownScreens = 3;
 const maxRoute = 2_048;
+/** A tool that the screen answers as soon as it shows what it is for. */
+const readyWith: Readonly<Record<string, string>> = {
+  '/traces/$id': 'highlight_spans',
+  '/experiments/new': 'get_experiment_data',
+  '/experiments/$id': 'get_experiment_data',
+};
 /** The route of unknown addresses. */
 const nowhere = '/$';
 
@@ -41,20 +47,20 @@ export function useNavigationTools(tools: PageTools): void {
         error: `No screen has the address ${url}`,
         nearest: nearestTo(router, target),
       };
+    const ready = readyWith[screenOf(router, target.pathname) ?? ''];
+    const isReady = (): boolean => ready === undefined || tools.names().includes(ready);
+    const until = performance.now() + settleMs;
     await Promise.race([router.navigate({ href: target.pathname + target.search }), pause(settleMs)]);
+    while (!isReady() && performance.now() < until) await pause(stepMs);
     const navigated = router.latestLocation.pathname === target.pathname;
     return { success: true, url, navigated, context: current() };
   };
   useUiTool('get_current_page', current);
   useUiTool('navigate_to', ({ url }) => navigate(url as string));
   useUiTool('navigate_to_experiment', async (input) => {
-    const { spanId: span, traceId: trace } = input as { spanId: string; traceId?: string };
-    const search = new URLSearchParams({ span, ...(trace !== undefined && { trace }) });
-    const answer = await navigate(`/experiments/new?${search}`);
-    const isThere = (): boolean => tools.names().includes('get_experiment_data');
-    for (let waited = 0; waited < settleMs && !isThere(); waited += stepMs) await pause(stepMs);
+    const answer = await navigate(experimentUrl(input));
     const error = 'No experiment can start from this span: the page says why';
-    return isThere() ? answer : { ...answer, success: false, error };
+    return tools.names().includes('get_experiment_data') ? answer : { ...answer, success: false, error };
   });
   useUiTool('apply_label_filter', async ({ labels = [], ...change }) => {
     await filter({

@@ -1,4 +1,4 @@
-import { emitUiEvent, eventsOf, type Json } from './ui-events.js';
+import { detailOf, emitUiEvent, eventsOf, type Json } from './ui-events.js';
 
 /** Answers a call of a tool with a JSON object. @throws Error with a message for the agent */
 export type UiHandler = (input: Json) => Json | Promise<Json>;
@@ -35,7 +35,7 @@ export class PageTools {
 
   async run(callId: string, tool: string, input: Json): Promise<UiAnswer> {
     const [request, response] = eventsOf[tool] ?? [];
-    if (request) emitUiEvent(request, { ...input, callId });
+    if (request) emitUiEvent(request, { ...input, ...detailOf[tool]?.(input), callId });
     const answer = await this.answer(tool, input);
     const result = answer.ok ? answer.result : { success: false, error: answer.error?.message };
     if (response) emitUiEvent(response, { ...result, callId });

@@ -15,6 +15,19 @@ export const eventsOf: Readonly<Record<string, readonly [request: string, respon
   apply_label_filter: ['vllora_apply_label_filter'],
 };
 
+/** What an event of a tool says beyond its input, by the types that listeners expect. */
+export const detailOf: Readonly<Record<string, (input: Json) => Json>> = {
+  navigate_to_experiment: (input) => ({ url: experimentUrl(input) }),
+  apply_label_filter: ({ labels = [], action = 'set' }) => ({ labels: [labels].flat(), action }),
+};
+
+/** The screen where an experiment starts from a span. */
+export function experimentUrl(input: Json): string {
+  const { spanId: span, traceId: trace } = input as { spanId: string; traceId?: string };
+  const search = new URLSearchParams({ span, ...(trace !== undefined && { trace }) });
+  return `/experiments/new?${search}`;
+}
+
 /** @param detail has the id of the call, which is the id of its execution */
 export const emitUiEvent = (name: string, detail: Json & { readonly callId: string }): unknown =>
   window.dispatchEvent(new CustomEvent(name, { detail }));

@@ -11,7 +11,7 @@ import { wrong } from '../../web/rest/wrong-field.js';
 import { OpenStreams } from '../../base/streams/open-streams.js';
 import { sseHeaders } from '../../base/streams/sse.js';
 import type * as dto from './assistant.dto.js';
-import { awaitsApproval, type CallPart, callsIn, type ChatMessage } from './chat-message.js';
+import { awaitsApproval, type CallPart, callsIn, type ChatMessage, mayRun } from './chat-message.js';
 import { investigationOf } from './chat-tools.js';
 import { type Chat, type ChatChange, ChatsRepository, maxChats, type Owned } from './chats.repository.js';
 import { ChatModel } from './model.js';
@@ -88,6 +88,11 @@ export class AssistantService {
       throw wrong('/page', `must have at most ${maxPage} characters as JSON`);
     await this.rates.count(asking);
     return this.begin(id, asking, (chat, messages) => {
+      const calls = lastCalls(messages);
+      const first = calls.findIndex(awaitsApproval);
+      // Those after it were not run.
+      for (const part of calls.filter((each, at) => first >= 0 && at > first && mayRun(each)))
+        part.state = 'output-denied';
       decide(messages, () => false);
       if (insteadOf !== undefined) rewind(messages, insteadOf);
       const turns = chat.turns + 1;
@@ -152,7 +157,8 @@ export class AssistantService {
         const changed = await this.repository.change(asking, id, (chat, messages) => {
           refuseRunning(chat);
           const set = prepare(chat, messages);
-          if (lastCalls(messages).some(awaitsApproval)) return { ...set, state: 'waiting' };
+          const next = lastCalls(messages).find((part) => awaitsApproval(part) || mayRun(part));
+          if (next && awaitsApproval(next)) return { ...set, state: 'waiting' };
           return { ...set, state: 'running', run_id: runId };
         });
         if (!changed) throw absent(id);

@@ -15,8 +15,8 @@ export interface CallPart {
     | `input-available`
     | `approval-${'requested' | 'responded'}`
     | `output-${'available' | 'error' | 'denied'}`;
-  /** `id` is the hash of the tool's revision and the input: an approval holds for nothing else. */
-  approval?: { readonly id: string; readonly approved?: boolean };
+  /** `id` is the hash of the tool's revision and the input: an approval holds for nothing else. `note`: why it is asked again. */
+  approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   output?: unknown;
   errorText?: string;
 }

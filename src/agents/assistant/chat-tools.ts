@@ -4,11 +4,14 @@ import { Problem } from '../../base/common/errors.js';
 import { newId } from '../../base/common/ids.js';
 import { platformSchema } from '../../call/platforms/platform-schema.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
-import { mayCall, type Principal } from '../../web/contract/principal.js';
-import { keptOutcomeOf, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import type { Principal } from '../../web/contract/principal.js';
+import { isShown, keptOutcomeOf, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { Door } from '../../call/door/door.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { ToolsService } from '../../call/door/tools.service.js';
+import type { ChatUsageView } from './assistant.dto.js';
 import { type CallPart, callsIn, type ChatMessage } from './chat-message.js';
 import { keptOutcome, said } from './prompt.js';
 
@@ -43,6 +46,7 @@ export class ChatTools {
   constructor(
     private readonly registry: ToolRegistry,
     private readonly tools: ToolsService,
+    private readonly door: Door,
   ) {}
 
   async offered(messages: readonly ChatMessage[], origin: CallOrigin): Promise<OfferedTool[]> {
@@ -79,32 +83,42 @@ export class ChatTools {
     return approval?.approved === true && approval.id === id ? undefined : { id };
   }
 
-  /** Runs a call through the door. A call that ran before is not run again: its outcome is given back. */
-  async run(part: CallPart, { chatId, project, turn, principal, uiSession }: CallOrigin): Promise<void> {
-    const { toolName, toolCallId, input } = part;
-    const tool = this.registry.find(toolName);
-    const schema = tool?.definition.inputSchema;
+  /** Why a call cannot run, whatever a person says; undefined: it can. */
+  async refusalOf(part: CallPart, origin: CallOrigin): Promise<string | undefined> {
+    return this.door.accept(this.requestOf(part, origin), true).then(() => undefined, refusalText);
+  }
+
+  private requestOf({ toolName, input }: CallPart, origin: CallOrigin): CallRequest {
+    const { chatId, project, principal, uiSession } = origin;
+    const schema = this.registry.find(toolName)?.definition.inputSchema;
     const context = {
       ...{ userId: principal.userId, requestId: newId(), projectId: project },
       ...{ investigationId: investigationOf(chatId), threadId: chatId },
       ...(uiSession !== undefined && { uiSession }),
     };
+    const given = schema ? platformSchema(schema).restored(input) : input;
+    return { tool: toolName, input: given, principal, context };
+  }
+
+  /** Runs a call through the door. A call that ran before is not run again: its outcome is given back. */
+  async run(part: CallPart, origin: CallOrigin): Promise<void> {
+    const tool = this.registry.find(part.toolName);
+    const idempotencyKey = `${origin.chatId}/${origin.turn}/${part.toolCallId}`;
     try {
-      const { outcome } = await this.tools.call({
-        tool: toolName,
-        input: schema ? platformSchema(schema).restored(input) : input,
-        principal,
-        context,
-        idempotencyKey: `${chatId}/${turn}/${toolCallId}`,
-      });
+      const { outcome } = await this.door.call({ ...this.requestOf(part, origin), idempotencyKey });
       const isMcp = tool?.definition.kind === 'mcp';
       const output = keptOutcome(keptOutcomeOf(tool, outcome), isMcp);
       Object.assign(part, { state: 'output-available', output });
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      Object.assign(part, { state: 'output-error', errorText: `${error.code}: ${error.detail}` });
+      Object.assign(part, { state: 'output-error', errorText: refusalText(error) });
     }
   }
+}
+
+/** @throws the error, unless it is a refusal */
+function refusalText(error: unknown): string {
+  if (error instanceof Problem) return `${error.code}: ${error.detail}`;
+  throw error;
 }
 
 type ApprovableCall = Pick<CallPart, 'toolName' | 'input' | 'approval'>;
@@ -114,8 +128,14 @@ const needsApproval = ({ name, annotations }: ToolDefinition): boolean =>
   !annotations.readOnly || annotations.destructive || (annotations.openWorld && name !== asksOwnModel);
 
 /** A tool that acts on a page is of no use where no page is open. */
-const isOffered = ({ definition }: Tool, { principal, uiSession }: CallOrigin): boolean =>
-  mayCall(principal, definition) && (definition.kind !== 'ui' || uiSession !== undefined);
+const isOffered = (tool: Tool, origin: CallOrigin): boolean =>
+  isShown(tool, origin) && (tool.definition.kind !== 'ui' || origin.uiSession !== undefined);
+
+/** What a call spent on the assistant's own model. */
+export function spentBy({ toolName, output }: CallPart): Partial<ChatUsageView> {
+  const { result } = (output ?? {}) as { readonly result?: { readonly usage?: Partial<ChatUsageView> } };
+  return (toolName === asksOwnModel && result?.usage) || {};
+}
 
 /** Names of the tools that a call of find_tools found. */
 function foundBy({ toolName, state, output }: CallPart): string[] {

@@ -75,8 +75,9 @@ export class ChatModel {
       // The SDK reads on for itself otherwise.
       left.abort();
     }
-    // An answer that broke off has its price, too.
-    if (usage ?? size.chars > 0) yield { kind: 'end', usage: this.usageOf(question, size, usage) };
+    // An answer that broke off or was stopped has its price, too.
+    if (usage ?? (size.chars > 0 || signal.aborted))
+      yield { kind: 'end', usage: this.usageOf(question, size, usage) };
     signal.throwIfAborted();
     if (limit.aborted) throw new NoAnswer(`The model gave no whole answer within ${limitMs / 1_000} s`);
     if (failure !== undefined) throw new NoAnswer(`The model gave no answer: ${this.errorText(failure)}`);

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { abortable } from '../../base/common/abortable.js';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import { messageOf } from '../../base/common/message-of.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
@@ -6,7 +7,7 @@ import type { AppConfig } from '../../base/config/app-config.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { ChatUsageView } from './assistant.dto.js';
 import { awaitsApproval, type CallPart, callsIn, type ChatMessage, isCall, mayRun } from './chat-message.js';
-import type { CallOrigin, ChatTools } from './chat-tools.js';
+import { type CallOrigin, type ChatTools, spentBy } from './chat-tools.js';
 import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
@@ -120,7 +121,8 @@ export class TurnRun {
     }
     const last = parts.at(-1);
     if (last?.type === 'text') Object.assign(last, { text: this.model.clean(last.text), state: 'done' });
-    parts.push(...calls.map((call, at) => this.callPart(call, idOfCall(chat.turns, step, at), before + at)));
+    const made = calls.map((call, at) => this.callPart(call, idOfCall(chat.turns, step, at), before + at));
+    parts.push(...(await Promise.all(made)));
     this.changes.emit();
     await this.write();
   }
@@ -132,34 +134,33 @@ export class TurnRun {
     this.changes.emit();
   }
 
-  private callPart({ tool, input, malformed }: AskedCall, toolCallId: string, before: number): CallPart {
-    const call = { type: 'dynamic-tool' as const, toolName: tool, toolCallId, input };
+  /** Nobody is asked about a call that cannot run. */
+  private async callPart(asked: AskedCall, toolCallId: string, before: number): Promise<CallPart> {
+    const { tool: toolName, input, malformed } = asked;
     const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
-    if (wrong !== undefined) return { ...call, state: 'output-error', errorText: `not run: ${wrong}` };
-    const approval = this.tools.approvalFor(call);
-    if (!approval) return { ...call, state: 'input-available' };
-    return { ...call, state: 'approval-requested', approval };
+    const part: CallPart = { type: 'dynamic-tool', toolName, toolCallId, input, state: 'input-available' };
+    if (wrong !== undefined) return { ...part, state: 'output-error', errorText: `not run: ${wrong}` };
+    const approval = this.tools.approvalFor(part);
+    if (!approval) return part;
+    const errorText = await this.tools.refusalOf(part, this.origin());
+    if (errorText !== undefined) return { ...part, state: 'output-error', errorText };
+    return { ...part, state: 'approval-requested', approval };
   }
 
+  /** Runs calls one after the other, as the model wrote them, up to one that waits for a person. */
   private async runCalls(): Promise<void> {
-    for (const part of callsIn(this.message).filter(mayRun)) {
-      const approval = this.tools.approvalFor(part);
-      if (approval) Object.assign(part, { state: 'approval-requested', approval });
-    }
-    const ready = callsIn(this.message).filter(mayRun);
-    if (ready.length === 0) return;
-    const origin = this.origin();
-    this.count({ calls: ready.length });
-    const run = async (part: CallPart): Promise<void> => {
-      await this.tools.run(part, origin);
+    for (const part of callsIn(this.message)) {
+      const approval = mayRun(part) ? this.tools.approvalFor(part) : undefined;
+      const note = part.approval && toolChanged;
+      if (approval) Object.assign(part, { state: 'approval-requested', approval: { ...approval, note } });
+      if (awaitsApproval(part)) return;
+      if (!mayRun(part)) continue;
+      this.count({ calls: 1 });
+      await abortable(this.tools.run(part, this.origin()), this.ended.signal);
+      this.count(spentBy(part));
       this.changes.emit();
       await this.write();
-    };
-    const { signal } = this.ended;
-    signal.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
-    await Promise.race([Promise.all(ready.map(run)), aborted.promise]);
+    }
   }
 
   private origin(): CallOrigin {
@@ -210,6 +211,8 @@ export class TurnRun {
     return { state: 'failed', error: 'The turn failed within the server; its log has the reason' };
   }
 }
+
+const toolChanged = 'The tool has changed since you agreed: this call was not run';
 
 /** Nine letters and digits: some endpoints take nothing else. The same in each run of a turn. */
 const idOfCall = (turn: number, step: number, place: number): string =>

@@ -56,6 +56,8 @@ export interface Completion {
 export interface ChatOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  /** Receives the `usage` of each answer. */
+  readonly onUsage?: (usage: JsonObject) => void;
 }
 
 /** Requests are retried while there is time, because callers wait for the rest of an analysis anyway. */
@@ -106,7 +108,11 @@ export class LlmEndpoint {
   /** @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
   complete(request: ChatRequest, options: ChatOptions): Promise<Completion> {
     const body = JSON.stringify({ model: this.address.model, ...request });
-    const read = (timed: unknown): Completion => completionIn(timed as TimedAnswer, this.redactor);
+    const read = (timed: unknown): Completion => {
+      const completion = completionIn(timed as TimedAnswer, this.redactor);
+      options.onUsage?.(objectIn(completion.body['usage']));
+      return completion;
+    };
     return this.calls.ask({ ...this.post(body, options), read }, options.signal);
   }
 

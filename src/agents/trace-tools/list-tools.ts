@@ -21,6 +21,7 @@ const paging = (usual: number) => ({
 
 const threadIds = ids('Threads, such as conversations');
 const runIds = ids('Runs');
+const traceIds = ids('Traces');
 const labels = ids('Labels of spans');
 const modelName = { type: 'string', maxLength: 512, description: 'Only with calls of this model' };
 
@@ -48,6 +49,7 @@ const fetchRuns = (reads: TraceReads): Tool =>
     properties: {
       threadIds,
       runIds,
+      traceIds,
       modelName,
       ...paging(50),
       period: { type: 'string', enum: [...periods], description: 'Runs of this period, which ends now' },
@@ -76,6 +78,7 @@ const fetchGroups = (reads: TraceReads): Tool =>
         description: 'What belongs together',
       },
       threadIds,
+      traceIds,
       modelName,
       bucketSize: whole(1, 31_536_000, 3_600, 'Seconds of a span of time'),
       ...paging(100),
@@ -95,6 +98,7 @@ const fetchSpans = (reads: TraceReads): Tool =>
       spanIds: ids('Spans'),
       threadIds,
       runIds,
+      traceIds,
       operationNames: ids('Names of operations, such as api_invoke'),
       parentSpanIds: ids('Parents; "null": spans without one'),
       labels,

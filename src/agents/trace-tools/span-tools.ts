@@ -14,18 +14,19 @@ const nextStep =
 
 /** @param waiting spans that were taken and cannot be read yet */
 export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Tool =>
-  traceTool<Pick<ListSpansQuery, 'thread_ids' | 'run_ids' | 'labels'>>({
+  traceTool<Pick<ListSpansQuery, 'thread_ids' | 'run_ids' | 'trace_ids' | 'labels'>>({
     name: 'fetch_spans_summary',
     description:
-      'Summarise all spans of threads, runs or labels, however many: counts, cost, tokens, latency, errors, errors that hide in texts, the slowest and the most expensive spans. Start an analysis here.',
+      'Summarise all spans of traces, threads, runs or labels, however many: counts, cost, tokens, latency, errors, errors that hide in texts, the slowest and the most expensive spans. Start an analysis here.',
     properties: {
       threadIds: ids('Threads, such as conversations'),
       runIds: ids('Runs'),
+      traceIds: ids('Traces'),
       labels: ids('Labels of spans'),
     },
     answer: async (query, project) => {
-      if (!query.thread_ids && !query.run_ids && !query.labels)
-        throw misuse('threadIds, runIds, or labels is required');
+      if (!query.thread_ids && !query.run_ids && !query.trace_ids && !query.labels)
+        throw misuse('threadIds, runIds, or labels is required (or traceIds)');
       const summary = await reads.summary(spansOf(project, query));
       const behind = waiting();
       const note = behind > 0 ? `${nextStep} ${behind} spans were taken and are not counted yet.` : nextStep;

@@ -2,6 +2,7 @@ import { foreignProject } from '../../web/auth/principal.decorator.js';
 import { errorTable } from '../../base/common/errors.js';
 import { type BuiltinRun, defineTool } from '../../web/contract/define-tool.js';
 import type { Tool } from '../../web/contract/tool.js';
+import type { Scope } from '../../web/contract/principal.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
@@ -21,8 +22,12 @@ interface TraceToolSpec<Query> {
   /** It asks others than the store of spans, which `upstream` names. */
   readonly openWorld?: boolean;
   readonly upstream?: string;
+  /** Scope that its callers need; `traces:read` when absent. */
+  readonly scope?: Scope;
+  readonly tags?: readonly string[];
   /**
    * @param query the input by the names that REST has for it (`thread_ids` for `threadIds`), without empty lists
+   * @param project the one that is named, else that of the call
    * @returns the members of its answer beside `success`
    */
   readonly answer: (query: Query, project: string, run: BuiltinRun) => Promise<object>;
@@ -42,26 +47,24 @@ export const ids = (description: string): JsonSchema => ({
   description,
 });
 
-/** A tool that reads spans of one project and answers `{success: true, …}`, or `{success: false, error}`. */
+/** A tool that reads what was recorded in a project and answers `{success: true, …}`, or `{success: false, error}`. */
 export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
   const { answer, required = [], openWorld = false, ...rest } = spec;
   const properties = { ...spec.properties, projectId };
   return defineTool<Readonly<Record<string, unknown>> & { readonly projectId?: string }>({
     upstream: 'The store of spans',
+    scope: 'traces:read',
+    tags: ['traces'],
     ...rest,
     published: { type: 'object', properties, required },
     // Missing and unknown fields are reported in the answer, where the agent sees them.
     input: { type: 'object', properties: loosened(properties), additionalProperties: false },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld },
-    tags: ['traces'],
     // Their results describe errors of other tools.
     semanticErrors: 'off',
     fallback: (reason) => ({ success: false, error: reason }),
-    refuses: ({ projectId: project }, caller) =>
-      !caller.scopes.has('traces:read')
-        ? 'Reading spans needs the scope traces:read'
-        : project && foreignProject(caller, project),
-    run: async ({ projectId, ...input }, run) => {
+    refuses: ({ projectId: project }, caller) => project && foreignProject(caller, project),
+    run: async (input, run) => {
       const given = Object.entries(input).map(([name, value]) => {
         const isList = spec.properties[name]?.['type'] === 'array';
         return [name, isList ? listOf(value as Ids) : value] as const;
@@ -72,7 +75,7 @@ export function traceTool<Query>(spec: TraceToolSpec<Query>): Tool {
       );
       if (missing !== undefined) throw misuse(`${missing} is required`);
       const query = given.map(([name, value]) => [name.replace(/[A-Z]/g, '_$&').toLowerCase(), value]);
-      const project = projectId ?? run.context.projectId;
+      const project = input.projectId ?? run.context.projectId;
       return { success: true, ...(await answer(Object.fromEntries(query) as Query, project, run)) };
     },
   });

@@ -10,6 +10,8 @@ interface UiToolSpec {
   readonly description: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  /** Further keywords of its input's schema. */
+  readonly rule?: JsonSchema;
   readonly annotations: Partial<ToolAnnotations>;
   readonly timeoutMs?: number;
   /** Advice for an agent whose page does not answer the tool. */
@@ -101,6 +103,10 @@ const specs: readonly UiToolSpec[] = [
       },
       view: { type: 'string', enum: ['threads', 'traces'], description: 'The list; default: the one shown' },
     },
+    rule: {
+      if: { properties: { action: { const: 'clear' } }, required: ['action'] },
+      else: { required: ['labels'] },
+    },
     annotations: reads,
     leadsThere: fromTraces,
   },
@@ -145,16 +151,16 @@ const specs: readonly UiToolSpec[] = [
 export const uiTools = (bridge: UiBridge): Tool[] => specs.map((spec) => uiTool(bridge, spec));
 
 function uiTool(bridge: UiBridge, spec: UiToolSpec): Tool {
-  const { name, properties = {}, required = [], leadsThere, timeoutMs = defaultTimeoutMs, ...rest } = spec;
+  const { name, properties = {}, required = [], rule, leadsThere, ...rest } = spec;
   const tool = defineTool({
+    timeoutMs: defaultTimeoutMs,
     ...rest,
     name,
     kind: 'ui',
     tags: ['page'],
-    timeoutMs,
     // A page shows texts of others.
     semanticErrors: 'off',
-    input: { type: 'object', additionalProperties: false, properties, required },
+    input: { type: 'object', additionalProperties: false, properties, required, ...rule },
     run: (input, run) => bridge.call(name, input, run),
   });
   return {

@@ -14,7 +14,7 @@ import type { Verdict } from '../../base/schemas/schema-repair.js';
 /** Between two passes over a larger input other calls get a turn of the event loop. */
 const oneTurnBytes = 65_536;
 
-/** Checks that run before budget or slots are reserved; a failure here costs nothing. Both return a promise only if they wait. */
+/** Checks that run before budget or slots are reserved; a failure here costs nothing. They return a promise only if they wait. */
 @Injectable()
 export class CallChecks {
   constructor(
@@ -40,6 +40,13 @@ export class CallChecks {
    * `unauthorized` without a key, or what the tool needs besides
    */
   input(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
+    const found = this.valid(tool, request);
+    if (!tool.admit) return found;
+    return Promise.resolve(found).then((call) => tool.admit?.(call).then(() => call) ?? call);
+  }
+
+  /** As `input`, whatever the tool needs besides. */
+  valid(tool: Tool, request: CallRequest): CallRequest | Promise<CallRequest> {
     if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
     if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
     const found = tool.validate(
@@ -71,7 +78,7 @@ export class CallChecks {
     if (verdict.length > 0) throw invalidInput(verdict);
     const reason = tool.refuses?.(request.input, request.principal);
     if (reason !== undefined) throw new Refusal('forbidden', reason);
-    return tool.admit?.(request)?.then(() => request) ?? request;
+    return request;
   }
 }
 

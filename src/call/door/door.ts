@@ -104,13 +104,16 @@ export class Door implements OnApplicationBootstrap {
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }
 
-  /** Checks a call that is queued. @throws Refusal for one that would be refused before its guards */
-  async accept(request: CallRequest): Promise<void> {
+  /**
+   * Checks a call that is queued, or one that a person `isAsked` about: its rate counts, and its page is looked for, when it
+   * runs. @throws Refusal for one that would be refused before its guards
+   */
+  async accept(request: CallRequest, isAsked = false): Promise<void> {
     const tool = this.registry.find(request.tool) ?? (await this.registry.lookUp(request.tool));
     try {
-      await this.checks.caller(request);
+      await this.checks.caller(isAsked ? { ...request, queued: true } : request);
       const loaded = tool?.load ? await this.registry.loaded(tool, tool.definition.timeoutMs) : tool;
-      await this.checks.input(known(loaded, request), request);
+      await this.checks[isAsked ? 'valid' : 'input'](known(loaded, request), request);
     } catch (error) {
       throw error instanceof Refusal ? this.refused(tool, request, error) : error;
     }

@@ -3,7 +3,7 @@ import { everyday, type Vocabulary } from '../../base/lexical-search/vocabulary.
 
 /** Acts as tools are named after them, each with other words that agents use for it. */
 const acts =
-  'list enumerate show give overview, describe detail inspect view info information, create add make new register, ' +
+  'list enumerate show give overview find, describe detail inspect view info information, create add make new register, ' +
   'update change edit modify alter correct rename, delete remove erase drop destroy purge rid, start launch, ' +
   'stop halt terminate kill, cancel abort, restart reboot, rotate renew replace reissue regenerate, ' +
   'export download dump, import upload ingest, archive shelve, restore recover undo, approve accept confirm, ' +

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { UpstreamFailure } from '../../base/outbound/upstream-failure.js';
-import type { Principal } from './principal.js';
+import type { Principal, Scope } from './principal.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
 import type { Verdict } from '../../base/schemas/schema-repair.js';
 import type { Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
@@ -30,6 +30,8 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   readonly cacheKey?: (input: Input) => unknown;
   readonly onReuse?: Tool['onReuse'];
   readonly asReused?: Tool['asReused'];
+  /** A scope that callers need besides `tools:call`; lists do not show it to others. */
+  readonly scope?: Scope;
   /** Why a caller may not call it with this input; undefined: it may. */
   readonly refuses?: (input: Input, caller: Principal) => string | undefined;
 }
@@ -66,6 +68,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     cacheKey,
     onReuse,
     asReused,
+    scope,
     refuses,
     run,
     ...definition
@@ -86,7 +89,11 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     ...(fallback && { fallback }),
     ...(onReuse && { onReuse }),
     ...(asReused && { asReused }),
-    ...(refuses && { refuses: (input, caller) => refuses(withDefaults(input), caller) }),
+    ...(scope && { isListed: ({ principal }) => principal.scopes.has(scope) }),
+    refuses: (input, caller) =>
+      scope && !caller.scopes.has(scope)
+        ? `${definition.name} needs the scope ${scope}`
+        : refuses?.(withDefaults(input), caller),
     validate: validatorOf(schema),
     cacheKey: (input) => (cacheKey ? cacheKey(withDefaults(input)) : withDefaults(input)),
     run: async (input, toolRun) => {

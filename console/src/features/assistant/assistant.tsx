@@ -1,9 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
 import { CatchBoundary } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { tinykeys } from 'tinykeys';
+import { ask, getChat } from '../../lib/api.js';
 import { askEvent } from '../../lib/ask-assistant.js';
 import { Docked } from '../../ui/dock.js';
 import { Failed, Loading } from '../../ui/states.js';
+import { Button } from '../../ui/controls.js';
+import css from './assistant.module.css';
 
 const AgentPanel = lazy(() => import('./agent-panel.js').then(({ AgentPanel: it }) => ({ default: it })));
 
@@ -37,7 +41,7 @@ export function Assistant(): ReactNode {
     else window.sessionStorage.setItem(lastChat, id);
     setThread(id);
   };
-  if (!isOpen) return null;
+  if (!isOpen) return <Closed thread={thread} onOpen={() => setOpen(true)} />;
   return (
     <Docked>
       <CatchBoundary
@@ -65,5 +69,32 @@ export function Assistant(): ReactNode {
         </Suspense>
       </CatchBoundary>
     </Docked>
+  );
+}
+
+const lookMs = 2_000;
+const closedTexts: Readonly<Record<string, string>> = {
+  running: 'Assistant: working …',
+  waiting: 'Assistant: waits for your approval',
+};
+
+/** The button that opens the panel again, while the tab's chat works or waits for a person. */
+function Closed({ thread, onOpen }: { thread: string | undefined; onOpen: () => void }): ReactNode {
+  const { data } = useQuery({
+    queryKey: ['assistant', 'closed', thread],
+    queryFn: ({ signal }) => ask(getChat({ path: { id: thread ?? '' }, signal })),
+    enabled: thread !== undefined,
+    refetchInterval: ({ state }) => ((state.data?.state ?? '') in closedTexts ? lookMs : false),
+    refetchOnMount: 'always',
+    gcTime: 0,
+  });
+  const text = closedTexts[data?.state ?? ''];
+  if (text === undefined) return null;
+  return (
+    <div className={css.closed} role="status">
+      <Button look="primary" title="Open the assistant (Ctrl I)" onClick={onOpen}>
+        {text}
+      </Button>
+    </div>
   );
 }

@@ -148,7 +148,7 @@ interface CallCardProps {
 const words: Readonly<Record<string, string>> = {
   'input-available': 'not finished',
   'approval-requested': 'waits for you',
-  'approval-responded': 'agreed',
+  'approval-responded': 'agreed, not finished',
   'output-error': 'not run',
   'output-denied': 'declined',
 };
@@ -190,6 +190,7 @@ function CallCard({ call, isRunning, onDecide }: CallCardProps): ReactNode {
       </details>
       {asks && (
         <div role="group" aria-label={`Approval of ${toolName}`} className={css.approval}>
+          {call.approval?.note !== undefined && <span>{call.approval.note}</span>}
           <span>This call may change something or reach other hosts. Run it?</span>
           <Row>
             <Button small look="primary" disabled={isRunning} onClick={() => onDecide(true)}>

@@ -20,7 +20,7 @@ export interface CallPart {
   readonly toolCallId: string;
   readonly input: unknown;
   readonly state: string;
-  readonly approval?: { readonly id: string; readonly approved?: boolean };
+  readonly approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   readonly output?: Outcome;
   readonly errorText?: string;
 }
@@ -146,11 +146,13 @@ export function idsIn(messages: readonly UiMessage[]): ReadonlyMap<string, strin
       span_id: span,
       trace_id: trace,
       execution_id: execution,
+      executionId: own,
     } = value as Readonly<Record<string, unknown>>;
     if (typeof span === 'string' && typeof trace === 'string')
       found.set(span, `/traces/${encodeURIComponent(trace)}?span=${encodeURIComponent(span)}`);
     for (const id of [span, execution, trace])
       if (typeof id === 'string' && !found.has(id)) found.set(id, `/find?id=${encodeURIComponent(id)}`);
+    if (typeof own === 'string') found.set(own, `/executions/${encodeURIComponent(own)}`);
     for (const each of Object.values(value)) visit(each, depth + 1);
   };
   for (const { parts } of messages)

@@ -33,6 +33,9 @@ export function useExperimentTools({ experiment }: ExperimentProps, editor: Expe
     const evaluation = experiment
       ? await ask(getExperimentEvaluation({ path: { id: experiment.id } }))
       : editor.evaluation;
-    return { ...evaluation, _next_step: 'Report the comparison to the user' };
+    const next = evaluation?.hasResults
+      ? 'Report the comparison to the user'
+      : "There is no result to compare: call 'run_experiment' first";
+    return { ...evaluation, _next_step: next };
   });
 }

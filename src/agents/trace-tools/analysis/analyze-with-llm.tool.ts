@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../base/common/json.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 import { noLlm } from '../../llm/llm.module.js';
 import type { Tool, ToolRun } from '../../../web/contract/tool.js';
@@ -52,7 +53,13 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
       if (spans.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);
       const headers = { 'x-label': 'analyze_with_llm', ...threadOf(spans, run) };
       const question = { spans, focus, context };
-      const { analysis, failed } = await answered(analyst.analyse(question, { headers, signal: run.signal }));
+      const usage = { inputTokens: 0, outputTokens: 0 };
+      const onUsage = (spent: JsonObject): void => {
+        usage.inputTokens += Math.max(0, Number(spent['prompt_tokens']) || 0);
+        usage.outputTokens += Math.max(0, Number(spent['completion_tokens']) || 0);
+      };
+      const answer = analyst.analyse(question, { headers, signal: run.signal, onUsage });
+      const { analysis, failed } = await answered(answer);
       await found(analysis, spans);
       return {
         focus,
@@ -60,6 +67,7 @@ export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool
         ...(missing.length > 0 && { not_found: missing }),
         ...(failed.length > 0 && { failed_batches: failed }),
         analysis,
+        usage,
         _note: 'Findings marked `unverified` quote what does not stand in their span.',
       };
     },

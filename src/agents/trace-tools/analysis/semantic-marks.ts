@@ -5,6 +5,7 @@ import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import type { ReportedFailure } from '../../../records/spans/ingest/failures.js';
 import type { AnalysedSpan, Analysis } from './analysis-answer.js';
 import { Problem } from '../../../base/common/errors.js';
+import type { AuditLog } from '../../../web/auth/audit/audit-log.js';
 import { isUuid } from '../../../base/common/ids.js';
 import type { ToolMetricsService } from '../../../records/executions/tool-metrics.service.js';
 import { defineTool, words } from '../../../web/contract/define-tool.js';
@@ -82,7 +83,7 @@ export class SemanticMarks {
 }
 
 /** Marks an execution as one that answered wrongly, as a person does by hand. */
-export const markSemanticFailure = (metrics: ToolMetricsService): Tool =>
+export const markSemanticFailure = (metrics: ToolMetricsService, audit: AuditLog): Tool =>
   defineTool<{ readonly executionId: string; readonly reason: string }>({
     name: 'mark_semantic_failure',
     description:
@@ -99,15 +100,17 @@ export const markSemanticFailure = (metrics: ToolMetricsService): Tool =>
     annotations: { readOnly: false, idempotent: true, destructive: false, openWorld: false },
     tags: ['traces'],
     semanticErrors: 'off',
-    refuses: (_, caller) =>
-      caller.scopes.has('tools:admin') ? undefined : 'Marking an execution needs the scope tools:admin',
-    run: async ({ executionId, reason }, { context }) => {
+    scope: 'tools:admin',
+    run: async ({ executionId, reason }, { principal: { userId, keyId = null }, context: { requestId } }) => {
       if (!isUuid(executionId)) throw misuse('executionId must be the id of an execution');
       try {
         await metrics.markSemanticFailure(executionId, reason, { userId: context.userId });
       } catch (error) {
         throw error instanceof Problem ? misuse(error.detail) : error;
       }
+      const target = `tool-metrics/executions/${executionId}`;
+      const by = { userId, keyId, address: null, requestId };
+      await audit.write({ ...by, action: 'markSemanticFailure', target, status: 204, reason });
       return { success: true, executionId };
     },
   });

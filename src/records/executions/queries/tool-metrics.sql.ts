@@ -1,3 +1,4 @@
+import { own, shown } from '../../../../migrations/0003-spans.sql.js';
 import type { Reader } from '../../../web/contract/principal.js';
 import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
@@ -143,7 +144,12 @@ export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
 /** Everything given must hold; bounds are included. `failed`: errors and timeouts alone. */
 export type ExecutionFilter = Omit<ExecutionsQuery, 'limit' | 'cursor'> &
-  Reader & { readonly failed?: boolean };
+  Reader & {
+    readonly failed?: boolean;
+    /** Executions that are spans of this trace, or of this thread. */
+    readonly traceId?: string;
+    readonly threadId?: string;
+  };
 
 /** Newest first. A partial index is only used where the statement repeats the index's own condition. */
 export const selectExecutions = (filter: ExecutionFilter, limit: number, after?: PagePosition): Statement =>
@@ -170,6 +176,9 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
     if (filter.projects) conditions.push(inProjects(values.add(filter.projects)));
     where('execution_time_ms >=', filter.slowMs);
     if (filter.finding !== undefined) conditions.push(filter.finding ? hasFinding : `NOT ${hasFinding}`);
+    where('trace_id =', filter.traceId);
+    where(`${own.threadId} =`, filter.threadId);
+    if ((filter.traceId ?? filter.threadId) !== undefined) conditions.push(shown.replace('WHERE ', ''));
     if (failed) conditions.push(`status IN ('error', 'timeout')`);
     if (failed || errorType !== undefined || (status !== undefined && status !== 'success'))
       conditions.push(`status <> 'success'`);
