@@ -137,7 +137,12 @@ describe('a question', () => {
     const { body } = await tk.http.get(marks).expect(200);
     expect(body.data).toEqual([
       expect.objectContaining({
-        ...{ action: 'markSemanticFailure', target: `tool-metrics/executions/${wrong}`, keyId: 'admin' },
+        ...{
+          action: 'markSemanticFailure',
+          target: `tool-metrics/executions/${wrong}`,
+          keyId: 'admin',
+          project: 'default',
+        },
         ...{ reason: 'It found no orders', status: 204, at: expect.any(String) },
       }),
     ]);
@@ -204,6 +209,20 @@ it('a key sees and is offered only what it may use', async () => {
     code: 'forbidden',
     detail: 'get_tool_health needs the scope metrics:read',
   });
+});
+
+it('a key of a project sees the executions and figures of that project alone', async () => {
+  const scopes = ['tools:call', 'metrics:read'];
+  const made = await tk.http.post('/api/v1/keys').send({ name: 'shop', scopes, projects: ['shop'] });
+  const key = bearer(made.body.key);
+  const call = async (tool: string, input: object): Promise<Json> => {
+    const asked = tk.anonymous.post(`/api/v1/tools/${tool}/execute`).set(key).send({ input });
+    return (await asked).body.result;
+  };
+  const { executions } = await call('find_executions', { tool: 'find_orders' });
+  expect(executions.map(({ project }: Json) => project)).toEqual(['shop']);
+  expect(await call('get_execution', { executionId: failed })).toMatchObject({ success: false });
+  expect((await call('get_tool_health', { tool: 'find_orders' })).lastHour).toMatchObject({ totalCalls: 1 });
 });
 
 it('a tool that nobody registered has no health, and nobody needs attention without calls', async () => {

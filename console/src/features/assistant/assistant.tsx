@@ -72,7 +72,6 @@ export function Assistant(): ReactNode {
   );
 }
 
-const lookMs = 2_000;
 const closedTexts: Readonly<Record<string, string>> = {
   running: 'Assistant: working …',
   waiting: 'Assistant: waits for your approval',
@@ -84,17 +83,13 @@ function Closed({ thread, onOpen }: { thread: string | undefined; onOpen: () => 
     queryKey: ['assistant', 'closed', thread],
     queryFn: ({ signal }) => ask(getChat({ path: { id: thread ?? '' }, signal })),
     enabled: thread !== undefined,
-    refetchInterval: ({ state }) => ((state.data?.state ?? '') in closedTexts ? lookMs : false),
-    refetchOnMount: 'always',
+    refetchInterval: ({ state }) => ((state.data?.state ?? '') in closedTexts ? 2_000 : false),
     gcTime: 0,
   });
   const text = closedTexts[data?.state ?? ''];
-  if (text === undefined) return null;
   return (
     <div className={css.closed} role="status">
-      <Button look="primary" title="Open the assistant (Ctrl I)" onClick={onOpen}>
-        {text}
-      </Button>
+      {text !== undefined && <Button onClick={onOpen}>{text}</Button>}
     </div>
   );
 }

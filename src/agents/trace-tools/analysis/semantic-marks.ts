@@ -101,16 +101,16 @@ export const markSemanticFailure = (metrics: ToolMetricsService, audit: AuditLog
     tags: ['traces'],
     semanticErrors: 'off',
     scope: 'tools:admin',
-    run: async ({ executionId, reason }, { principal: { userId, keyId = null }, context: { requestId } }) => {
+    run: async ({ executionId, reason }, { principal, context: { requestId } }) => {
       if (!isUuid(executionId)) throw misuse('executionId must be the id of an execution');
-      try {
-        await metrics.markSemanticFailure(executionId, reason, { userId: context.userId });
-      } catch (error) {
+      const marked = metrics.markSemanticFailure(executionId, reason, principal);
+      const project = await marked.catch((error: unknown) => {
         throw error instanceof Problem ? misuse(error.detail) : error;
-      }
+      });
+      const { userId, keyId = null } = principal;
       const target = `tool-metrics/executions/${executionId}`;
-      const by = { userId, keyId, address: null, requestId };
-      await audit.write({ ...by, action: 'markSemanticFailure', target, status: 204, reason });
+      const act = { action: 'markSemanticFailure', target, project, status: 204, reason };
+      await audit.write({ userId, keyId, address: null, requestId, ...act });
       return { success: true, executionId };
     },
   });
