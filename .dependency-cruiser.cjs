@@ -112,6 +112,8 @@ const allowed = {
   ],
   'agents/trace-tools': [
     ...base,
+    'call/circuits',
+    'insight/tool-health',
     'base/database',
     'base/outbound',
     'base/schemas',
