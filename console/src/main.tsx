@@ -4,6 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { applyTheme, chosenTheme } from './app/theme.js';
 import { ApiError } from './lib/api.js';
+import { followProject } from './lib/project.js';
 import { redeemLink, shareSession } from './lib/session.js';
 import { createAppRouter } from './routes/router.js';
 import './ui/tokens.css';
@@ -20,6 +21,7 @@ const client = new QueryClient({
   },
 });
 const router = createAppRouter(client);
+followProject(router, client);
 
 /** After what is looked at is drawn. */
 const aheadMs = 2_000;

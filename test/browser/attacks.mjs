@@ -201,9 +201,9 @@ describe('a server that asks nobody for a key', () => {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('"words": 6').waitFor();
     await page.getByRole('link', { name: 'Circuit' }).click();
-    await page.getByRole('button', { name: 'Open circuit' }).click();
+    await page.getByRole('button', { name: 'Hold open' }).click();
     await page.getByLabel('Reason').fill('nobody asks who I am');
-    await page.getByRole('dialog').getByRole('button', { name: 'Open circuit' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Hold open' }).click();
     await page.getByText('Held by hand').waitFor();
     await visitor.context.close();
   });

@@ -129,7 +129,7 @@ describe('pages', () => {
           await page.getByRole('dialog').waitFor({ state: 'detached' });
         };
         await visitor.open('/tools/word_count/circuit');
-        await page.getByRole('button', { name: 'Open circuit' }).click();
+        await page.getByRole('button', { name: 'Hold open' }).click();
         await page.getByRole('dialog').waitFor();
         await check(page, 'asking for the key');
         await closed();
@@ -144,7 +144,7 @@ describe('pages', () => {
         await closed();
         await lab.signIn(visitor);
         for (const [path, button, item] of [
-          ['/tools/word_count/circuit', 'Open circuit'],
+          ['/tools/word_count/circuit', 'Hold open'],
           ['/tools/word_count/settings', 'More actions', 'Remove'],
           ['/playbooks/cluster-dns-repair', 'More actions', 'Disable'],
           ['/playbooks/cluster-dns-repair', 'Record an outcome'],

@@ -12,6 +12,7 @@ const suites = [
   'tools',
   'playbooks',
   'traces',
+  'projects',
   'experiments',
   'assistant',
   'pages',

@@ -69,7 +69,7 @@ export const screens = ({ execution, experiment }) => [
     fresh: 'No investigation has called a tool yet',
     refused: 'Your key may not see this',
   },
-  { path: '/investigations?q=nothing-fits', full: 'matches these filters' },
+  { path: '/investigations?q=nothing-fits', full: 'match these filters' },
   { path: '/investigations/inc-0', full: '9 left', refused: 'Your key may not see this' },
   { path: '/investigations/never-seen', full: 'The whole budget is left' },
   {

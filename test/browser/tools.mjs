@@ -518,7 +518,7 @@ describe('tools', () => {
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/tools/cut_off/circuit');
-    await page.getByRole('button', { name: 'Open circuit' }).click();
+    await page.getByRole('button', { name: 'Hold open' }).click();
     await page.getByLabel('Reason').fill(`it's "so"`);
     await page.getByRole('button', { name: 'Copy as …', exact: true }).click();
     await page.getByRole('menuitem', { name: 'curl' }).click();

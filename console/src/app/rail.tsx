@@ -1,9 +1,11 @@
-import { Link, useRouterState } from '@tanstack/react-router';
+import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useProjects } from '../lib/project.js';
 import { screensFor } from '../lib/screens.js';
 import { serverUrl } from '../lib/server-url.js';
 import { endSession, useSession } from '../lib/session.js';
 import { Icon, type IconName } from '../ui/icons.js';
+import { Select } from '../ui/select.js';
 import { useFailed } from '../ui/toasts.js';
 import css from './shell.module.css';
 
@@ -42,6 +44,7 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
         </svg>
         <span>Toolkeeper</span>
       </Link>
+      <ProjectSwitch />
       {groups.map((group) => (
         <RailGroup key={group} name={group} screens={screens.filter((each) => each.group === group)} />
       ))}
@@ -55,6 +58,35 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
         />
       </div>
     </nav>
+  );
+}
+
+/** The list of each kind of thing that belongs to a project, in the address of one. */
+const thingsOfProjects = /^(\/(?:executions|investigations|traces|experiments))\/./;
+
+/** The project that all screens show; nothing for callers who see one alone. */
+function ProjectSwitch(): ReactNode {
+  const { project, projects, hasAll } = useProjects();
+  const navigate = useNavigate();
+  const thing = useRouterState({ select: ({ location }) => thingsOfProjects.exec(location.pathname)?.[1] });
+  const choose = (chosen: string | undefined): void =>
+    // Another project does not have the one thing that is shown.
+    void navigate({
+      to: thing ?? '.',
+      search: (old) => ({ ...(thing === undefined && old), project: chosen }),
+      resetScroll: false,
+    });
+  if (projects.length < 2) return null;
+  return (
+    <div className={css.project} data-chosen={project === undefined ? undefined : ''}>
+      <Select
+        label="Project"
+        value={project}
+        options={projects}
+        none={hasAll ? 'All projects' : undefined}
+        onChange={choose}
+      />
+    </div>
   );
 }
 

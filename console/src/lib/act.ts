@@ -7,6 +7,8 @@ export interface AnyAct {
   readonly path: string;
   /** JSON text; empty for none. */
   readonly body: string;
+  /** The project that it is for; absent: the first of the key, or `default`. */
+  readonly project?: string | undefined;
 }
 
 /** The request of an act: the same one runs and can be copied. */

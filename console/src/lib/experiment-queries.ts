@@ -9,6 +9,7 @@ import {
   type OriginalView,
 } from './api.js';
 import { fetchExactly } from './calls.js';
+import { inEach, type Sought } from './project.js';
 
 /** Maximum experiments of a project. */
 const all = 1_000;
@@ -22,6 +23,20 @@ export const experimentsQuery = (span?: string) =>
       return ask(
         span === undefined ? listExperiments(rest) : listExperimentsBySpan({ path: { id: span }, ...rest }),
       );
+    },
+  });
+
+/** Those of several projects, the newest first. */
+export const experimentsIn = (projects: Sought) =>
+  queryOptions({
+    queryKey: ['experiments', 'list', projects],
+    queryFn: async ({ signal }) => {
+      const lists = await inEach(projects, (project) =>
+        ask(listExperiments({ query: { limit: all, project }, signal })),
+      );
+      const data = lists.flatMap((list) => list.data);
+      data.sort((a, b) => b.created_at.localeCompare(a.created_at));
+      return { can_run: lists[0]?.can_run, data };
     },
   });
 

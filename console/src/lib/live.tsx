@@ -3,6 +3,7 @@ import { createContext, type ReactNode, useContext, useEffect, useEffectEvent, u
 import { ApiError } from './api.js';
 import { openStream } from './calls.js';
 import { gathered } from './gathered.js';
+import { useProject } from './project.js';
 import { type Connection, ServerStream, type StreamRequest, type TopicListener } from './server-stream.js';
 import { useSession } from './session.js';
 
@@ -66,9 +67,14 @@ const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
 export function useTopic(topic: string | undefined, listener: TopicListener): void {
   const stream = useContext(Stream);
   const onEvent = useEffectEvent(listener);
+  const named = useProject();
+  const { projects } = useSession();
+  const project = named ?? (projects === null ? '*' : projects[0]);
+  // Spans are announced for each project.
+  const name = topic === 'spans' && project !== undefined ? `spans:${project}` : topic;
   useEffect(
-    () => (topic === undefined ? undefined : stream?.follow(topic, (event) => onEvent(event))),
-    [stream, topic],
+    () => (name === undefined ? undefined : stream?.follow(name, (event) => onEvent(event))),
+    [stream, name],
   );
 }
 

@@ -225,11 +225,16 @@ export const investigationsQuery = queryOptions({
   refetchInterval: 10_000,
 });
 
+/** Empty for callers without a key; absent: the project of the screen. */
+export interface InvestigationProject {
+  readonly project?: string;
+}
+
 /** @returns null for an investigation that the server does not remember: its budget is whole */
-export const investigationQuery = (id: string) =>
+export const investigationQuery = (id: string, of: InvestigationProject) =>
   queryOptions({
-    queryKey: ['investigations', 'one', id],
-    queryFn: ({ signal }) => orNull(ask(getInvestigation({ path: { id }, signal }))),
+    queryKey: ['investigations', 'one', id, of],
+    queryFn: ({ signal }) => orNull(ask(getInvestigation({ path: { id }, query: of, signal }))),
     refetchInterval: 5_000,
   });
 

@@ -5,6 +5,7 @@ import {
   moment,
   oneOf,
   type Reader,
+  type Search,
   searchParams,
   share,
   text,
@@ -29,7 +30,12 @@ export const toolsSearch = searchParams({
   sort: text,
 });
 
+/** The project of every screen; a screen lists it where it is one of its filters. */
+const ofProject = { project: text } as const;
+export const shellSearch = searchParams(ofProject);
+
 export const executionsSearch = searchParams({
+  ...ofProject,
   tool: text,
   status: oneOf('success', 'error', 'timeout'),
   errorType: text,
@@ -53,6 +59,7 @@ export const eventTypes = [
 
 /** Until a moment: what came later waits, and the list stands still. */
 export const eventsSearch = searchParams({
+  ...ofProject,
   tool: text,
   type: oneOf(...eventTypes),
   since: start,
@@ -77,13 +84,20 @@ export const auditSearch = searchParams({
 });
 
 export const investigationsSearch = searchParams({
-  ...{ q: text, spent: flag, sort: text },
+  ...{ ...ofProject, q: text, spent: flag, sort: text },
   since: start,
   until: moment,
 });
 
-/** Hours back from now. */
-export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });
+/** Of callers without a key: an investigation of theirs belongs to no project. */
+export const investigationSearch = searchParams({ ...ofProject, keyless: flag });
+
+const hoursBack: Readonly<Record<string, string>> = { '1h': '1', '24h': '24', '7d': '168' };
+const hours = searchParams({ period: oneOf('1', '24', '168') });
+
+/** Hours back from now; `since`, as lists have it, is understood, too. */
+export const periodSearch = ({ since, ...raw }: Search): ReturnType<typeof hours> =>
+  hours({ period: hoursBack[String(since)], ...raw });
 
 /** The act that a dialog of the tool asks for. */
 export const toolSearch = searchParams({ act: oneOf(...toolActIds) });
@@ -140,6 +154,7 @@ export const playbookSearch = searchParams({ v: text });
 export const playbookVersionsSearch = searchParams({ from: text, to: text });
 
 export const tracesSearch = searchParams({
+  ...ofProject,
   group: oneOf('thread', 'time'),
   /** Absent: runs of agents, or all where a thread or a trace is named. */
   kind: oneOf('agent', 'calls', 'assistant', 'all'),

@@ -1,21 +1,22 @@
 import type { AnyAct } from './act.js';
-import type { EnvironmentView } from './api-types.js';
+import type { EnvironmentView, ToolView } from './api-types.js';
 import { isObject } from './exact-json.js';
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A command for a shell; the key stays out of it. */
-export const asCurl = ({ method, path, body }: AnyAct, origin: string): string =>
+export const asCurl = ({ method, path, body, project }: AnyAct, origin: string): string =>
   [
     `curl -s -X ${method} ${quoted(origin + path)}`,
     `  -H "authorization: Bearer $TOOLKEEPER_KEY"`,
+    ...(project === undefined ? [] : [`  -H ${quoted(`x-project-id: ${project}`)}`]),
     ...(body === '' ? [] : [`  -H 'content-type: application/json'`, `  -d ${quoted(body)}`]),
   ].join(' \\\n');
 
-export const asTypeScript = ({ method, path, body }: AnyAct, origin: string): string =>
+export const asTypeScript = ({ method, path, body, project }: AnyAct, origin: string): string =>
   `const reply = await fetch(${JSON.stringify(origin + path)}, {
   method: '${method}',
-  headers: { authorization: \`Bearer \${process.env.TOOLKEEPER_KEY}\`${body === '' ? '' : ", 'content-type': 'application/json'"} },${
+  headers: { authorization: \`Bearer \${process.env.TOOLKEEPER_KEY}\`${project === undefined ? '' : `, 'x-project-id': ${JSON.stringify(project)}`}${body === '' ? '' : ", 'content-type': 'application/json'"} },${
     body === '' ? '' : `\n  body: ${JSON.stringify(body)},`
   }
 });
@@ -54,22 +55,45 @@ type Schema = Readonly<Record<string, unknown>>;
 
 /** A value that a schema allows: its own example, else by its type with the members that it requires. */
 export function exampleOf(schema: Schema): unknown {
-  const { default: initial, examples, example, const: fixed, enum: options, type, minimum } = schema;
-  const given = [initial, firstOf(examples), example, fixed, firstOf(options)].find(
-    (each) => each !== undefined,
-  );
+  const given = givenIn(schema);
   if (given !== undefined) return given;
-  const { properties, required } = schema;
-  if (isObject(properties)) {
-    const names = Array.isArray(required) ? required.map(String) : [];
-    return Object.fromEntries(
-      names.map((name) => [name, exampleOf(isObject(properties[name]) ? properties[name] : {})]),
-    );
-  }
+  const { properties, type, minimum } = schema;
+  if (isObject(properties))
+    return Object.fromEntries(requiredIn(schema).map(([name, its]) => [name, exampleOf(its)]));
   return (
     { integer: minimum ?? 1, number: minimum ?? 1, boolean: false, array: [], object: {} }[String(type)] ??
     'text'
   );
+}
+
+/** The value that a schema itself names. */
+const givenIn = ({ default: initial, examples, example, const: fixed, enum: options }: Schema): unknown =>
+  [initial, firstOf(examples), example, fixed, firstOf(options)].find((each) => each !== undefined);
+
+/** The members that a schema requires, with their own schemas. */
+function requiredIn({ properties, required }: Schema): (readonly [name: string, Schema])[] {
+  const names = Array.isArray(required) ? required.map(String) : [];
+  const of = isObject(properties) ? properties : {};
+  return names.map((name) => [name, isObject(of[name]) ? of[name] : {}] as const);
+}
+
+/** The part of an input that the schema itself names: a call by hand begins with it. */
+export const knownInput = (schema: Schema): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    requiredIn(schema).flatMap(([name, its]) => (givenIn(its) === undefined ? [] : [[name, givenIn(its)]])),
+  );
+
+/** The tool of a newcomer's first call: one whose schema names a whole input, of one's own if there is one. */
+export function easiest<T extends Pick<ToolView, 'name' | 'kind' | 'inputSchema'>>(
+  tools: readonly T[],
+): T | undefined {
+  // Tools of the kind ui need a page that answers.
+  const callable = tools.filter(({ kind }) => kind !== 'ui');
+  const isKnown = ({ inputSchema }: T): boolean =>
+    Object.keys(knownInput(inputSchema)).length === requiredIn(inputSchema).length;
+  const known = callable.filter(isKnown);
+  const usual = known.find(({ name }) => name === 'disk_usage');
+  return known.find(({ kind }) => kind === 'custom') ?? usual ?? known[0] ?? callable[0];
 }
 
 const firstOf = (list: unknown): unknown => (Array.isArray(list) ? (list as unknown[])[0] : undefined);

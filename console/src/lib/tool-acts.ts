@@ -3,7 +3,7 @@
  * Their scope is `tools:admin`.
  */
 export const toolActs = {
-  'open-circuit': { title: 'Open circuit', tab: 'circuit', isDanger: true },
+  'open-circuit': { title: 'Hold open', tab: 'circuit', isDanger: true },
   'close-circuit': { title: 'Close circuit', tab: 'circuit', isDanger: false },
   'reset-circuit': { title: 'Reset circuit', tab: 'circuit', isDanger: false },
   enable: { title: 'Enable', tab: 'settings', isDanger: false },

@@ -2,6 +2,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { playbookQuery } from '../lib/playbook-queries.js';
+import { projectIn } from '../lib/project.js';
 import { customToolsQuery, executionQuery, healthQuery, skeletonQuery, toolsQuery } from '../lib/queries.js';
 import { screens, screensFor } from '../lib/screens.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
@@ -139,6 +140,7 @@ const investigation = createRoute({
   getParentRoute: () => shell,
   path: '/investigations/$id',
   staticData: { title: 'Investigation', scope: 'metrics:read' },
+  validateSearch: searches.investigationSearch,
   component: lazyRouteComponent(() => import('./investigation-screens.js'), 'InvestigationPage'),
 });
 const traces = createRoute({
@@ -153,8 +155,10 @@ const trace = createRoute({
   path: '/traces/$id',
   staticData: { title: 'Trace', scope: 'traces:read', isNamed: true },
   validateSearch: searches.traceSearch,
-  loader: ({ context, params, cause }) => {
-    if (cause !== 'preload') void context.client.prefetchQuery(skeletonQuery(params.id));
+  loader: ({ context, params, cause, location }) => {
+    const { project }: { project?: unknown } = location.search;
+    if (cause !== 'preload' && context.isProjectNow(project))
+      void context.client.prefetchQuery(skeletonQuery(params.id));
   },
   component: lazyRouteComponent(() => import('./trace-screens.js'), 'TracePage'),
 });
@@ -274,10 +278,10 @@ const tree = root.addChildren([
 ]);
 
 export function createAppRouter(client: QueryClient) {
-  return createRouter({
+  const router = createRouter({
     routeTree: tree,
     basepath: consolePath,
-    context: { client },
+    context: { client, isProjectNow: (project): boolean => project === projectIn(router) },
     parseSearch,
     stringifySearch,
     scrollRestoration: true,
@@ -286,6 +290,7 @@ export function createAppRouter(client: QueryClient) {
     defaultErrorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
     defaultNotFoundComponent: NotFoundPage,
   });
+  return router;
 }
 
 declare module '@tanstack/react-router' {

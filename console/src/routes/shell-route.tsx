@@ -11,6 +11,8 @@ import { Assistant } from '../features/assistant/assistant.js';
 import { ApiError } from '../lib/api.js';
 import type { RouteFacts } from '../lib/screens.js';
 import { searchParams, text } from '../lib/search-params.js';
+import { projectsQuery } from '../lib/project.js';
+import { shellSearch } from '../lib/searches.js';
 import { sessionQuery } from '../lib/session.js';
 import { FatalPage, NotFoundPage } from './fallback-pages.js';
 
@@ -21,6 +23,8 @@ declare module '@tanstack/react-router' {
 
 interface Context {
   readonly client: QueryClient;
+  /** Whether a project is that of the screen that is shown: requests go to it until the next one is. */
+  readonly isProjectNow: (project: unknown) => boolean;
 }
 
 export const root = createRootRouteWithContext<Context>()({
@@ -40,10 +44,24 @@ export const signIn = createRoute({
 export const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
+  validateSearch: shellSearch,
+  // Every link of a screen leads to the same project, unless it names another.
+  search: { middlewares: [({ search, next }) => ({ project: search.project, ...next(search) })] },
   component: () => <Shell beside={<Assistant />} />,
-  beforeLoad: async ({ context, location }) => {
+  beforeLoad: async ({ context, location, search }) => {
     try {
-      return { session: await context.client.ensureQueryData(sessionQuery) };
+      const session = await context.client.ensureQueryData(sessionQuery);
+      // Lists ask for each project from the start.
+      await context.client.ensureQueryData(projectsQuery).catch(() => undefined);
+      const [project, second] = session.projects ?? [];
+      // A key of several projects looks at one after the other.
+      if (second !== undefined && search.project === undefined)
+        throw redirect({
+          to: location.pathname as '/',
+          search: { ...location.search, project },
+          replace: true,
+        });
+      return { session };
     } catch (error) {
       if (error instanceof ApiError && error.code === 'unauthorized')
         throw redirect({ to: '/sign-in', search: { to: location.publicHref } });

@@ -1,22 +1,27 @@
 import type { ReactNode } from 'react';
 import { actOf, type AnyAct, type Send } from '../lib/act.js';
+import { useProject } from '../lib/project.js';
 import { serverUrl } from '../lib/server-url.js';
 import { asCurl, asTypeScript } from '../lib/snippets.js';
 import { Menu } from './menu.js';
 import { useCopy } from './use-copy.js';
 
+/** @param project the project of the screen */
+type Form = (project?: string) => string | Promise<string>;
+
 interface CopyAsProps {
   /** Label, if the context does not show what is copied. */
   readonly label?: string | undefined;
   /** The text to copy under each name, made when it is chosen. */
-  readonly forms: Readonly<Record<string, () => string | Promise<string>>>;
+  readonly forms: Readonly<Record<string, Form>>;
 }
 
 /** The same act for a shell or a program. */
 export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode {
   const copy = useCopy();
-  const copyMade = async (name: string, make: () => string | Promise<string>): Promise<void> => {
-    await copy(await make(), name);
+  const project = useProject();
+  const copyMade = async (name: string, make: Form): Promise<void> => {
+    await copy(await make(project), name);
   };
   return (
     <Menu
@@ -31,8 +36,8 @@ export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode
 
 /** The forms of an act: for a shell and for a program. */
 export const formsOf = (act: () => AnyAct | Promise<AnyAct>) => ({
-  curl: async () => asCurl(await act(), serverUrl),
-  TypeScript: async () => asTypeScript(await act(), serverUrl),
+  curl: async (project?: string) => asCurl({ ...(await act()), project }, serverUrl),
+  TypeScript: async (project?: string) => asTypeScript({ ...(await act()), project }, serverUrl),
 });
 
 interface CopyActProps extends Pick<CopyAsProps, 'label'> {

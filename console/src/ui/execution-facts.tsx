@@ -30,6 +30,7 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
               {toolName}
             </Link>,
           ],
+          ['Project', execution.project],
           ['Status', <Ended key="ended" execution={execution} />],
           ['Time', exactTime(execution.recordedAt)],
           ['Duration', duration(execution.executionTimeMs)],
@@ -67,13 +68,13 @@ function Stderr({ metadata }: Pick<ExecutionView, 'metadata'>): ReactNode {
 
 /** The units of work that the call was a part of. */
 const belongings = (
-  { metricId, investigationId, runId, traceId }: ExecutionView,
+  { metricId, project, investigationId, runId, traceId }: ExecutionView,
   mayTrace: boolean,
 ): Pairs => [
   [
     'Investigation',
     investigationId && (
-      <Link key="inv" to="/investigations/$id" params={{ id: investigationId }}>
+      <Link key="inv" to="/investigations/$id" params={{ id: investigationId }} search={{ project }}>
         {investigationId}
       </Link>
     ),
@@ -81,7 +82,7 @@ const belongings = (
   [
     'Run',
     runId && (
-      <Link key="run" to="/executions" search={{ run: runId }}>
+      <Link key="run" to="/executions" search={{ run: runId, project }}>
         {runId}
       </Link>
     ),
@@ -89,7 +90,7 @@ const belongings = (
   [
     'Trace',
     mayTrace && traceId && (
-      <Link key="trace" to="/traces/$id" params={{ id: traceId }} search={{ span: metricId }}>
+      <Link key="trace" to="/traces/$id" params={{ id: traceId }} search={{ span: metricId, project }}>
         {traceId}
       </Link>
     ),

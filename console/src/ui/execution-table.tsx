@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration } from '../lib/format.js';
+import { useProjects } from '../lib/project.js';
 import { Badge, Tag } from './controls.js';
 import css from './controls.module.css';
 import { type Column, Table } from './table.js';
@@ -34,8 +35,8 @@ const Status = (execution: ExecutionView): ReactNode =>
 const time: Column<ExecutionView> = {
   name: 'Time',
   width: 92,
-  cell: ({ recordedAt, metricId }) => (
-    <Link to="/executions/$id" params={{ id: metricId }}>
+  cell: ({ recordedAt, metricId, project }) => (
+    <Link to="/executions/$id" params={{ id: metricId }} search={{ project }}>
       <Time at={recordedAt} />
     </Link>
   ),
@@ -43,6 +44,10 @@ const time: Column<ExecutionView> = {
 const tool: Column<ExecutionView> = {
   ...{ name: 'Tool', cut: true, isMono: true, width: 168, card: 'title' },
   cell: ({ toolName }) => <span title={toolName}>{toolName}</span>,
+};
+const project: Column<ExecutionView> = {
+  ...{ name: 'Project', cut: true, width: 112 },
+  cell: (execution) => execution.project,
 };
 const status: Column<ExecutionView> = { name: 'Status', width: 104, card: 'state', cell: Status };
 const took: Column<ExecutionView> = {
@@ -73,7 +78,7 @@ const input: Column<ExecutionView> = {
   cell: ({ inputPreview }) => <code title={inputPreview}>{inputPreview}</code>,
 };
 
-const all = { time, tool, status, took, error, caller, sizes } as const;
+const all = { time, tool, project, status, took, error, caller, sizes } as const;
 
 /**
  * The columns of executions: with their inputs in place of the sizes, where tools captured some and the caller may see
@@ -81,13 +86,16 @@ const all = { time, tool, status, took, error, caller, sizes } as const;
  */
 export function columnsOf(
   rows: readonly ExecutionView[],
-  without: readonly (keyof typeof all)[] = [],
+  hidden: readonly (keyof typeof all)[] = [],
 ): readonly Column<ExecutionView>[] {
   const hasInputs = rows.some(({ inputPreview }) => inputPreview !== undefined);
-  const left = new Set([...without, ...(hasInputs ? ['sizes'] : [])]);
+  const left = new Set([...hidden, ...(hasInputs ? ['sizes'] : [])]);
   const columns = Object.entries(all).flatMap(([name, column]) => (left.has(name) ? [] : [column]));
   return hasInputs ? columns.toSpliced(columns.indexOf(status), 0, input) : columns;
 }
+
+/** Columns that say nothing about the rows of one project. */
+export const without = (isMixed: boolean) => (isMixed ? [] : (['project'] as const));
 
 export const executionKey = ({ metricId }: ExecutionView): string => metricId;
 
@@ -98,11 +106,8 @@ interface ExecutionTableProps {
   readonly ofOneTool?: boolean;
 }
 
-export const ExecutionTable = ({ label, rows, ofOneTool = false }: ExecutionTableProps): ReactNode => (
-  <Table
-    label={label}
-    rows={rows}
-    columns={columnsOf(rows, ofOneTool ? ['tool'] : [])}
-    keyOf={executionKey}
-  />
-);
+export function ExecutionTable({ label, rows, ofOneTool = false }: ExecutionTableProps): ReactNode {
+  const { isMixed } = useProjects();
+  const columns = columnsOf(rows, [...(ofOneTool ? ['tool' as const] : []), ...without(isMixed)]);
+  return <Table {...{ label, rows, columns }} keyOf={executionKey} />;
+}

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useEffectEvent, useId, useRef, useState } from 'react';
+import { useProjects } from '../lib/project.js';
 import { recordedToolsQuery } from '../lib/queries.js';
 import type { TimeRange } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
@@ -28,6 +29,8 @@ interface FilterBarProps {
   /** The text field that is always there. */
   readonly text?: Field & { readonly placeholder?: string; readonly wide?: boolean };
   readonly filters?: readonly Filter[];
+  /** The rows belong to projects. */
+  readonly byProject?: boolean;
   /** The list has times: `since` and `until` in the address. */
   readonly range?: TimeRange;
   readonly children?: ReactNode;
@@ -41,7 +44,11 @@ const valueOf = (search: object, key: string): string | undefined => {
 
 /** The filters of a list in one line: a search, a chip for each filter that is set, and the period at the right. */
 export function FilterBar(props: FilterBarProps): ReactNode {
-  const { label, search = {}, text, filters = [], range, children } = props;
+  const { label, search = {}, text, range, children } = props;
+  const { projects, hasAll } = useProjects();
+  const project: Filter = { key: 'project', label: 'Project', options: projects };
+  const isByProject = props.byProject === true && hasAll && projects.length > 1;
+  const filters = [...(isByProject ? [project] : []), ...(props.filters ?? [])];
   const change = useChange<Readonly<Record<string, string | undefined>>>();
   /** Filters that were added and have no value yet. */
   const [added, setAdded] = useState<readonly string[]>([]);

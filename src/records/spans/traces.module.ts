@@ -14,6 +14,7 @@ import { BatchRates, IngestController } from './ingest/ingest.controller.js';
 import { SpanIngest, SpanNews } from './ingest/span-ingest.js';
 import { TraceReads } from './reads/trace-reads.js';
 import { TracesController } from './reads/traces.controller.js';
+import { ProjectsController } from './reads/projects.controller.js';
 import { SpanRetention } from './span-retention.js';
 
 const spanReport = 'SPAN_REPORT';
@@ -67,7 +68,7 @@ function openIngest(
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolMetricsModule],
-  controllers: [IngestController, TracesController],
+  controllers: [IngestController, ProjectsController, TracesController],
   providers: [
     ...ingestMetrics,
     BatchRates,

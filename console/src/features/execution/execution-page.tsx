@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView, PayloadView } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
+import { useOwnProject } from '../../lib/project.js';
 import { executionQuery, payloadQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { AskButton } from '../../ui/ask-button.js';
@@ -17,6 +18,7 @@ const route = getRouteApi('/shell/executions/$id');
 export function ExecutionPage(): ReactNode {
   const { id } = route.useParams();
   const execution = useQuery(executionQuery(id));
+  useOwnProject(execution.data?.project);
   const framed = (state: ReactNode): ReactNode => (
     <Page name="Execution" about={<code>{id}</code>}>
       {state}

@@ -6,13 +6,15 @@ import type { StreamEvent } from '../../lib/event-stream.js';
 import { number } from '../../lib/format.js';
 import { useTopic } from '../../lib/live.js';
 import { byCursor } from '../../lib/pages.js';
+import { useProjects } from '../../lib/project.js';
 import { executionQuery } from '../../lib/queries.js';
 import type { executionsSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { buttonLook } from '../../ui/controls.js';
 import { ExecutionFacts } from '../../ui/execution-facts.js';
-import { columnsOf, executionKey } from '../../ui/execution-table.js';
+import { EmptyList } from '../../ui/empty-list.js';
+import { columnsOf, executionKey, without } from '../../ui/execution-table.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Page, Panel, Stack } from '../../ui/layout.js';
 import { LongTable } from '../../ui/long-table.js';
@@ -46,7 +48,7 @@ export function ExecutionsPage(): ReactNode {
   return (
     <Page name="Executions">
       <Stack>
-        <FilterBar label="Executions" search={search} filters={filters} range={search} />
+        <FilterBar label="Executions" byProject search={search} filters={filters} range={search} />
         <Loaded query={executions.list} lines={12}>
           {() => (
             <>
@@ -68,7 +70,8 @@ function Executions({ list, newer, showNewer, search }: ExecutionsProps): ReactN
   const navigate = route.useNavigate();
   const change = useChange<Search>();
   const rows = useMemo(() => list.data?.pages.flatMap(({ data }) => data) ?? [], [list.data]);
-  const columns = useMemo(() => columnsOf(rows), [rows]);
+  const { isMixed } = useProjects();
+  const columns = useMemo(() => columnsOf(rows, without(isMixed)), [rows, isMixed]);
   const {
     hasNextPage: hasMore,
     isFetching: isBusy,
@@ -83,14 +86,16 @@ function Executions({ list, newer, showNewer, search }: ExecutionsProps): ReactN
         </button>
       )}
       {rows.length === 0 ? (
-        <NoExecutions isFiltered={Object.keys(search).length > 0} />
+        <NoExecutions isFiltered={Object.keys(search).some((name) => name !== 'project')} />
       ) : (
         <>
           <LongTable
             {...{ label: 'Executions', rows, columns, hasMore, keyOf: executionKey }}
             onNearEnd={isBusy || isFailed ? undefined : () => void more()}
             peek={{ selected: search.exec, select: (exec) => change({ exec }) }}
-            onOpen={({ metricId: id }) => void navigate({ to: '/executions/$id', params: { id } })}
+            onOpen={({ metricId: id, project }) =>
+              void navigate({ to: '/executions/$id', params: { id }, search: { project } })
+            }
           />
           <p className={css.foot} role="status">
             {isBusy
@@ -104,17 +109,16 @@ function Executions({ list, newer, showNewer, search }: ExecutionsProps): ReactN
   );
 }
 
-const NoExecutions = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
-  isFiltered ? (
-    <Empty title="No executions match these filters" />
-  ) : (
+const NoExecutions = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode => (
+  <EmptyList of="executions" isFiltered={isFiltered}>
     <Empty title="No tool was called yet">
       <p>
         Every call that runs is listed here with its time, duration and status.{' '}
         <Link to="/tools">Try a tool</Link>.
       </p>
     </Empty>
-  );
+  </EmptyList>
+);
 
 interface ExecutionPeekProps {
   readonly id: string;
@@ -124,7 +128,12 @@ interface ExecutionPeekProps {
 function ExecutionPeek({ id, onClose }: ExecutionPeekProps): ReactNode {
   const execution = useQuery(executionQuery(id));
   const open = (
-    <Link to="/executions/$id" params={{ id }} className={buttonLook('primary', true)}>
+    <Link
+      to="/executions/$id"
+      params={{ id }}
+      search={{ project: execution.data?.project }}
+      className={buttonLook('primary', true)}
+    >
       Open
     </Link>
   );

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { deleteExperiment, type ExperimentView, type OriginalView } from '../../lib/api.js';
 import { experimentQuery, originalQuery } from '../../lib/experiment-queries.js';
+import { useProjects } from '../../lib/project.js';
 import { Bench, RunButton } from '../../ui/bench.js';
 import { Button, buttonLook } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
@@ -67,6 +68,7 @@ export function ExperimentPage(): ReactNode {
 
 function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {
   const permitted = useAct('experiments:write');
+  const { inProject } = useProjects();
   const [isDeleting, setDeleting] = useState(false);
   const navigate = route.useNavigate();
   const done = useDone('experiments');
@@ -76,7 +78,7 @@ function Delete({ id, name }: Pick<ExperimentView, 'id' | 'name'>): ReactNode {
       <Menu items={[{ name: 'Delete', isDanger: true, onClick: () => permitted(() => setDeleting(true)) }]} />
       {isDeleting && (
         <FormDialog
-          title={`Delete ${name}`}
+          title={`Delete ${name}${inProject}?`}
           about="Its request and its answer are deleted."
           name="Delete"
           look="danger"

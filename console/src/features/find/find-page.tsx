@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
-import { ask, findById, type FoundIdView, getExecution, listExecutions } from '../../lib/api.js';
+import { ask, getExecution, listExecutions } from '../../lib/api.js';
+import { findIn, type Sought, useProjects } from '../../lib/project.js';
 import { consolePath } from '../../lib/server-url.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Page } from '../../ui/layout.js';
@@ -9,35 +10,34 @@ import { Empty, Loaded } from '../../ui/states.js';
 
 const route = getRouteApi('/shell/find');
 
-/** The kinds of ids under which executions can be asked for, and where those of one are shown. */
-const kinds = [
-  { filter: 'investigationId', place: '/investigations/' },
-  { filter: 'runId', place: '/executions?run=' },
-  { filter: 'requestId', place: '/executions?request=' },
-  { filter: 'sessionId', place: '/executions?session=' },
-  { filter: 'userId', place: '/executions?user=' },
-] as const;
+/** The kinds of ids under which executions can be asked for. */
+const kinds = ['investigation', 'run', 'request', 'session', 'user'] as const;
+/** Executions of which the projects are looked at. */
+const looked = 100;
 
 /** Things that have an id: a page of executions, or spans. */
 interface Found {
   readonly place: string | null;
-  readonly spans: readonly FoundIdView[];
+  readonly spans: Awaited<ReturnType<typeof findIn>>;
 }
 
-async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
-  const lists = kinds.map(async ({ filter, place }) => {
-    const { data } = await ask(listExecutions({ query: { [filter]: id, limit: 1 }, signal }));
-    return data.length > 0 ? `${consolePath}${place}${encodeURIComponent(id)}` : null;
+async function whatHas(id: string, projects: Sought, signal: AbortSignal): Promise<Found> {
+  const placeOf = (path: string, search: Readonly<Record<string, string>>): string =>
+    `${consolePath}${path}?${new URLSearchParams(search)}`;
+  const lists = kinds.map(async (kind) => {
+    const { data } = await ask(listExecutions({ query: { [`${kind}Id`]: id, limit: looked }, signal }));
+    const [project, another] = new Set(data.map((execution) => execution.project));
+    if (project === undefined) return null;
+    if (kind === 'investigation' && another === undefined)
+      return placeOf(`/investigations/${encodeURIComponent(id)}`, { project });
+    return placeOf('/executions', { [kind]: id, ...(another === undefined && { project }) });
   });
   const isExecution = ask(getExecution({ path: { id }, signal })).then(
-    () => `${consolePath}/executions/${encodeURIComponent(id)}`,
+    ({ project }) => placeOf(`/executions/${encodeURIComponent(id)}`, { project }),
     () => null,
   );
   // A key that reads no spans finds executions all the same.
-  const ofSpans = ask(findById({ query: { id }, signal })).then(
-    ({ data }) => data,
-    () => [],
-  );
+  const ofSpans = findIn(projects, id, signal).catch(() => []);
   const places = await Promise.all([isExecution, ...lists]);
   return { place: places.find((place) => place !== null) ?? null, spans: await ofSpans };
 }
@@ -45,9 +45,10 @@ async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
 /** Finds an id: an execution, an investigation, spans, or the executions of a run, request, session or user. */
 export function FindPage(): ReactNode {
   const { id = '' } = route.useSearch();
+  const { sought } = useProjects();
   const query = useQuery({
-    queryKey: ['executions', 'find', id],
-    queryFn: ({ signal }) => whatHas(id, signal),
+    queryKey: ['executions', 'find', id, sought],
+    queryFn: ({ signal }) => whatHas(id, sought, signal),
     enabled: id !== '',
   });
   const navigate = useNavigate();
@@ -69,29 +70,40 @@ export function FindPage(): ReactNode {
 }
 
 function NoExecution({ id, spans }: { readonly id: string } & Found): ReactNode {
+  const { inProject, hasAll } = useProjects();
   if (spans.length === 0)
     return (
-      <Empty title="Nothing has this id">
+      <Empty title={`Nothing has this id${inProject}`}>
         <p>
           No stored execution or span has the id <code>{id}</code>, or belongs to an investigation, run,
           thread, trace, request, session or user with this id.
         </p>
-        <Link to="/executions" className={buttonLook()}>
-          All executions
-        </Link>
+        {inProject !== '' && hasAll ? (
+          <Link to="." search={{ id, project: undefined }} className={buttonLook()}>
+            Search all projects
+          </Link>
+        ) : (
+          <Link to="/executions" className={buttonLook()}>
+            All executions
+          </Link>
+        )}
       </Empty>
     );
   return (
     <Empty title="Spans have this id">
       <p>No execution has it.</p>
-      {spans.map(({ kind, trace_id: trace, span_id: span }) => (
-        <p key={kind}>
+      {spans.map(({ kind, project, trace_id: trace, span_id: span }) => (
+        <p key={`${kind} ${project}`}>
           {kind === 'thread' ? (
-            <Link to="/traces" search={{ thread: id }}>
+            <Link to="/traces" search={{ project, thread: id }}>
               The traces of the thread
             </Link>
           ) : (
-            <Link to="/traces/$id" params={{ id: trace }} search={kind === 'span' ? { span } : {}}>
+            <Link
+              to="/traces/$id"
+              params={{ id: trace }}
+              search={{ project, ...(kind === 'span' && { span }) }}
+            >
               {kind === 'span' ? 'The span' : `The ${kind}`}
             </Link>
           )}

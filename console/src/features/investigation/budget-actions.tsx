@@ -6,6 +6,8 @@ import {
   raiseInvestigation,
   resetInvestigation,
 } from '../../lib/api.js';
+import { useProjects } from '../../lib/project.js';
+import type { InvestigationProject } from '../../lib/queries.js';
 import { TextField } from '../../ui/controls.js';
 import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { Muted } from '../../ui/layout.js';
@@ -13,28 +15,32 @@ import { useDone } from '../../ui/toasts.js';
 
 interface BudgetActionsProps {
   readonly id: string;
+  readonly of: InvestigationProject;
   /** undefined: the server remembers none. */
   readonly budget: InvestigationBudgetView | undefined;
 }
 
 /** Hands on the budget, for who may. */
-export function BudgetActions({ id, budget }: BudgetActionsProps): ReactNode {
+export function BudgetActions({ id, of, budget }: BudgetActionsProps): ReactNode {
+  const { inProject } = useProjects();
   const done = useDone('investigations', 'audit');
   return (
     <>
       <ActButton look="primary" scope="tools:admin" name="Set limits">
-        {(onClose) => <RaiseDialog {...{ id, budget, onClose }} />}
+        {(onClose) => <RaiseDialog {...{ id, of, budget, onClose }} />}
       </ActButton>
       {budget && (
         <ActButton scope="tools:admin" name="Reset budget">
           {(onClose) => (
             <FormDialog
-              title="Reset the budget?"
+              title={`Reset the budget of ${id}${inProject}?`}
               about="The counts of used calls and the limits set for this investigation are removed, and the default limits apply again. Executions stay recorded."
               name="Reset budget"
               look="danger"
               reason={inAudit}
-              send={(options, reason) => resetInvestigation({ path: { id }, query: { reason }, ...options })}
+              send={(options, reason) =>
+                resetInvestigation({ path: { id }, query: { ...of, reason }, ...options })
+              }
               onDone={() => done('Budget reset', id)}
               onClose={onClose}
             />
@@ -53,7 +59,8 @@ interface RaiseDialogProps extends BudgetActionsProps {
   readonly onClose: () => void;
 }
 
-function RaiseDialog({ id, budget, onClose }: RaiseDialogProps): ReactNode {
+function RaiseDialog({ id, of, budget, onClose }: RaiseDialogProps): ReactNode {
+  const { inProject } = useProjects();
   const [typed, setTyped] = useState<Typed>({});
   const done = useDone('investigations', 'audit');
   const changes = changesIn(typed);
@@ -73,12 +80,12 @@ function RaiseDialog({ id, budget, onClose }: RaiseDialogProps): ReactNode {
   );
   return (
     <FormDialog
-      title="Set the limits of this investigation"
+      title={`Set the limits of ${id}${inProject}`}
       name="Set limits"
       isReady={changes !== undefined}
       reason={inAudit}
       send={(options, reason) =>
-        raiseInvestigation({ path: { id }, body: { ...changes, reason }, ...options })
+        raiseInvestigation({ path: { id }, query: of, body: { ...changes, reason }, ...options })
       }
       onDone={() => done('Limits set', id)}
       onClose={onClose}

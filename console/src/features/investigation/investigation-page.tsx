@@ -8,6 +8,7 @@ import type {
   ToolBudgetView,
 } from '../../lib/api.js';
 import { duration, number } from '../../lib/format.js';
+import { useOwnProject } from '../../lib/project.js';
 import { callsOfQuery, investigationQuery, shownPlaybooksQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Acts } from '../../ui/acts.js';
@@ -30,7 +31,10 @@ const maxTraces = 50;
 /** One investigation: what it may still spend, what it called in which order, and what it was shown. */
 export function InvestigationPage(): ReactNode {
   const { id } = route.useParams();
-  const budget = useQuery(investigationQuery(id));
+  const { keyless } = route.useSearch();
+  const of = keyless === true ? { project: '' } : {};
+  const budget = useQuery(investigationQuery(id, of));
+  useOwnProject(keyless === true ? undefined : budget.data?.project);
   const shown = useQuery(shownPlaybooksQuery(id));
   const calls = useQuery(callsOfQuery(id, callsShown));
   const traces = [...new Set(calls.data?.calls.flatMap(({ traceId }) => traceId ?? []))];
@@ -43,7 +47,7 @@ export function InvestigationPage(): ReactNode {
       about="An investigation: its budget, the calls it made, and the playbooks it was shown."
       actions={
         <>
-          <BudgetActions id={id} budget={budget.data ?? undefined} />
+          <BudgetActions {...{ id, of }} budget={budget.data ?? undefined} />
           {mayTrace && traces.length > 0 && (
             <Link
               to="/traces"
@@ -105,7 +109,7 @@ function CallTable({ calls }: { readonly calls: readonly ExecutionView[] }): Rea
     ...{ name: 'After', isNumber: true, width: 84 },
     cell: ({ recordedAt }) => `+${duration(Date.parse(recordedAt) - start)}`,
   };
-  const columns = columnsOf(calls, ['caller']).toSpliced(1, 0, after);
+  const columns = columnsOf(calls, ['caller', 'project']).toSpliced(1, 0, after);
   return <Table label="Calls in order" rows={calls} columns={columns} keyOf={executionKey} />;
 }
 

@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { InvestigationBudgetView, ToolBudgetView } from '../../lib/api.js';
-import { counted, number } from '../../lib/format.js';
+import { number } from '../../lib/format.js';
+import { useProjects } from '../../lib/project.js';
 import { investigationsQuery } from '../../lib/queries.js';
 import type { investigationsSearch } from '../../lib/searches.js';
 import { isInRange } from '../../lib/time-range.js';
@@ -10,6 +11,7 @@ import { useChange } from '../../lib/use-change.js';
 import { Badge } from '../../ui/controls.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
+import { EmptyList } from '../../ui/empty-list.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -19,16 +21,29 @@ const route = getRouteApi('/shell/investigations');
 type Search = ReturnType<typeof investigationsSearch>;
 type Investigation = InvestigationBudgetView;
 
-const keyOf = ({ investigationId }: Investigation): string => investigationId;
+const keyOf = ({ project, investigationId: id }: Investigation): string => JSON.stringify([id, project]);
 
+/** The page of an investigation: the same id in another project is another one. */
+const pageOf = ({ investigationId: id, project }: Investigation) =>
+  ({
+    to: '/investigations/$id',
+    params: { id },
+    search: project === null ? { project: undefined, keyless: true as const } : { project },
+  }) as const;
+
+const projectColumn: Column<Investigation> = {
+  ...{ name: 'Project', cut: true, width: 124, sort: { by: 'project', value: ({ project }) => project } },
+  cell: ({ project }) => project ?? <Muted>without a key</Muted>,
+};
 const columns: readonly Column<Investigation>[] = [
   {
-    ...{ name: 'Investigation', cut: true, isMono: true, sort: { by: 'id', value: keyOf } },
-    cell: ({ investigationId: id }) => (
-      <Link to="/investigations/$id" params={{ id }}>
-        {id}
-      </Link>
-    ),
+    ...{
+      name: 'Investigation',
+      cut: true,
+      isMono: true,
+      sort: { by: 'id', value: ({ investigationId }) => investigationId },
+    },
+    cell: (investigation) => <Link {...pageOf(investigation)}>{investigation.investigationId}</Link>,
   },
   { name: 'Budget', width: 150, card: 'state', cell: budgetBadge },
   {
@@ -77,6 +92,7 @@ export function InvestigationsPage(): ReactNode {
       <Stack>
         <FilterBar
           label="Investigations"
+          byProject
           search={search}
           text={{ key: 'q', label: 'Search investigations' }}
           filters={filters}
@@ -102,43 +118,41 @@ interface InvestigationsProps {
 function Investigations({ all, search: { q, spent, sort, ...range } }: InvestigationsProps): ReactNode {
   const navigate = route.useNavigate();
   const change = useChange<Search>();
+  const { isMixed } = useProjects();
   const rows = all.filter(
     (each) =>
       isInRange(range, each.lastCallAt) &&
       (q === undefined || each.investigationId.toLowerCase().includes(q.toLowerCase())) &&
       (spent !== true || sumsOf(each).spent.length > 0),
   );
-  if (all.length === 0) {
-    return (
-      <Empty title="No investigation has called a tool yet">
-        <p>
-          A call belongs to one when it names it: <code>x-investigation-id: inc-42</code> as a header, or{' '}
-          <code>{'{"context": {"investigationId": "inc-42"}}'}</code> in the body.
-        </p>
-      </Empty>
-    );
-  }
   if (rows.length === 0) {
+    const isFiltered = all.length > 0;
+    const records = isFiltered && q !== undefined && (
+      <p>
+        <Link to="/find" search={{ id: q }}>
+          Search all records for {q}
+        </Link>
+      </p>
+    );
     return (
-      <Empty title={`None of ${counted(all.length, 'investigation')} matches these filters`}>
-        {q !== undefined && (
+      <EmptyList of="investigations" isFiltered={isFiltered} hint={records}>
+        <Empty title="No investigation has called a tool yet">
           <p>
-            <Link to="/find" search={{ id: q }}>
-              Search all records for {q}
-            </Link>
+            A call belongs to one when it names it: <code>x-investigation-id: inc-42</code> as a header, or{' '}
+            <code>{'{"context": {"investigationId": "inc-42"}}'}</code> in the body.
           </p>
-        )}
-      </Empty>
+        </Empty>
+      </EmptyList>
     );
   }
   return (
     <Table
       label="Investigations"
       rows={rows}
-      columns={columns}
+      columns={isMixed ? columns.toSpliced(1, 0, projectColumn) : columns}
       keyOf={keyOf}
       sort={{ by: sort, change: (by) => change({ sort: by }) }}
-      onOpen={({ investigationId: id }) => void navigate({ to: '/investigations/$id', params: { id } })}
+      onOpen={(investigation) => void navigate(pageOf(investigation))}
     />
   );
 }

@@ -1,14 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { toolsQuery } from '../../lib/queries.js';
+import { easiest } from '../../lib/snippets.js';
 import { Page } from '../../ui/layout.js';
 import { Select } from '../../ui/select.js';
 import { TeachingCards } from './teaching-cards.js';
 
 export function ConnectPage(): ReactNode {
-  const names = (useQuery(toolsQuery).data ?? []).map(({ name }) => name);
-  const [chosen = 'disk_usage', choose] = useState<string>();
-  const tool = names.includes(chosen) ? chosen : (names[0] ?? '');
+  const { data: tools = [] } = useQuery(toolsQuery);
+  const names = tools.filter(({ kind }) => kind !== 'ui').map(({ name }) => name);
+  const [tool = easiest(tools)?.name, choose] = useState<string>();
   const choice = <Select label="Tool" options={names} value={tool} onChange={choose} />;
   return (
     <Page name="Connect">

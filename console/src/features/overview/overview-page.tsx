@@ -71,9 +71,9 @@ const NewestFailures = ({ rows }: { readonly rows: readonly ExecutionView[] }): 
       <Empty title="No failures" />
     ) : (
       <ul className={css.failures}>
-        {rows.map(({ metricId, toolName, status, errorType, errorMessage, recordedAt }) => (
+        {rows.map(({ metricId, project, toolName, status, errorType, errorMessage, recordedAt }) => (
           <li key={metricId} title={errorMessage ?? undefined}>
-            <Link to="/executions/$id" params={{ id: metricId }}>
+            <Link to="/executions/$id" params={{ id: metricId }} search={{ project }}>
               {toolName}
             </Link>
             <code>{errorType ?? status}</code>

@@ -5,7 +5,7 @@ import { usePageLink } from '../../bridge/use-page.js';
 import { toolsQuery } from '../../lib/queries.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
-import { asCommand, connections, firstCall, keyCommand } from '../../lib/snippets.js';
+import { asCommand, connections, easiest, firstCall, keyCommand } from '../../lib/snippets.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
@@ -20,10 +20,10 @@ interface TeachingCardsProps {
 }
 
 /** How agents and shells reach this server, with its own addresses, paths and tools. */
-export function TeachingCards({ tool = 'disk_usage', choice }: TeachingCardsProps): ReactNode {
+export function TeachingCards({ tool, choice }: TeachingCardsProps): ReactNode {
   const { data: tools = [] } = useQuery(toolsQuery);
   const { environment } = useSession();
-  const first = tools.find(({ name }) => name === tool) ?? tools[0];
+  const first = tools.find(({ name }) => name === tool) ?? easiest(tools);
   return (
     <div className={css.cards}>
       <section className={css.teach}>

@@ -6,6 +6,7 @@ import type { ExecutionView, PayloadView, ReplayView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import type { Act } from '../../lib/act.js';
+import { useOwnProject, useProjects } from '../../lib/project.js';
 import { customToolsQuery, executionQuery, payloadQuery, toolQuery } from '../../lib/queries.js';
 import { useRuns } from '../../lib/use-runs.js';
 import { Bench, RunButton } from '../../ui/bench.js';
@@ -28,10 +29,12 @@ interface ExecutionProps {
 export function ReplayPage(): ReactNode {
   const { id } = route.useParams();
   const execution = useQuery(executionQuery(id));
+  const { inProject } = useProjects();
+  useOwnProject(execution.data?.project);
   return (
     <Workspace
       name={execution.data ? `Replay of ${execution.data.toolName}` : 'Replay'}
-      about="A replay runs the tool as a test: it spends no budget and does not count for grade or circuit."
+      about={`A replay runs the tool${inProject} as a test: it spends no budget and does not count for grade or circuit.`}
       actions={execution.data && <ReplayActions execution={execution.data} />}
     >
       <NeedsScope

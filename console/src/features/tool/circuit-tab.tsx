@@ -31,7 +31,7 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
   const { state, since, reason, by, nextProbeAt, heldByHand, opensAt, history } = circuit;
   return (
     <Stack>
-      <Card title="State" actions={<CircuitControls state={state} />}>
+      <Card title="State" actions={<CircuitControls {...circuit} />}>
         <Stack>
           <Facts
             facts={[

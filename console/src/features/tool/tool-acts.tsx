@@ -95,8 +95,18 @@ export const ToolMenu = ({ status }: { readonly status: CustomToolView['status']
   <Offered inMenu ids={[status === 'inactive' ? 'enable' : 'disable', 'remove']} />
 );
 
-export const CircuitControls = ({ state }: { readonly state: CircuitView['state'] }): ReactNode => (
-  <Offered ids={[state === 'closed' ? 'open-circuit' : 'close-circuit', 'reset-circuit']} />
+/** A circuit that opened by itself probes the tool; one that is held open by hand does not. */
+export const CircuitControls = ({
+  state,
+  heldByHand,
+}: Pick<CircuitView, 'state' | 'heldByHand'>): ReactNode => (
+  <Offered
+    ids={[
+      ...(heldByHand ? [] : (['open-circuit'] as const)),
+      ...(state === 'closed' ? [] : (['close-circuit'] as const)),
+      'reset-circuit',
+    ]}
+  />
 );
 
 /** Asks for the act that the address names. */
@@ -114,9 +124,10 @@ function ActDialog({ act }: { readonly act: ToolActId }): ReactNode {
   const { send, done, command, ...texts } = acts[act];
   const { title, isDanger } = toolActs[act];
   const subject = texts.reason === undefined ? tool : `of ${tool}`;
+  const question = act === 'open-circuit' ? `Hold the circuit of ${tool} open?` : `${title} ${subject}?`;
   return (
     <FormDialog
-      title={`${title} ${subject}?`}
+      title={question}
       name={title}
       look={isDanger ? 'danger' : 'primary'}
       {...texts}

@@ -153,13 +153,14 @@ const Server = ({ of: tool }: { readonly of: string }): ReactNode => (
 );
 
 /** A notice on every screen of a tool whose circuit is not closed. */
-const Refusing = ({ circuit: { state, reason } }: { readonly circuit: CircuitView }): ReactNode => (
-  <Note tone={state === 'open' ? 'bad' : 'warn'}>
+const Refusing = ({ circuit }: { readonly circuit: CircuitView }): ReactNode => (
+  <Note tone={circuit.state === 'open' ? 'bad' : 'warn'}>
     <Row>
       <span>
-        {state === 'open' ? 'Its calls are refused' : 'A few calls try it, the others are refused'}: {reason}
+        {circuit.state === 'open' ? 'Its calls are refused' : 'A few calls try it, the others are refused'}:{' '}
+        {circuit.reason}
       </span>
-      <CircuitControls state={state} />
+      <CircuitControls {...circuit} />
     </Row>
   </Note>
 );

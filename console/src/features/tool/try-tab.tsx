@@ -4,17 +4,18 @@ import { type ReactNode, useState } from 'react';
 import { callOf } from '../../lib/act.js';
 import type { OutcomeView, ToolView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
+import { useProjects } from '../../lib/project.js';
 import { useDraft } from '../../lib/drafts.js';
 import { usePermission } from '../../lib/session.js';
 import { toolQuery } from '../../lib/queries.js';
-import { asCommand } from '../../lib/snippets.js';
+import { asCommand, knownInput } from '../../lib/snippets.js';
 import { useLogStream } from '../../lib/use-log-stream.js';
 import { useRuns } from '../../lib/use-runs.js';
 import { Bench, RunButton } from '../../ui/bench.js';
 import { Checkbox } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { InputEditor } from '../../ui/input-editor.js';
-import { Note } from '../../ui/layout.js';
+import { Muted, Note } from '../../ui/layout.js';
 import { RunResult } from '../../ui/run-result.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { useRegistration } from './use-registration.js';
@@ -43,9 +44,10 @@ interface CallProps {
 
 function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps): ReactNode {
   const [counts, setCounts] = useState(false);
+  const { inProject } = useProjects();
   const client = useQueryClient();
   const isTest = mayTest && !counts;
-  const { text, setText } = useDraft(`call ${name}`, '{}');
+  const { text, setText } = useDraft(`call ${name}`, JSON.stringify(knownInput(inputSchema), null, 2));
   const log = useLogOfRun(name, mayTest);
   const call = useRuns(async (signal) => {
     log.begin();
@@ -59,7 +61,7 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
       onRun={call.start}
       first={
         <>
-          {annotations.destructive && (
+          {annotations.destructive && !annotations.readOnly && (
             <Note tone="warn">This tool is not marked as read-only: a run may change or delete things.</Note>
           )}
           <InputEditor
@@ -80,6 +82,7 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
       bar={
         <>
           <RunButton name="Run" look="primary" run={call} />
+          {inProject !== '' && <Muted>Runs{inProject}</Muted>}
           {mayTest && (
             <Checkbox label="Count this run in health and circuit" checked={counts} onChange={setCounts} />
           )}

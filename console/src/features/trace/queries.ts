@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { ask, findById, getRunDetails, listSpans, listTraceWindow } from '../../lib/api.js';
 import { byOffset } from '../../lib/pages.js';
+import { findIn, type Sought } from '../../lib/project.js';
 import { skeletonQuery } from '../../lib/queries.js';
 import { traceOf } from './trace.js';
 import { TraceStore } from './trace-store.js';
@@ -37,13 +38,16 @@ export const runOfQuery = (traceId: string) =>
     staleTime: 60_000,
   });
 
-/** The trace that holds the span of an execution: an agent's own span for a call may stand in another trace. */
-export const traceOfExecutionQuery = (execution: string) =>
+/**
+ * Where a trace, or the span of an execution, stands: an agent's own span for a call may stand in another trace, and an
+ * address without a project may mean any of them.
+ */
+export const whereaboutsQuery = (id: string, projects: Sought) =>
   queryOptions({
-    queryKey: ['trace', 'of execution', execution],
+    queryKey: ['trace', 'whereabouts', id, projects],
     queryFn: async ({ signal }) => {
-      const { data } = await ask(findById({ query: { id: execution }, signal }));
-      return data.find(({ kind }) => kind === 'execution')?.trace_id ?? null;
+      const found = await findIn(projects, id, signal);
+      return found.find(({ kind }) => kind === 'execution' || kind === 'trace') ?? null;
     },
   });
 

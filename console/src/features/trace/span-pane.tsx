@@ -10,6 +10,7 @@ import {
 } from '../../lib/api.js';
 import { jsonOrText } from '../../lib/exact-json.js';
 import { cost, duration, number } from '../../lib/format.js';
+import { useProjects } from '../../lib/project.js';
 import { executionQuery } from '../../lib/queries.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Badge, Button } from '../../ui/controls.js';
@@ -167,13 +168,14 @@ function Finding({ span }: { readonly span: SpanView }): ReactNode {
 /** Marks an execution whose answer looked right and was not, or takes the mark back. */
 function MarkAct({ execution }: { readonly execution: ExecutionView }): ReactNode {
   const { metricId: id, toolName, semanticFailure } = execution;
+  const { inProject } = useProjects();
   const isMarked = typeof semanticFailure === 'string';
   const done = useDone('executions', 'health', 'trace');
   return (
     <ActButton small scope="tools:admin" name={isMarked ? 'Remove mark' : 'Mark as semantic failure'}>
       {(onClose) => (
         <FormDialog<unknown>
-          title={isMarked ? 'Remove the mark?' : 'Mark as semantic failure?'}
+          title={isMarked ? `Remove the mark${inProject}?` : `Mark as semantic failure${inProject}?`}
           about={`The execution of ${toolName} keeps its status; the tool’s health counts semantic failures apart.`}
           name={isMarked ? 'Remove mark' : 'Mark'}
           reason={!isMarked && 'Required. The execution’s record shows it.'}

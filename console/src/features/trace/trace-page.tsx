@@ -8,6 +8,7 @@ import { gathered } from '../../lib/gathered.js';
 import { isTyping } from '../../lib/key-targets.js';
 import { labelChoice } from '../../lib/label-filter.js';
 import { useTopic } from '../../lib/live.js';
+import { useProjects } from '../../lib/project.js';
 import type { traceSearch } from '../../lib/searches.js';
 import { useChange } from '../../lib/use-change.js';
 import { AskButton } from '../../ui/ask-button.js';
@@ -21,7 +22,7 @@ import { Loaded } from '../../ui/states.js';
 import { Bottlenecks } from './bottlenecks.js';
 import { FlameGraph } from './flame-graph.js';
 import { Minimap } from './minimap.js';
-import { countSpans, runOfQuery, traceOfExecutionQuery, traceQuery } from './queries.js';
+import { countSpans, runOfQuery, traceQuery, whereaboutsQuery } from './queries.js';
 import { SpanLog } from './span-log.js';
 import { SpanPane } from './span-pane.js';
 import { SpanTree } from './span-tree.js';
@@ -42,7 +43,7 @@ export function TracePage(): ReactNode {
   const { id } = route.useParams();
   const trace = useQuery(traceQuery(id));
   const run = useQuery(runOfQuery(id));
-  useElsewhere(trace.isError);
+  useElsewhere(id, trace.isError);
   return (
     <Loaded
       query={trace}
@@ -54,14 +55,18 @@ export function TracePage(): ReactNode {
   );
 }
 
-/** Goes on to the trace that holds the execution that the address names, if it is not in this one. */
-function useElsewhere(isAbsent: boolean): void {
-  const { span = '' } = route.useSearch();
+/** Goes on to the trace and the project that have the execution that the address names, or the trace itself. */
+function useElsewhere(id: string, isAbsent: boolean): void {
+  const { span } = route.useSearch();
   const navigate = route.useNavigate();
-  const { data: id } = useQuery({ ...traceOfExecutionQuery(span), enabled: isAbsent && span !== '' });
+  const { sought, project: now } = useProjects();
+  const { data: found } = useQuery({ ...whereaboutsQuery(span ?? id, sought), enabled: isAbsent });
   useEffect(() => {
-    if (isAbsent && id) void navigate({ params: { id }, search: { span }, replace: true });
-  }, [isAbsent, id, span, navigate]);
+    if (!isAbsent || !found) return;
+    const { trace_id, project } = found;
+    if (trace_id !== id || project !== now)
+      void navigate({ params: { id: trace_id }, search: { span, project }, replace: true });
+  }, [isAbsent, found, id, now, span, navigate]);
 }
 
 interface OpenTraceProps {

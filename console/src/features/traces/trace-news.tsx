@@ -1,25 +1,27 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { ask, type GroupView, listGroups, type ListGroupsData } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
 import { gathered } from '../../lib/gathered.js';
 import { useTopic } from '../../lib/live.js';
+import type { Sought } from '../../lib/project.js';
 import { Button } from '../../ui/controls.js';
+import { type Group, type GroupQuery, groupsIn } from './groups.js';
 import { keyOf } from './trace-table.js';
 
 const newsMs = 2_000;
 
 interface TraceNewsProps {
-  readonly query: NonNullable<ListGroupsData['query']>;
-  readonly shown: readonly GroupView[];
+  readonly query: GroupQuery;
+  readonly projects: Sought;
+  readonly shown: readonly Group[];
 }
 
 /** After spans came it asks for the first page, and shows it once somebody wants it. */
-export function TraceNews({ query, shown }: TraceNewsProps): ReactNode {
+export function TraceNews({ query, projects, shown }: TraceNewsProps): ReactNode {
   const client = useQueryClient();
   const newest = useQuery({
-    queryKey: ['traces', 'news', query],
-    queryFn: ({ signal }) => ask(listGroups({ query, signal })),
+    queryKey: ['traces', 'news', query, projects],
+    queryFn: ({ signal }) => groupsIn(projects, query, signal),
     enabled: false,
   });
   const [onSpans] = useState(() => gathered(() => newest.refetch(), newsMs));

@@ -1,33 +1,34 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { GroupView } from '../../lib/api.js';
 import { cost, counted, duration, number, timeSpan } from '../../lib/format.js';
 import { Tags } from '../../ui/controls.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
+import type { Group } from './groups.js';
 import css from './trace-table.module.css';
 
 const route = getRouteApi('/shell/traces');
 export const hourSeconds = 3_600;
 
 export const keyOf = ({
+  project,
   group_key: { run_id: run, thread_id: thread, time_bucket: hour },
-}: GroupView): string => String(run ?? thread ?? hour);
+}: Group): string => JSON.stringify([run ?? thread ?? hour, project]);
 
 const isoOf = (us: number): string => new Date(us / 1_000).toISOString();
 
 /** The place that a row leads to: the trace of a run; the runs of a thread or an hour. */
-function placeOf({ group_by: by, group_key: key, trace_ids: [trace = ''] }: GroupView) {
-  if (by === 'thread') return { to: '/traces', search: { thread: key.thread_id } } as const;
-  if (by === 'run') return { to: '/traces/$id', params: { id: trace } } as const;
+function placeOf({ project, group_by: by, group_key: key, trace_ids: [trace = ''] }: Group) {
+  if (by === 'thread') return { to: '/traces', search: { project, thread: key.thread_id } } as const;
+  if (by === 'run') return { to: '/traces/$id', params: { id: trace }, search: { project } } as const;
   const from = key.time_bucket ?? 0;
   return {
     to: '/traces',
-    search: { since: isoOf(from), until: isoOf(from + hourSeconds * 1_000_000 - 1_000) },
+    search: { project, since: isoOf(from), until: isoOf(from + hourSeconds * 1_000_000 - 1_000) },
   } as const;
 }
 
-function nameOf({ group_by: by, group_key: key, ...row }: GroupView): string {
+function nameOf({ group_by: by, group_key: key, ...row }: Group): string {
   if (by === 'thread') return key.thread_id ?? '';
   // A run that is the call of a tool alone.
   if (by === 'run' && row.root_operation === 'tool_call' && row.used_tools[0] !== undefined)
@@ -37,7 +38,8 @@ function nameOf({ group_by: by, group_key: key, ...row }: GroupView): string {
   return timeSpan(from, from + hourSeconds * 1_000);
 }
 
-const columns: readonly Column<GroupView>[] = [
+const project: Column<Group> = { name: 'Project', cut: true, width: 112, cell: (row) => row.project };
+const columns: readonly Column<Group>[] = [
   {
     ...{ name: 'Name', cut: true, card: 'title' },
     cell: (row) => (
@@ -49,6 +51,7 @@ const columns: readonly Column<GroupView>[] = [
       </>
     ),
   },
+  project,
   { name: 'Started', width: 92, cell: ({ start_time_us: us }) => <Time at={isoOf(us)} /> },
   {
     ...{ name: 'Activity', width: 136, isOptional: true },
@@ -90,7 +93,7 @@ const Activity = ({ letters }: { readonly letters: string }): ReactNode => (
   </svg>
 );
 
-const Wrong = ({ row }: { readonly row: GroupView }): ReactNode => (
+const Wrong = ({ row }: { readonly row: Group }): ReactNode => (
   <>
     {row.error_count > 0 && (
       <span className={css.error} title={row.errors.join('\n').slice(0, 1_000)}>
@@ -103,31 +106,38 @@ const Wrong = ({ row }: { readonly row: GroupView }): ReactNode => (
   </>
 );
 
+interface TraceTableProps {
+  readonly rows: readonly Group[];
+  /** Rows of several projects may stand beside each other. */
+  readonly isMixed: boolean;
+}
+
 /** Runs, threads or hours with their figures. */
-export function TraceTable({ rows }: { readonly rows: readonly GroupView[] }): ReactNode {
+export function TraceTable({ rows, isMixed }: TraceTableProps): ReactNode {
   const { compare: a } = route.useSearch();
   const navigate = useNavigate();
   /** Selects a run; with another one it leads to their comparison. */
-  const choose = (b: string): void =>
+  const choose = (b: string, its: string | undefined): void =>
     void (a === undefined || a === b
       ? navigate({ to: '.', search: (old) => ({ ...old, compare: a ? undefined : b }), replace: true })
-      : navigate({ to: '/traces/compare', search: { a, b } }));
-  const choice: Column<GroupView> = {
+      : navigate({ to: '/traces/compare', search: { a, b, project: its } }));
+  const choice: Column<Group> = {
     ...{ name: 'Compare', width: 76 },
     cell: (row) => (
       <input
         type="checkbox"
         aria-label={`Compare ${nameOf(row)}`}
         checked={row.group_key.run_id === a}
-        onChange={() => choose(row.group_key.run_id ?? '')}
+        onChange={() => choose(row.group_key.run_id ?? '', row.project)}
       />
     ),
   };
+  const shown = isMixed ? columns : columns.filter((each) => each !== project);
   return (
     <Table
       label="Traces"
       rows={rows}
-      columns={rows[0]?.group_by === 'run' ? [...columns, choice] : columns}
+      columns={rows[0]?.group_by === 'run' ? [...shown, choice] : shown}
       keyOf={keyOf}
       onOpen={(row) => void navigate(placeOf(row))}
     />

@@ -1,10 +1,11 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
-import { ask, listGroups, type ListGroupsData, listLabels } from '../../lib/api.js';
+import { ask, listLabels } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
 import { labelChoice, labelsIn } from '../../lib/label-filter.js';
 import { byOffset } from '../../lib/pages.js';
+import { useProjects } from '../../lib/project.js';
 import type { tracesSearch } from '../../lib/searches.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { sinceMoment } from '../../lib/time-range.js';
@@ -12,14 +13,15 @@ import { useChange } from '../../lib/use-change.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Note, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
+import { EmptyList } from '../../ui/empty-list.js';
 import { Empty, Loaded, More } from '../../ui/states.js';
+import { type GroupQuery, groupsIn, newestFirst } from './groups.js';
 import { hourSeconds, TraceTable } from './trace-table.js';
 import { TraceNews } from './trace-news.js';
 
 const route = getRouteApi('/shell/traces');
 
 type Search = ReturnType<typeof tracesSearch>;
-type TraceQuery = NonNullable<ListGroupsData['query']>;
 
 const pageSize = 100;
 const kinds = {
@@ -32,7 +34,7 @@ const kindOf = ({ kind, thread, trace }: Search): keyof typeof kinds =>
   kind ?? ((thread ?? trace) === undefined ? 'agent' : 'all');
 
 /** The server's filter for an address. */
-function queryOf({ group, labels, thread, trace, since, until, ...search }: Search): TraceQuery {
+function queryOf({ group, labels, thread, trace, since, until, ...search }: Search): GroupQuery {
   return {
     ...{ group_by: group ?? 'run', bucket_size: hourSeconds, limit: pageSize },
     ...{ q: search.q, model_name: search.model, status: search.status },
@@ -54,18 +56,19 @@ const usOf = (time: string | undefined): number | undefined =>
 export function TracesPage(): ReactNode {
   const search = route.useSearch();
   const change = useChange<Search>();
+  const { sought, isMixed } = useProjects();
   // Times back from now are computed once, or each drawing would fetch again.
   const query = useMemo(() => queryOf(search), [search]);
   const list = useInfiniteQuery({
-    queryKey: ['traces', 'list', query],
-    queryFn: ({ pageParam, signal }) => ask(listGroups({ query: { ...query, offset: pageParam }, signal })),
+    queryKey: ['traces', 'list', query, sought],
+    queryFn: ({ pageParam, signal }) => groupsIn(sought, { ...query, offset: pageParam }, signal),
     ...byOffset,
     placeholderData: keepPreviousData,
     refetchOnWindowFocus: false,
   });
-  const rows = list.data?.pages.flatMap(({ data }) => data) ?? [];
-  const total = list.data?.pages[0]?.pagination.total ?? 0;
-  const isFiltered = Object.keys(search).some((name) => name !== 'group' && name !== 'compare');
+  const rows = newestFirst(list.data?.pages.flatMap(({ data }) => data) ?? []);
+  const total = list.data?.pages[0]?.total ?? 0;
+  const isFiltered = Object.keys(search).some((name) => !['group', 'compare', 'project'].includes(name));
   return (
     <Page name="Traces">
       <Stack>
@@ -78,13 +81,15 @@ export function TracesPage(): ReactNode {
           />
           <Modes label="Kind" names={kinds} value={kindOf(search)} onChange={(kind) => change({ kind })} />
           <Muted>{list.data && `${number(total)} in all`}</Muted>
-          <TraceNews query={query} shown={rows} />
+          <TraceNews query={query} projects={sought} shown={rows} />
         </Row>
         <TraceFilters search={search} />
         {search.compare && <Note>Select the run to compare with {search.compare}.</Note>}
         <Panel>
           <Loaded query={list} lines={12}>
-            {() => (rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable rows={rows} />)}
+            {() =>
+              rows.length === 0 ? <NoTraces isFiltered={isFiltered} /> : <TraceTable {...{ rows, isMixed }} />
+            }
           </Loaded>
         </Panel>
         <More list={list} name={`${number(Math.min(pageSize, total - rows.length))} older ones`} />
@@ -93,17 +98,16 @@ export function TracesPage(): ReactNode {
   );
 }
 
-const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
-  isFiltered ? (
-    <Empty title="No traces match these filters" />
-  ) : (
+const NoTraces = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode => (
+  <EmptyList of="traces" isFiltered={isFiltered}>
     <Empty title="No agent runs yet">
       <p>
-        Single calls of tools are behind <em>All</em>. Point an OpenTelemetry exporter at <code>{`${serverUrl}/v1/traces`}</code>, or call a tool with a run,
-        thread, session or investigation.
+        Single calls of tools are behind <em>All</em>. Point an OpenTelemetry exporter at{' '}
+        <code>{`${serverUrl}/v1/traces`}</code>, or call a tool with a run, thread, session or investigation.
       </p>
     </Empty>
-  );
+  </EmptyList>
+);
 
 const filters: readonly Filter[] = [
   { key: 'model', label: 'Model', of: 'texts' },
@@ -116,16 +120,21 @@ const filters: readonly Filter[] = [
 ];
 
 function TraceFilters({ search }: { readonly search: Search }): ReactNode {
+  const { sought } = useProjects();
   const labels = useQuery({
-    queryKey: ['traces', 'labels'],
-    queryFn: async ({ signal }) =>
-      (await ask(listLabels({ query: { limit: 200 }, signal }))).labels.map(({ name }) => name),
+    queryKey: ['traces', 'labels', sought],
+    queryFn: async ({ signal }) => {
+      const of = (project: string | undefined) => ask(listLabels({ query: { limit: 200, project }, signal }));
+      const lists = await Promise.all(sought.map(of));
+      return [...new Set(lists.flatMap((list) => list.labels.map(({ name }) => name)))];
+    },
     staleTime: 60_000,
   });
   const choice = labelChoice(labels.data ?? [], search.labels);
   return (
     <FilterBar
       label="Traces"
+      byProject
       text={{ key: 'q', label: 'Search', wide: true }}
       search={search}
       filters={[{ key: 'labels', label: 'Label', ...choice }, ...filters]}

@@ -163,6 +163,8 @@ interface Followed {
 }
 
 const everyMs = 500;
+/** Name of the ring that has the news of every project. */
+const everyProject = '*';
 /** One who lost its connection learns that something came, not each time that it did. */
 const limits = { maxEntries: 100, maxBytes: 65_536 };
 const maxProjects = 1_000;
@@ -187,10 +189,12 @@ export class SpanNews {
   }
 
   private came(project: string, spans: number): void {
-    const followed = this.followed.get(project);
-    if (!followed || spans === 0) return;
-    if (followed.waiting === 0) setTimeout(() => this.tell(project, followed), everyMs).unref();
-    followed.waiting += spans;
+    for (const name of [project, everyProject]) {
+      const followed = this.followed.get(name);
+      if (!followed || spans === 0) continue;
+      if (followed.waiting === 0) setTimeout(() => this.tell(name, followed), everyMs).unref();
+      followed.waiting += spans;
+    }
   }
 
   private tell(project: string, followed: Followed): void {

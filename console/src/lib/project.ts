@@ -1,0 +1,107 @@
+import { hashKey, type QueryClient, type QueryKey, queryOptions, useQuery } from '@tanstack/react-query';
+import { type AnyRouter, useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { ask, client as api, findById, listProjects } from './api.js';
+import { text } from './search-params.js';
+import { useSession } from './session.js';
+
+/*
+ * The project that is looked at stands behind the `?` of every address; none there means all of them. Requests and the
+ * cache of their answers take it from here, so that a screen names a project only in its links.
+ */
+
+/** Prefixes of the query keys whose answers differ by project. */
+const ofProject: ReadonlySet<unknown> = new Set([
+  ...['executions', 'investigations', 'health', 'traces', 'trace', 'experiments', 'audit', 'happenings'],
+]);
+
+/** The project of the screen that is shown, or of the first one while that loads. */
+export function projectIn({ state: { matches, location } }: AnyRouter): string | undefined {
+  const { project }: { project?: unknown } = matches.at(-1)?.search ?? location.search;
+  return text(project);
+}
+
+/** Sends the project of the screen with each request, and keeps the answers of projects apart. */
+export function followProject(router: AnyRouter, client: QueryClient): void {
+  client.setDefaultOptions({
+    queries: {
+      ...client.getDefaultOptions().queries,
+      queryKeyHashFn: (key: QueryKey) =>
+        hashKey(ofProject.has(key[0]) ? [...key, projectIn(router) ?? null] : key),
+    },
+  });
+  api.interceptors.request.use((request) => {
+    const project = projectIn(router);
+    if (project !== undefined && !request.headers.has(header)) request.headers.set(header, project);
+    return request;
+  });
+}
+const header = 'x-project-id';
+
+export const projectsQuery = queryOptions({
+  queryKey: ['projects'],
+  queryFn: async ({ signal }) => (await ask(listProjects({ signal }))).data,
+  staleTime: 30_000,
+  refetchInterval: 60_000,
+});
+
+/** The project of the address; undefined: all. */
+export const useProject = (): string | undefined =>
+  useSearch({ strict: false, select: ({ project }: { project?: string }) => project });
+
+interface Projects {
+  /** The project of the address; undefined: all. */
+  readonly project: string | undefined;
+  /** The same in a sentence, with a space before it; empty for all. */
+  readonly inProject: string;
+  /** Projects that the caller may see. */
+  readonly projects: readonly string[];
+  /** Where a thing is looked for by its id; undefined: the caller's only project. */
+  readonly sought: readonly (string | undefined)[];
+  /** Whether rows of several projects may stand beside each other. */
+  readonly isMixed: boolean;
+  /** Whether the caller may look at all projects at once. */
+  readonly hasAll: boolean;
+}
+
+export function useProjects(): Projects {
+  const project = useProject();
+  const { projects: own } = useSession();
+  const { data: known = [] } = useQuery(projectsQuery);
+  const projects = [...new Set([...known, ...(project === undefined ? [] : [project])])].toSorted();
+  const inProject = project === undefined ? '' : ` in project ${project}`;
+  const isMixed = project === undefined && projects.length > 1;
+  const sought = isMixed ? projects : [project];
+  return { inProject, project, projects, sought, isMixed, hasAll: own === null };
+}
+
+/** Adds the project of the one thing that is shown to an address that names none, so that acts and links go to it. */
+export function useOwnProject(own: string | null | undefined): void {
+  const project = useProject();
+  const navigate = useNavigate();
+  useEffect(() => {
+    if (project !== undefined || !own) return;
+    void navigate({ to: '.', search: (old) => ({ ...old, project: own }), replace: true });
+  }, [project, own, navigate]);
+}
+
+export type Sought = Projects['sought'];
+export type OfProject = Pick<Projects, 'project'>;
+
+/** The answer for each project, its rows with the project. */
+export const inEach = <A extends { readonly data: readonly object[] }>(
+  projects: Sought,
+  list: (project: string | undefined) => Promise<A>,
+) =>
+  Promise.all(
+    projects.map(async (project) => {
+      const answer = await list(project);
+      return { ...answer, data: answer.data.map((row: A['data'][number]) => ({ ...row, project })) };
+    }),
+  );
+
+/** What has an id among the spans of each project. */
+export async function findIn(projects: Sought, id: string, signal: AbortSignal) {
+  const lists = await inEach(projects, (project) => ask(findById({ query: { id, project }, signal })));
+  return lists.flatMap(({ data }) => data);
+}

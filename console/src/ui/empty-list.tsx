@@ -1,0 +1,32 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useProjects } from '../lib/project.js';
+import { Empty } from './states.js';
+
+interface EmptyListProps {
+  /** Name of the rows, in the plural. */
+  readonly of: string;
+  /** A filter other than the project is set. */
+  readonly isFiltered: boolean;
+  /** Shown beside the reason. */
+  readonly hint?: ReactNode;
+  /** Shown if there is no row in any project. */
+  readonly children: ReactNode;
+}
+
+/** A list without rows: it says whether filters or the chosen project left them out. */
+export function EmptyList({ of, isFiltered, hint, children }: EmptyListProps): ReactNode {
+  const { project, projects, hasAll, inProject } = useProjects();
+  const isNarrowed = project !== undefined && projects.length > 1;
+  if (!isFiltered && !isNarrowed) return children;
+  return (
+    <Empty title={`No ${of}${isFiltered ? ' match these filters' : ''}${isNarrowed ? inProject : ''}`}>
+      {hint}
+      {isNarrowed && hasAll && (
+        <Link to="." search={(old) => ({ ...old, project: undefined })}>
+          Show all projects
+        </Link>
+      )}
+    </Empty>
+  );
+}
