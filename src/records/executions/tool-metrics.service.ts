@@ -162,12 +162,16 @@ export class ToolMetricsService {
     }
   }
 
-  /** Adds inputs in one line to a list, only for callers who may register tools. */
+  /**
+   * Adds inputs in one line to a list, only for callers who may register tools. The end of stderr may tell of other projects'
+   * calls: a key of some projects does not read it.
+   */
   private async withPreviews(
     rows: readonly dto.ExecutionView[],
     caller: Principal,
   ): Promise<dto.ExecutionView[]> {
-    if (!caller.scopes.has('tools:admin') || rows.length === 0) return [...rows];
+    if (!caller.scopes.has('tools:admin')) return caller.projects ? rows.map(withoutStderr) : [...rows];
+    if (rows.length === 0) return [];
     const values = [rows.map(({ metricId }) => metricId), this.oldestPayload()];
     const found = await this.db.query<{ id: string; preview: string }[]>(selectPreviews, values);
     const previews = new Map(found.map(({ id, preview }) => [id, preview]));
@@ -213,4 +217,9 @@ function positionOf(key: string): PagePosition | undefined {
   const { at = '', id = '' } = position.exec(key)?.groups ?? {};
   const recordedAt = new Date(at);
   return Number.isNaN(recordedAt.getTime()) ? undefined : { recordedAt, metricId: id };
+}
+
+function withoutStderr(row: dto.ExecutionView): dto.ExecutionView {
+  const { stderrTail: _, ...metadata } = row.metadata;
+  return { ...row, metadata };
 }
