@@ -103,3 +103,23 @@ it('a circuit that was open, or held open by hand, is so after kill -9, with its
   });
   expect((await post('/api/v1/tools/stopped/execute', { input: {} })).status).toBe(503);
 });
+
+it('a circuit that failed probes kept open is so after kill -9, when its window is over', async () => {
+  await register('broken');
+  for (let n = 0; n < 5; n++) await post('/api/v1/tools/broken/execute', { input: { action: 'crash' } });
+  expect((await get('/api/v1/tool-metrics/stats/broken')).totalCalls).toBe(5);
+  expect(await get('/api/v1/tool-health/broken/circuit')).toMatchObject({ state: 'open' });
+  await server.end('SIGKILL');
+  // As if it had been cut off an hour ago, and its last probe had failed now.
+  const sql = (text: string): Promise<unknown> => db.dataSource.query(text);
+  await sql("DELETE FROM tool_metrics WHERE tool_name = 'broken'");
+  await sql("UPDATE circuit_transitions SET at = at - interval '1 hour' WHERE tool = 'broken'");
+  await sql(`INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, at, openings, replica)
+    SELECT gen_random_uuid(), tool, 'half_open', 'open', 'A probe failed', now(), 5, replica
+    FROM circuit_transitions WHERE tool = 'broken'`);
+  await start();
+  const circuit = await get('/api/v1/tool-health/broken/circuit');
+  expect(circuit).toMatchObject({ state: 'open', reason: 'A probe failed', by: null, heldByHand: false });
+  expect(Date.now() - Date.parse(circuit.openSince)).toBeGreaterThan(3_590_000);
+  expect((await post('/api/v1/tools/broken/execute', { input: {} })).status).toBe(503);
+});

@@ -215,7 +215,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     );
     const tracked: TrackedCircuit = {
       ...{ breaker, local: false, history: [] },
-      lastShared: this.pasts?.get(tool)?.lastId,
+      lastShared: this.pasts?.get(tool)?.last?.id,
       transitions: { closed: 0, open: 0, half_open: 0 },
     };
     this.circuits.set(tool, tracked);
@@ -228,7 +228,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     const past = this.pasts?.get(tool);
     this.pasts?.delete(tool);
     const { windowMs } = breaker.rules();
-    if (windowMs <= this.settings.windowMs || past?.held) {
+    const isRefusing = past?.held !== undefined || (past?.last?.to ?? 'closed') !== 'closed';
+    if (windowMs <= this.settings.windowMs || isRefusing) {
       if (past) breaker.restore(past);
       return;
     }

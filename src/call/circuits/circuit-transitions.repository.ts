@@ -35,10 +35,9 @@ interface TransitionRow extends Omit<CircuitTransition, 'at'> {
 
 interface PastRow {
   readonly tool: string;
-  readonly lastState: CircuitKind;
-  readonly lastId: string;
+  readonly last: NonNullable<CircuitPast['last']>;
   readonly closedAt: Date | null;
-  readonly openings: number;
+  readonly openSince: Date | null;
   /** The last change by hand, if there was one. */
   readonly byHand: { readonly to: CircuitKind; at: number; reason: string; by: string } | null;
 }
@@ -79,16 +78,22 @@ const selectSince = `
 
 const selectPasts = `
   SELECT tool,
-         (array_agg(to_state ORDER BY seq DESC))[1] AS "lastState",
-         (array_agg(transition_id ORDER BY seq DESC))[1] AS "lastId",
-         (array_agg(openings ORDER BY seq DESC))[1] AS "openings",
+         (array_agg(
+           jsonb_build_object('id', transition_id, 'to', to_state, 'at', extract(epoch FROM at) * 1000,
+                              'reason', reason, 'openings', openings)
+           ORDER BY seq DESC
+         ))[1] AS "last",
          max(at) FILTER (WHERE to_state = 'closed') AS "closedAt",
+         min(at) FILTER (WHERE to_state = 'open' AND seq > coalesce(closed_seq, 0)) AS "openSince",
          (array_agg(
            jsonb_build_object('to', to_state, 'at', extract(epoch FROM at) * 1000, 'reason', reason, 'by', changed_by)
            ORDER BY seq DESC
          ) FILTER (WHERE changed_by IS NOT NULL))[1] AS "byHand"
-  FROM circuit_transitions
-  WHERE NOT local
+  FROM (
+    SELECT *, max(seq) FILTER (WHERE to_state = 'closed') OVER (PARTITION BY tool) AS closed_seq
+    FROM circuit_transitions
+    WHERE NOT local
+  ) AS changes
   GROUP BY tool`;
 
 /** before: of each tool its last transition and what was done by hand last stay, whatever their age */
@@ -149,12 +154,11 @@ export class CircuitTransitionsRepository extends WriteBehind<CircuitTransition>
   async pasts(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
     const rows = await this.db.query<PastRow[]>(selectPasts);
     return new Map(
-      rows.map(({ tool, lastState, lastId, openings, closedAt, byHand }) => [
+      rows.map(({ tool, last, closedAt, openSince, byHand }) => [
         tool,
         {
-          lastState,
-          lastId,
-          openings,
+          last,
+          ...(openSince && { openSince: openSince.getTime() }),
           ...(closedAt && { closedAt: closedAt.getTime() }),
           ...(byHand?.to === 'open' && { held: byHand }),
         },

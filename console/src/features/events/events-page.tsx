@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ask, type EventView, getEvents } from '../../lib/api.js';
 import type { StreamEvent } from '../../lib/event-stream.js';
-import { counted, number } from '../../lib/format.js';
+import { counted, exactTime, number } from '../../lib/format.js';
 import { useConnection, useTopic } from '../../lib/live.js';
 import { emptyRing, type LogRing, withLines } from '../../lib/log-ring.js';
 import { type eventsSearch, eventTypes } from '../../lib/searches.js';
@@ -113,8 +113,8 @@ export function EventsPage(): ReactNode {
           <Loaded query={query}>{() => <Events rows={wanted} isFiltered={happenings.length > 0} />}</Loaded>
         </Panel>
         <Muted>
-          The latest 1,000 events since the start of the server that answered. Each replica reports the events
-          of its own processes and circuits.
+          The newest stored events of all replicas
+          {happenings[0] && `, since ${exactTime(happenings[0].timestamp)}`}.
         </Muted>
       </Stack>
     </Page>
@@ -156,9 +156,7 @@ const keyOf = ({ id }: Happening): string => id;
 const Events = ({ rows, isFiltered }: EventsProps): ReactNode =>
   rows.length === 0 ? (
     <Empty title={isFiltered ? 'No events match these filters' : 'No events yet'}>
-      {!isFiltered && (
-        <p>No tool has crashed, changed its grade or opened its circuit since the server started.</p>
-      )}
+      {!isFiltered && <p>No tool has crashed, changed its grade or opened its circuit.</p>}
     </Empty>
   ) : (
     <LongTable label="Events" {...{ rows, columns, keyOf }} hasMore={false} onNearEnd={undefined} />

@@ -102,8 +102,8 @@ export function InvestigationsPage(): ReactNode {
           <Loaded query={investigations}>{(all) => <Investigations all={all} search={search} />}</Loaded>
         </Panel>
         <Muted>
-          Investigations with calls on this replica since it started, until their budgets reset. To find an
-          older one, search for its id with Ctrl K.
+          Investigations until their budgets reset, also those from before a restart. To find an older one,
+          search for its id with Ctrl K.
         </Muted>
       </Stack>
     </Page>

@@ -1,5 +1,5 @@
 import { CircuitBreaker } from './circuit-breaker.js';
-import type { CircuitChange, CircuitPast, CircuitSettings } from './circuit-state.js';
+import type { CircuitChange, CircuitKind, CircuitPast, CircuitSettings } from './circuit-state.js';
 
 const settings: CircuitSettings = {
   failures: 5,
@@ -417,25 +417,26 @@ describe('restored after a restart', () => {
     expect(breaker.current().kind).toBe('closed');
   });
 
+  const last = (to: CircuitKind, at: number, openings = 1) => ({ to, at, openings, reason: `${to} before` });
   const past = (changes: Partial<CircuitPast>): CircuitPast => ({ samples: faults(5, 990_000), ...changes });
 
   it('is closed when it was closed after those faults', () => {
     const { breaker } = setUp();
-    breaker.restore(past({ lastState: 'closed', closedAt: 990_000 }));
+    breaker.restore(past({ last: last('closed', 990_000), closedAt: 990_000 }));
     expect(breaker.current().kind).toBe('closed');
     expect(breaker.counts()).toEqual({ calls: 0, faults: 0 });
   });
 
   it('is open when it failed again after its closing', () => {
     const { breaker } = setUp();
-    breaker.restore(past({ lastState: 'open', closedAt: 989_999 }));
+    breaker.restore(past({ last: last('closed', 989_999), closedAt: 989_999 }));
     expect(breaker.current().kind).toBe('open');
   });
 
   it('is held open when somebody opened it by hand, whatever the samples say', () => {
     const { breaker, clock, transitions } = setUp();
     const held = { at: 500, by: 'alice', reason: 'maintenance' };
-    breaker.restore({ samples: successes(50, 990_000), lastState: 'open', held });
+    breaker.restore({ samples: successes(50, 990_000), last: last('open', 500, 0), held });
     clock.time += 86_400_000;
     expect(breaker.current()).toEqual({
       kind: 'open',
@@ -448,45 +449,51 @@ describe('restored after a restart', () => {
     expect(transitions).toEqual([]);
   });
 
-  it('tells an opening once: not again when it was the last that was heard', () => {
-    const told = setUp();
-    told.breaker.restore(past({ lastState: 'open' }));
-    expect(told.transitions).toEqual([]);
-    const untold = setUp();
-    untold.breaker.restore(past({ lastState: 'half_open' }));
-    expect(untold.transitions).toMatchObject([{ at: 990_000, from: 'half_open', to: 'open' }]);
+  it.each([
+    ['open', 995_000, { kind: 'open', since: 995_000, until: 1_025_000 }],
+    ['open, and its time to probe has come', 900_000, { kind: 'half_open', since: 930_000 }],
+    ['open long ago', 1_000, { kind: 'half_open', since: 31_000 }],
+    ['half-open', 990_000, { kind: 'half_open', since: 990_000 }],
+  ])('is not closed when it was %s, whatever the samples say', (was, at, now) => {
+    for (const samples of [[], faults(1, at), [...faults(1, at), ...successes(3, 999_000)]]) {
+      const { breaker, transitions } = setUp();
+      breaker.restore({
+        samples,
+        last: last(was === 'half-open' ? 'half_open' : 'open', at),
+        openSince: 500,
+      });
+      expect(transitions).toEqual([]);
+      expect(breaker.openSince()).toBe(500);
+      const reason = `${was === 'half-open' ? 'half_open' : 'open'} before`;
+      expect(breaker.current()).toMatchObject({ ...now, reason, openings: 1 });
+      expect(breaker.openSince()).toBe(500);
+    }
   });
 
-  it('tells that it is closed where it was last heard to be open', () => {
+  it('closes by its probes', () => {
     const { breaker, transitions } = setUp();
-    breaker.restore({ samples: [], lastState: 'open' });
-    expect(transitions).toEqual([
-      {
-        at: 1_000_000,
-        from: 'open',
-        to: 'closed',
-        reason: 'The last window before the restart holds too few faults',
-        by: null,
-        openings: 0,
-      },
-    ]);
-    expect(breaker.current().kind).toBe('closed');
+    breaker.restore({ samples: [], last: last('half_open', 990_000), openSince: 500 });
+    for (const executionId of ['1', '2', '3']) {
+      expect(breaker.admit(executionId).kind).toBe('probe');
+      breaker.record({ executionId, fault: false });
+    }
+    expect(transitions.map(({ to }) => to)).toEqual(['half_open', 'closed']);
+    expect(breaker.openSince()).toBeNull();
   });
 
   it.each([
-    ['it was open: that opening is one of them', { lastState: 'open' as const }, 120_000],
-    ['it was half-open', { lastState: 'half_open' as const }, 120_000],
-    ['it was closed a moment before: one more', { closedAt: 989_000 }, 240_000],
-    ['it had been closed for a window: the first again', { closedAt: 690_000 }, 30_000],
-  ])('waits as long as its openings in a row make it, when %s', (_, how, openMs) => {
+    ['it was open: that opening is one of them', last('open', 990_000, 3), undefined, 120_000],
+    ['it was closed a moment before: one more', last('closed', 989_000, 3), 989_000, 240_000],
+    ['it had been closed for a window: the first again', last('closed', 690_000, 3), 690_000, 30_000],
+  ])('waits as long as its openings in a row make it, when %s', (_, change, closedAt, openMs) => {
     const { breaker } = setUp();
-    breaker.restore(past({ openings: 3, ...how }));
+    breaker.restore(past({ last: change, ...(closedAt && { closedAt }) }));
     expect(breaker.current()).toMatchObject({ kind: 'open', since: 990_000, until: 990_000 + openMs });
   });
 
   it('goes on counting openings that were before the restart', () => {
     const { breaker, results, clock } = setUp();
-    breaker.restore({ samples: [], lastState: 'closed', closedAt: 900_000, openings: 2 });
+    breaker.restore({ samples: [], last: last('closed', 900_000, 2), closedAt: 900_000 });
     expect(breaker.current()).toMatchObject({ kind: 'closed', since: 900_000, openings: 2 });
     clock.time += 10_000;
     results(5, true);
@@ -494,11 +501,12 @@ describe('restored after a restart', () => {
   });
 
   it('tells with each change how many openings there were in a row', () => {
-    const { breaker, transitions, results } = setUp();
-    breaker.restore({ samples: [], lastState: 'half_open', openings: 2 });
-    results(5, true);
+    const { breaker, transitions } = setUp();
+    breaker.restore({ samples: [], last: last('half_open', 990_000, 2) });
+    breaker.admit('probe');
+    breaker.record({ executionId: 'probe', fault: true });
     expect(transitions.map(({ to, openings }) => [to, openings])).toEqual([
-      ['closed', 2],
+      ['half_open', 2],
       ['open', 3],
     ]);
   });

@@ -73,35 +73,32 @@ export class CircuitBreaker {
   }
 
   /**
-   * Restores the state from before a restart. A circuit opened by hand stays open. Otherwise it opens if a fault in the
-   * window opened it and too few calls have succeeded since the last fault to close it.
+   * Restores the state from before a restart. A circuit that was not closed is open again until its time to probe,
+   * whatever its window holds by now. Otherwise it opens if a fault in the window opened it and too few calls have
+   * succeeded since the last fault to close it.
    * @param samples samples of two windows, because the effect of a fault depends on the window that it ended
    */
-  restore({ samples, lastState = 'closed', closedAt = -Infinity, openings = 0, held }: CircuitPast): void {
+  restore({ samples, last, closedAt = -Infinity, openSince, held }: CircuitPast): void {
     const now = this.clock.now();
     const sorted = samples.filter(({ at }) => at > closedAt).sort((a, b) => a.at - b.at);
     for (const { at, fault } of sorted) this.window.add(at, fault);
     // A change that arrived meanwhile is newer.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
-    const { since } = this.state;
-    this.state =
-      lastState === 'closed'
-        ? { ...this.state, since: Number.isFinite(closedAt) ? closedAt : since, openings }
-        : // The opening that is found below is counted in them already.
-          { ...this.state, openings: Math.max(0, openings - 1) };
-    const opening = this.openingIn(sorted, now);
-    if (held) {
-      const { at, reason, by } = held;
-      this.set({ kind: 'open', since: at, reason, by, until: null, openings });
-    } else if (opening) {
-      const state = this.opened(opening.at, `${opening.reason} (before the restart)`);
-      // The opening itself was emitted before the restart.
-      if (lastState === 'open') this.set(state);
-      else this.enter(state, opening.at, lastState);
-    } else if (lastState !== 'closed') {
-      const reason = 'The last window before the restart holds too few faults';
-      this.enter({ ...this.state, reason, by: null, openings }, now, lastState);
+    const { to = 'closed', openings = 0 } = last ?? {};
+    const refusing = held ?? (to === 'closed' ? undefined : last);
+    if (refusing) {
+      const { at, reason } = refusing;
+      const by = held?.by ?? null;
+      const until = held ? null : to === 'open' ? at + this.openMsOf(openings) : at;
+      this.firstOpening = openSince ?? at;
+      // The change itself was emitted before the restart.
+      this.set({ kind: 'open', since: at, reason, by, until, openings });
+      return;
     }
+    const { since } = this.state;
+    this.state = { ...this.state, since: Number.isFinite(closedAt) ? closedAt : since, openings };
+    const opening = this.openingIn(sorted, now);
+    if (opening) this.enter(this.opened(opening.at, `${opening.reason} (before the restart)`), opening.at);
   }
 
   /** Goes on by other settings: the state stays, the window keeps what fits. */
@@ -249,11 +246,8 @@ export class CircuitBreaker {
     this.state = state;
   }
 
-  private enter<S extends CircuitState & { reason: string }>(
-    state: S,
-    at: number,
-    from = this.state.kind,
-  ): S {
+  private enter<S extends CircuitState & { reason: string }>(state: S, at: number): S {
+    const from = this.state.kind;
     this.set(state);
     const { kind: to, reason, by, openings } = state;
     this.onChange({ at, from, to, reason, by, openings });

@@ -78,13 +78,12 @@ export interface CircuitOverride {
 export interface CircuitPast {
   /** Samples in no particular order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
-  /** The last known state, and the id of the change that led to it. */
-  readonly lastState?: CircuitKind;
-  readonly lastId?: string;
+  /** Its last change. */
+  readonly last?: Omit<CircuitChange, 'from' | 'by'> & { readonly id?: string };
+  /** First opening since it was last closed. */
+  readonly openSince?: number;
   /** When it was last closed: what came before counts no more. */
   readonly closedAt?: number;
-  /** Last known number of consecutive openings. */
-  readonly openings?: number;
   /** Set if it was opened by hand and not closed since. */
   readonly held?: CircuitOverride & { readonly at: number };
 }
