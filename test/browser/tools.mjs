@@ -395,7 +395,20 @@ describe('tools', () => {
     const visitor = await lab.visit();
     const { page } = visitor;
     await lab.signIn(visitor);
-    await visitor.open('/tools/changing');
+    const why = 'its definition changed since it was approved';
+    await visitor.open('/');
+    const row = page.getByRole('article', { name: 'changing__late' });
+    await row.getByText(why).waitFor();
+    await row.getByRole('link', { name: 'Review' }).waitFor();
+    await visitor.open('/tools');
+    await page.getByRole('row', { name: /changing__late held/ }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Search or run a command' }).fill('changing__late');
+    await page.getByRole('option', { name: 'changing__late Tool, mcp, held' }).waitFor();
+    await page.keyboard.press('Escape');
+    await visitor.open('/tools/changing__late/health');
+    await page.getByText(`Its calls are refused: ${why}`).waitFor();
+    await page.getByRole('link', { name: 'Review' }).click();
     await page.getByText('1 tool of this server waits for approval').waitFor();
     await page
       .getByRole('row', { name: /late held/ })
@@ -406,6 +419,47 @@ describe('tools', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('row', { name: /late callable/ }).waitFor();
     assert.equal((await lab.call('changing__late', {})).status, 200);
+    await visitor.open('/tools');
+    await page.getByRole('button', { name: 'Tools of changing' }).click();
+    await page.getByRole('link', { name: 'changing__late' }).waitFor();
+    assert.equal(await page.getByRole('row', { name: /changing__late held/ }).count(), 0);
+    await visitor.context.close();
+  });
+
+  it("Tools begins with one's own; built-in ones and those of servers are groups, until something is searched", async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    const builtin = page.getByRole('link', { name: 'get_playbooks' });
+    await visitor.open('/tools');
+    await page.getByRole('link', { name: 'word_count', exact: true }).waitFor();
+    assert.equal(await builtin.count(), 0);
+    await page.getByRole('button', { name: 'Built-in tools' }).click();
+    await builtin.waitFor();
+    assert.match(page.url(), /open=/);
+    await visitor.open('/tools?q=get_play');
+    await builtin.waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Built-in tools' }).count(), 0);
+    await visitor.context.close();
+  });
+
+  it('the head of a tool that fails offers to hold its circuit open', async () => {
+    // Its circuit stays closed by itself.
+    await lab.register('ailing', { thresholds: { errorThreshold: 1_000 } });
+    for (let index = 0; index < 6; index += 1) await lab.call('ailing', { text: '' });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/ailing/health');
+    await page.locator('main header').getByRole('button', { name: 'Hold open' }).click();
+    await page.getByLabel('Reason').fill('its backend is away');
+    await page.getByRole('dialog').getByRole('button', { name: 'Hold open' }).click();
+    await page.getByText('Its calls are refused: its backend is away').waitFor();
+    await page.getByRole('button', { name: 'Close circuit' }).waitFor();
+    assert.equal(await page.locator('main header').getByRole('button', { name: 'Hold open' }).count(), 0);
+    await visitor.open('/tools/ailing/settings');
+    await page.getByText('What it may touch').waitFor();
+    for (const text of ['none', '64, with threads', '30 s'])
+      await page.getByText(text, { exact: true }).first().waitFor();
     await visitor.context.close();
   });
 

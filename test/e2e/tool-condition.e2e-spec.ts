@@ -60,3 +60,38 @@ describe.each([
     expect((await viewOf(name)).updatedAt > updatedAt).toBe(true);
   });
 });
+
+describe('what cannot be called', () => {
+  const reported = async (name: string) =>
+    (await tk.http.get('/api/v1/tool-health').expect(200)).body.toolReports.find(
+      ({ toolName }: { toolName: string }) => toolName === name,
+    );
+  const post = (path: string) => tk.http.post(`/api/v1/custom-tools/${path}`).send({});
+
+  it.each([
+    ['json', 'json', () => tk.call('json')],
+    ['server', 'server__echo', () => tk.call('server__echo', { text: 'x' })],
+  ])('says so beside its grade: %s is disabled', async (name, called, call) => {
+    for (let n = 0; n < 5; n++) await call().expect(200);
+    await until(async () => (await reported(called))?.totalCalls >= 5, { what: 'its calls in the report' });
+    const { status, unavailable } = await reported(called);
+    expect(unavailable).toBeUndefined();
+    await post(`${name}/disable`).expect(200);
+    // The grade stays that of its calls.
+    expect(await reported(called)).toMatchObject({ status, unavailable: { state: 'disabled' } });
+    await post(`${name}/enable`).expect(200);
+    expect((await reported(called)).unavailable).toBeUndefined();
+  });
+
+  it('says why it cannot be started', async () => {
+    await tk.register('gone', { keepAlive: true });
+    await tk.db.dataSource.query(`UPDATE custom_tools SET command = '/nowhere/at/all' WHERE name = 'gone'`);
+    const second = await startApp({ DATABASE_URL: tk.db.url });
+    try {
+      const { unavailable } = (await second.http.get('/api/v1/tools/gone').expect(200)).body;
+      expect(unavailable).toMatchObject({ state: 'error', why: expect.stringMatching(/nowhere/) });
+    } finally {
+      await second.close();
+    }
+  });
+});

@@ -1,5 +1,6 @@
 import { screens } from '../lib/screens.js';
 import { pathOfAct, toolActIds, toolActs } from '../lib/tool-acts.js';
+import { type Unavailable, unavailableNames } from '../lib/unavailable.js';
 
 export interface Entry {
   readonly name: string;
@@ -27,7 +28,11 @@ const places: readonly Entry[] = [
 
 /** Things that are found by their names, as the server lists them. */
 interface Named {
-  readonly tools: readonly { readonly name: string; readonly kind: string }[];
+  readonly tools: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly unavailable?: Unavailable | undefined;
+  }[];
   readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];
 }
 
@@ -49,9 +54,9 @@ export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] 
     ...tools
       .filter(({ name }) => fits(name))
       .slice(0, maxPerKind)
-      .map(({ name, kind }) => ({
+      .map(({ name, kind, unavailable }) => ({
         name,
-        kind: `Tool, ${kind}`,
+        kind: `Tool, ${kind}${unavailable ? `, ${unavailableNames[unavailable.state]}` : ''}`,
         to: `/tools/${encodeURIComponent(name)}/activity`,
       })),
     ...places.filter(({ name }) => fits(name)),

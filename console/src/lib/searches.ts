@@ -26,7 +26,8 @@ export const toolsSearch = searchParams({
   kind: oneOf('builtin', 'custom', 'mcp', 'ui', 'server'),
   grade: oneOf('healthy', 'degraded', 'unhealthy', 'unknown'),
   circuit: oneOf('open', 'half_open', 'closed'),
-  status: oneOf('active', 'inactive', 'error'),
+  status: oneOf('active', 'held', 'disabled', 'error'),
+  open: text,
   sort: text,
 });
 

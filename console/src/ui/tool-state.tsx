@@ -1,30 +1,33 @@
 import type { ReactNode } from 'react';
-import type { CircuitView, CustomToolView, ToolReportView } from '../lib/api.js';
+import type { CircuitView, ToolReportView } from '../lib/api.js';
+import { type Unavailable, unavailableNames } from '../lib/unavailable.js';
 import { Badge } from './controls.js';
 import { courseOf } from './grade-line.js';
 
-export const statusNames = {
-  active: 'active',
-  inactive: 'disabled',
-  error: 'cannot start',
-} as const satisfies Readonly<Record<CustomToolView['status'], string>>;
-
 interface ToolStateProps {
-  readonly status?: CustomToolView['status'] | undefined;
+  readonly unavailable?: Unavailable | undefined;
   readonly circuit?: CircuitView['state'] | undefined;
 }
 
-/** "failing now" or "recovering", else the grade of the last hour. */
+/** "failing now" or "recovering", else the grade of the last hour; nothing of a tool that cannot be called. */
 export function ReportState({ report }: { readonly report: ToolReportView }): ReactNode {
+  if (report.unavailable) return null;
   const course = courseOf(report);
   if (course === 'failing') return <Badge state="failing now" tone="bad" />;
   return <Badge state={course ?? report.status} {...(course && { tone: 'warn' })} />;
 }
 
-/** Why calls of a tool are refused: its status, and its circuit. That both let calls pass goes without saying. */
-export const ToolState = ({ status = 'active', circuit = 'closed' }: ToolStateProps): ReactNode => (
+/** Why calls of a tool are refused: itself, or its circuit. That both let calls pass goes without saying. */
+export const ToolState = ({ unavailable, circuit = 'closed' }: ToolStateProps): ReactNode => (
   <>
-    {status !== 'active' && <Badge state={statusNames[status]} tone={status === 'error' ? 'bad' : 'none'} />}{' '}
+    {unavailable && (
+      <span title={unavailable.why}>
+        <Badge
+          state={unavailableNames[unavailable.state]}
+          tone={unavailable.state === 'disabled' ? 'none' : 'bad'}
+        />
+      </span>
+    )}{' '}
     {circuit !== 'closed' && (
       <Badge state={`circuit ${circuit}`} tone={circuit === 'open' ? 'bad' : 'warn'} />
     )}

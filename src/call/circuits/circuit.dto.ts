@@ -1,6 +1,7 @@
 import { Example, OneOfThese, NullableText, OptionalInt, OptionalText } from '../../web/rest/dto.js';
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { CircuitKind } from '../../base/outbound/breaker/circuit-state.js';
+import { unavailableStates } from '../../web/contract/tool.js';
 
 const states = ['closed', 'open', 'half_open'] as const;
 
@@ -91,4 +92,15 @@ export class CircuitView extends CircuitStateView {
   readonly history!: CircuitTransitionView[];
   @Example(true, 'false: the database is away, and this is what happened since the start')
   readonly historyComplete!: boolean;
+}
+
+/** Why calls of a tool are refused. */
+class UnavailableView {
+  @OneOfThese(unavailableStates, 'held') readonly state!: string;
+  @Example('its definition changed since it was approved') readonly why!: string;
+}
+
+export class MaybeUnavailable {
+  @ApiPropertyOptional({ type: UnavailableView, description: 'Why calls are refused; absent: they are not' })
+  readonly unavailable?: UnavailableView;
 }

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { TypedEvents } from '../../base/common/typed-events.js';
-import { defaultThresholds, type ToolThresholds } from '../../web/contract/tool.js';
+import { defaultThresholds, type ToolThresholds, type Unavailability } from '../../web/contract/tool.js';
 
 /** A registered tool, as health knows it. */
 interface KnownTool {
@@ -16,6 +16,8 @@ const none: Partial<ToolThresholds> = {};
 export class KnownTools {
   private readonly logger = new Logger(KnownTools.name);
   private tools: ReadonlyMap<string, KnownTool> = new Map();
+  /** Why a tool cannot be called. Set by the registry. */
+  unavailable: (name: string) => Unavailability | undefined = () => undefined;
   /** Emits after each push. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { endsWithin } from '../../base/common/abortable.js';
 import { isDatabaseUnavailable, Problem, Refusal } from '../../base/common/errors.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
-import type { Tool } from '../../web/contract/tool.js';
+import type { Tool, Unavailability } from '../../web/contract/tool.js';
 import { KnownTools } from '../circuits/known-tools.js';
 import { nameRules, PlatformNames } from '../platforms/platform-names.js';
 import type { ToolFormat } from '../platforms/tool-formats.js';
@@ -39,13 +39,17 @@ export class ToolRegistry {
   history: ToolHistory | undefined;
   /** Loads a tool that another replica may have registered a moment ago. Set by the room that keeps them. */
   fetch: ((name: string) => Promise<void>) | undefined;
+  /** What disabled custom tools would offer, by tool. Set by the room that keeps them. */
+  readonly disabled = new Map<string, readonly string[]>();
   private readonly fetches = new Map<string, Promise<void>>();
   private readonly unknown = new LRUCache<string, true>(unknownNames);
   private readonly logger = new Logger(ToolRegistry.name);
   /** Emits after each change; the MCP server notifies its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
-  constructor(private readonly knownTools: KnownTools) {}
+  constructor(private readonly knownTools: KnownTools) {
+    knownTools.unavailable = (name) => this.unavailable(name);
+  }
 
   /** @throws Problem `conflict` if another tool has the name */
   register(tool: Tool): void {
@@ -87,6 +91,13 @@ export class ToolRegistry {
       });
     const found = this.find(name);
     return found?.load ? undefined : found;
+  }
+
+  private unavailable(name: string): Unavailability | undefined {
+    const tool = this.tools.get(name);
+    if (tool) return tool.unavailable?.();
+    const isDisabled = [...this.disabled.values()].some((names) => names.includes(name));
+    return isDisabled ? { state: 'disabled', why: 'An operator has disabled it' } : undefined;
   }
 
   /** @param name of the tool, or the alias under which a platform knows it */

@@ -28,6 +28,7 @@ import {
 import { applyDecorators } from '@nestjs/common';
 import { errorTable, type ProblemCode } from '../../base/common/errors.js';
 import { type ToolKind, toolKinds } from '../../web/contract/tool.js';
+import { MaybeUnavailable } from '../circuits/circuit.dto.js';
 import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
@@ -69,7 +70,7 @@ export class AnnotationsView {
 }
 
 /** The names of a tool in each format. */
-class NamedView {
+class NamedView extends MaybeUnavailable {
   @Example('get_playbooks') readonly name!: string;
   @Example('Search for relevant remediation workflows') readonly description!: string;
 }

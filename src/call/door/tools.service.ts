@@ -161,7 +161,8 @@ export class ToolsService {
 
   /** Our own full view, or a platform's format. */
   private described(tool: Tool, { format, strict }: dto.FormatQuery): object {
-    if (!format) return tool.definition;
+    const unavailable = tool.unavailable?.();
+    if (!format) return { ...tool.definition, ...(unavailable && { unavailable }) };
     return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
   }
 

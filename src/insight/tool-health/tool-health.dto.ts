@@ -1,5 +1,5 @@
 import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
-import { CircuitStateView } from '../../call/circuits/circuit.dto.js';
+import { CircuitStateView, MaybeUnavailable } from '../../call/circuits/circuit.dto.js';
 import {
   Example,
   Many,
@@ -44,7 +44,7 @@ export class HealthReasonView {
 }
 
 /** Health report of one tool. */
-export class ToolHealthView {
+export class ToolHealthView extends MaybeUnavailable {
   @Example('log_summary') readonly toolName!: string;
   @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly status!: HealthStatus;
   @Example(0.85, '0 to 1, four decimals') readonly successRate!: number;
@@ -190,7 +190,7 @@ export class DashboardView {
   @Example(checkedAtExample) readonly checkedAt!: string;
 }
 
-export class ToolHealthSummaryView {
+export class ToolHealthSummaryView extends MaybeUnavailable {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly status!: HealthStatus;
   @Example(0.98) readonly successRate!: number;
   @NullableText(checkedAtExample, 'null: never executed') readonly lastUsed!: string | null;

@@ -218,7 +218,9 @@ export class ToolHealthService {
   /** The summary of the period; `lastUsed` is of all time. */
   async getHealthSummary(periodHours = gradedHours): Promise<dto.HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
-    const summaries = tools.map((tool) => [tool.name, summaryOf(tool)] as const);
+    const summaries = tools.map(
+      (tool) => [tool.name, { ...summaryOf(tool), ...this.availabilityOf(tool.name) }] as const,
+    );
     return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
   }
 
@@ -289,7 +291,13 @@ export class ToolHealthService {
   }
 
   private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): dto.ToolHealthView {
-    return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
+    const report = reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
+    return { ...report, ...this.availabilityOf(tool.name) };
+  }
+
+  private availabilityOf(tool: string): Pick<dto.ToolHealthView, 'unavailable'> {
+    const unavailable = this.knownTools.unavailable(tool);
+    return unavailable ? { unavailable } : {};
   }
 
   /** Records the grade of the last hour and emits a change of it. @returns since when the tool has it, milliseconds since the epoch */

@@ -103,6 +103,13 @@ export interface Slot {
   readonly release: Release;
 }
 
+export const unavailableStates = ['held', 'disabled', 'error'] as const;
+/** Why calls of a tool are refused. `held`: its approval is missing; `error`: it cannot be started. */
+export interface Unavailability {
+  readonly state: (typeof unavailableStates)[number];
+  readonly why: string;
+}
+
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
@@ -129,6 +136,8 @@ export interface Tool {
   refuses?(input: unknown, caller: Principal): string | undefined;
   /** Whether a list shows it to a caller that may call it. Absent: yes. Calls are not refused for it. */
   isListed?(lister: Lister): boolean;
+  /** Why it cannot be called now, for lists and reports. Absent: it can. */
+  unavailable?(): Unavailability | undefined;
   /**
    * Checks what the call needs beyond its input and its caller, such as an open page.
    * @throws Refusal

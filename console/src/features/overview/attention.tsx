@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { serverOf } from '../../lib/all-tools.js';
 import type { CircuitStateView, LastErrorView, SystemHealthView, ToolReportView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { errorPatternsQuery } from '../../lib/queries.js';
@@ -24,6 +25,8 @@ interface Trouble {
   readonly circuit?: CircuitStateView | undefined;
   /** The reason why it cannot start. */
   readonly fault?: string | undefined;
+  /** Investigations that have spent their budget of it. */
+  readonly spent?: number | undefined;
 }
 
 /** Error types that only callers cause. */
@@ -36,6 +39,7 @@ const refusalsOf = ({ refusals }: ToolReportView): ToolReportView['refusals'] =>
 const ranks: readonly ((trouble: Trouble) => boolean)[] = [
   ({ report }) => report !== undefined && courseOf(report) === 'failing',
   ({ fault }) => fault !== undefined,
+  ({ report }) => report?.unavailable?.state === 'held',
   ({ circuit }) => circuit !== undefined,
   ({ report }) => report?.status === 'unhealthy' && courseOf(report) === undefined,
   ({ report }) => report?.status === 'degraded' && courseOf(report) === undefined,
@@ -56,12 +60,18 @@ const shareOf = ({ report }: Trouble): number =>
 export function troubles(
   { toolReports, circuits }: SystemHealthView,
   broken: ReadonlyMap<string, string>,
+  spent: ReadonlyMap<string, readonly unknown[]>,
 ): Trouble[] {
   const ailing = toolReports.filter(
-    (report) => worst.includes(report.status) || courseOf(report) === 'failing' || report.findings > 0,
+    (report) =>
+      worst.includes(report.status) ||
+      courseOf(report) === 'failing' ||
+      report.findings > 0 ||
+      report.unavailable?.state === 'held',
   );
   const names = new Set([
     ...broken.keys(),
+    ...spent.keys(),
     ...circuits.map(({ tool }) => tool),
     ...ailing.map(({ toolName }) => toolName),
     ...toolReports.filter((report) => refusalsOf(report).length > 0).map(({ toolName }) => toolName),
@@ -72,6 +82,7 @@ export function troubles(
       report: toolReports.find(({ toolName }) => toolName === tool),
       circuit: circuits.find((each) => each.tool === tool),
       fault: broken.get(tool),
+      spent: spent.get(tool)?.length,
     }))
     .sort((a, b) => rankOf(a) - rankOf(b) || shareOf(b) - shareOf(a));
 }
@@ -97,13 +108,16 @@ export const Attention = ({ list, summary }: AttentionProps): ReactNode => (
 );
 
 const acts = {
+  review: { to: '/tools/$name/tools', text: 'Review' },
   edit: { to: '/tools/$name/edit', text: 'Edit' },
   circuit: { to: '/tools/$name/circuit', text: 'Circuit' },
   health: { to: '/tools/$name/health', text: 'See why' },
 } as const;
 
-function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode {
-  const act = fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
+function TroubleRow({ tool: name, report, circuit, fault, spent }: Trouble): ReactNode {
+  const unavailable = fault === undefined ? report?.unavailable : { state: 'error' as const, why: fault };
+  const isHeld = unavailable?.state === 'held';
+  const act = isHeld ? acts.review : fault !== undefined ? acts.edit : circuit ? acts.circuit : acts.health;
   return (
     <article className={css.trouble} aria-label={name}>
       <div>
@@ -113,19 +127,28 @@ function TroubleRow({ tool: name, report, circuit, fault }: Trouble): ReactNode 
           </Link>
           {report && isSilent(report) && <Badge state="errors in results" tone="warn" />}
           {report && hasState(report) && <ReportState report={report} />}
-          <ToolState status={fault === undefined ? undefined : 'error'} circuit={circuit?.state} />
+          <ToolState unavailable={unavailable} circuit={circuit?.state} />
           {report && <GradeLine report={report} />}
         </h3>
         <p>
-          {fault ?? (report && <Reason report={report} />)}{' '}
+          {fault ?? (isHeld ? unavailable.why : report && <Reason report={report} />)}{' '}
           {report && <FindingsLink tool={name} findings={report.findings} since="1h" />}
+          {spent !== undefined && (
+            <Link to="/investigations" search={{ spent: true }} className={css.circuit}>
+              budget spent by {counted(spent, 'investigation')}
+            </Link>
+          )}
           {fault === undefined && circuit && <Refusing circuit={circuit} isAlone={!report} />}
         </p>
       </div>
       <div className={css.spark}>
         {report?.trend && <Sparkline values={report.trend.calls} bad={report.trend.failures} />}
       </div>
-      <Link to={act.to} params={{ name }} className={buttonLook(undefined, true)}>
+      <Link
+        to={act.to}
+        params={{ name: isHeld ? serverOf(name) : name }}
+        className={buttonLook(undefined, true)}
+      >
         {act.text}
       </Link>
     </article>

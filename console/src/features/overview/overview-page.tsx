@@ -6,6 +6,7 @@ import { duration, number, percent } from '../../lib/format.js';
 import {
   customToolsQuery,
   healthQuery,
+  investigationsQuery,
   newestFailuresQuery,
   seriesQuery,
   trafficNowQuery,
@@ -38,6 +39,7 @@ function Overview({ hours }: { readonly hours: number }): ReactNode {
   const custom = useQuery(customToolsQuery);
   const failures = useQuery(newestFailuresQuery);
   const { data: series } = useQuery(seriesQuery(undefined, hours));
+  const { data: investigations = [] } = useQuery(investigationsQuery);
   const failed = [health, custom, failures].find(({ error, data }) => error && !data);
   if (failed) return <Failed error={failed.error} retry={() => void failed.refetch()} />;
   if (!health.data || !custom.data || !failures.data) return <Loading lines={20} />;
@@ -45,11 +47,15 @@ function Overview({ hours }: { readonly hours: number }): ReactNode {
   // Without calls a tool that cannot start has no grade that would show it.
   const broken = custom.data.filter(({ status }) => status === 'error');
   const faults = new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
+  const spent = Map.groupBy(
+    investigations.flatMap(({ tools }) => tools.filter(({ remaining }) => remaining === 0)),
+    ({ tool }) => tool,
+  );
   return (
     <Stack>
       <KeyFigures series={series} circuits={health.data.circuits} />
       <div className={css.columns}>
-        <Attention list={troubles(health.data, faults)} summary={health.data.summary} />
+        <Attention list={troubles(health.data, faults, spent)} summary={health.data.summary} />
         <NewestFailures rows={failures.data} />
       </div>
       <Traffic hours={hours} />

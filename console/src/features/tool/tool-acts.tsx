@@ -70,7 +70,14 @@ const acts: Readonly<Record<ToolActId, ToolAct>> = {
 };
 
 /** The acts that this caller may start, as buttons or in a menu: each asks in a dialog of the tool's screen. */
-function Offered({ ids, inMenu }: { readonly ids: readonly ToolActId[]; readonly inMenu?: true }): ReactNode {
+interface OfferedProps {
+  readonly ids: readonly ToolActId[];
+  readonly inMenu?: true;
+  /** The act that the state of the tool calls for. */
+  readonly primary?: ToolActId | undefined;
+}
+
+function Offered({ ids, inMenu, primary }: OfferedProps): ReactNode {
   const permitted = useAct('tools:admin');
   const change = useChange<{ act?: ToolActId }>();
   if (!permitted) return null;
@@ -82,7 +89,7 @@ function Offered({ ids, inMenu }: { readonly ids: readonly ToolActId[]; readonly
   return (
     <Row>
       {ids.map((id) => (
-        <Button key={id} small onClick={start(id)}>
+        <Button key={id} small {...(id === primary && { look: 'primary' })} onClick={start(id)}>
           {toolActs[id].title}
         </Button>
       ))}
@@ -95,12 +102,16 @@ export const ToolMenu = ({ status }: { readonly status: CustomToolView['status']
   <Offered inMenu ids={[status === 'inactive' ? 'enable' : 'disable', 'remove']} />
 );
 
+/** Cuts off a tool that fails while its circuit is closed. */
+export const HoldOpen = (): ReactNode => <Offered ids={['open-circuit']} primary="open-circuit" />;
+
 /** A circuit that opened by itself probes the tool; one that is held open by hand does not. */
 export const CircuitControls = ({
   state,
   heldByHand,
 }: Pick<CircuitView, 'state' | 'heldByHand'>): ReactNode => (
   <Offered
+    primary={heldByHand ? 'close-circuit' : undefined}
     ids={[
       ...(heldByHand ? [] : (['open-circuit'] as const)),
       ...(state === 'closed' ? [] : (['close-circuit'] as const)),

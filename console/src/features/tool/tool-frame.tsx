@@ -1,19 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CircuitView, CustomToolView, ToolView } from '../../lib/api.js';
+import { serverOf, unavailableOf } from '../../lib/all-tools.js';
+import type { CircuitView, CustomToolView, ToolReportView, ToolView } from '../../lib/api.js';
 import { circuitQuery, reportQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
+import type { Unavailable } from '../../lib/unavailable.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { Clamped } from '../../ui/clamped.js';
 import { buttonLook, Tag } from '../../ui/controls.js';
 import { DidYouMean } from '../../ui/did-you-mean.js';
-import { GradeLine } from '../../ui/grade-line.js';
+import { courseOf, GradeLine } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { ReportState, ToolState } from '../../ui/tool-state.js';
-import { CircuitControls, ToolActDialog, ToolMenu } from './tool-acts.js';
+import { CircuitControls, HoldOpen, ToolActDialog, ToolMenu } from './tool-acts.js';
 import css from './tool.module.css';
 import { useRegistration } from './use-registration.js';
 
@@ -42,9 +44,11 @@ export function ToolFrame(): ReactNode {
   const isTool = isCertain && !isServer;
   const tool = useQuery({ ...toolQuery(name), enabled: isTool && custom?.status !== 'inactive' });
   const { report, circuit, isLoading } = useHealth(name, isTool);
+  const unavailable = (custom && unavailableOf(custom)) ?? report?.unavailable;
   const isAt = useMatchRoute();
   const isAtCircuit = Boolean(isAt({ to: '/tools/$name/circuit' }));
   const isAtBench = Boolean(isAt({ to: '/tools/$name/try' }));
+  const mayHold = !isAtCircuit && circuit?.state === 'closed' && isFailing(report);
   // A tool that is disabled or cannot start is not callable, and still has its history.
   if ((!tool.data && !custom) || isLoading) {
     return (
@@ -68,19 +72,16 @@ export function ToolFrame(): ReactNode {
           <>
             {name}
             {!isServer && report && <ReportState report={report} />}
-            <ToolState status={custom?.status} circuit={circuit?.state} />
+            <ToolState unavailable={unavailable} circuit={circuit?.state} />
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
             {!isServer && report && <GradeLine report={report} />}
           </>
         }
         about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
-        actions={<Actions name={name} custom={custom} kind={tool.data?.kind} />}
+        actions={<Actions {...{ name, custom, mayHold }} kind={tool.data?.kind} />}
       >
         <Screens name={name} isServer={isServer} isCustom={custom !== undefined} />
-        <Notes>
-          {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
-          {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
-        </Notes>
+        <Notices {...{ name, custom, unavailable }} circuit={isAtCircuit ? undefined : circuit} />
         <div className={css.outlet}>
           {isServer && tabs.some(({ to }) => isAt({ to })) ? (
             <Navigate to="/tools/$name/tools" params={{ name }} replace />
@@ -93,6 +94,38 @@ export function ToolFrame(): ReactNode {
     </div>
   );
 }
+
+const isFailing = (report: ToolReportView | null | undefined): boolean =>
+  report != null && (courseOf(report) === 'failing' || report.status === 'unhealthy');
+
+interface NoticesProps {
+  readonly name: string;
+  readonly custom: CustomToolView | undefined;
+  readonly unavailable: Unavailable | undefined;
+  readonly circuit: CircuitView | undefined;
+}
+
+/** Why its calls are refused, on every screen of a tool. */
+const Notices = ({ name, custom, unavailable, circuit }: NoticesProps): ReactNode => (
+  <Notes>
+    {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
+    {unavailable?.state === 'held' && (
+      <Note tone="bad">
+        <Row>
+          <span>Its calls are refused: {unavailable.why}</span>
+          <Link
+            to="/tools/$name/tools"
+            params={{ name: serverOf(name) }}
+            className={buttonLook('primary', true)}
+          >
+            Review
+          </Link>
+        </Row>
+      </Note>
+    )}
+    {circuit && circuit.state !== 'closed' && <Refusing circuit={circuit} />}
+  </Notes>
+);
 
 interface ScreensProps {
   readonly name: string;
@@ -121,14 +154,17 @@ interface ActionsProps {
   readonly name: string;
   readonly custom: CustomToolView | undefined;
   readonly kind: ToolView['kind'] | undefined;
+  /** It fails, and its circuit is closed. */
+  readonly mayHold: boolean;
 }
 
 /** The actions on a tool, and a link to the audit of earlier ones. */
-function Actions({ name, custom, kind }: ActionsProps): ReactNode {
+function Actions({ name, custom, kind, mayHold }: ActionsProps): ReactNode {
   const maySeeAudit = usePermission('admin') !== 'no';
   const mayEdit = usePermission('tools:admin') !== 'no';
   return (
     <>
+      {mayHold && <HoldOpen />}
       {maySeeAudit && (
         <Link to="/settings/audit" search={{ target: name }} className={buttonLook('quiet')}>
           Audit
@@ -145,9 +181,9 @@ function Actions({ name, custom, kind }: ActionsProps): ReactNode {
   );
 }
 
-/** The way from a tool to the MCP server that lists it, by the part of its name before the `__`. */
+/** The way from a tool to the MCP server that lists it. */
 const Server = ({ of: tool }: { readonly of: string }): ReactNode => (
-  <Link to="/tools/$name/tools" params={{ name: tool.split('__')[0] ?? tool }} className={buttonLook()}>
+  <Link to="/tools/$name/tools" params={{ name: serverOf(tool) }} className={buttonLook()}>
     Its server
   </Link>
 );

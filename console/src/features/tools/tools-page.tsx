@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { allTools, type ListedTool } from '../../lib/all-tools.js';
+import { allTools, type ListedTool, serverOf } from '../../lib/all-tools.js';
 import type {
   CircuitStateView,
   CustomToolView,
@@ -13,6 +13,7 @@ import { duration, number, percent } from '../../lib/format.js';
 import { customToolsQuery, healthQuery, toolsQuery } from '../../lib/queries.js';
 import type { toolsSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
+import { unavailableNames } from '../../lib/unavailable.js';
 import { useChange } from '../../lib/use-change.js';
 import { Sparkline } from '../../ui/chart.js';
 import { buttonLook, stateName, Tag } from '../../ui/controls.js';
@@ -23,7 +24,7 @@ import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Since, Time } from '../../ui/time.js';
-import { ReportState, statusNames, ToolState } from '../../ui/tool-state.js';
+import { ReportState, ToolState } from '../../ui/tool-state.js';
 import css from './tools.module.css';
 
 const route = getRouteApi('/shell/tools');
@@ -51,14 +52,17 @@ const shown = (value: number | null, format: (value: number) => string): string 
 const columns: readonly Column<ToolRow>[] = [
   {
     ...{ name: 'Tool', cut: true, isMono: true, width: 236 },
-    cell: ({ name }) => (
-      <Link to="/tools/$name/activity" params={{ name }} title={name}>
-        {name}
-      </Link>
-    ),
+    cell: ({ name, group }) =>
+      group ? (
+        <GroupName name={name} {...group} />
+      ) : (
+        <Link to="/tools/$name/activity" params={{ name }} title={name}>
+          {name}
+        </Link>
+      ),
   },
   {
-    ...{ name: 'Health', width: 212, card: 'state' },
+    ...{ name: 'Health', width: 172, card: 'state' },
     sort: { by: 'health', value: ({ report }) => healthRank(report) },
     cell: (row) => <Health {...row} />,
   },
@@ -95,20 +99,46 @@ const columns: readonly Column<ToolRow>[] = [
   },
 ];
 
+/** The groups name the kind. */
+const groupedColumns = columns.filter(({ name }) => name !== 'Kind');
+
 /** Grade and since when, and why calls are refused. */
-function Health({ report, status, circuit }: ToolRow): ReactNode {
+function Health({ report, unavailable, circuit }: ToolRow): ReactNode {
   const isRecovering = report && courseOf(report) === 'recovering';
   const since = isRecovering ? undefined : report && (report.now.failingSince ?? sinceOf(report));
   return (
     <>
-      {report && (report.status !== 'unknown' || status === 'active') && <ReportState report={report} />}{' '}
-      {since && circuit === 'closed' && (
+      {report && !unavailable && <ReportState report={report} />}{' '}
+      {since && !unavailable && circuit === 'closed' && (
         <Muted>
           <Since at={since} />
         </Muted>
       )}
-      <ToolState status={status} circuit={circuit} />{' '}
+      <ToolState unavailable={unavailable} circuit={circuit} />{' '}
       {report && <FindingsLink tool={report.toolName} findings={report.findings} since="1h" />}
+    </>
+  );
+}
+
+/** Opens or closes a group of tools; an MCP server is also a page. */
+function GroupName({ name, count, isOpen, toggle, isServer }: GroupNameProps): ReactNode {
+  return (
+    <>
+      <button
+        type="button"
+        className={css.group}
+        aria-expanded={isOpen}
+        aria-label={isServer ? `Tools of ${name}` : name}
+        onClick={toggle}
+      >
+        {isOpen ? '▾' : '▸'} {!isServer && name}
+      </button>{' '}
+      {isServer && (
+        <Link to="/tools/$name/tools" params={{ name }}>
+          {name}
+        </Link>
+      )}{' '}
+      <Muted>{number(count)}</Muted>
     </>
   );
 }
@@ -122,7 +152,12 @@ const filters: readonly Filter[] = [
     names: { half_open: 'half-open' },
   },
   { key: 'kind', label: 'Kind', options: ['builtin', 'custom', 'mcp', 'ui', 'server'] },
-  { key: 'status', label: 'Status', options: ['active', 'inactive', 'error'], names: statusNames },
+  {
+    key: 'status',
+    label: 'Status',
+    options: ['active', 'held', 'disabled', 'error'],
+    names: unavailableNames,
+  },
 ];
 
 export function ToolsPage(): ReactNode {
@@ -133,6 +168,13 @@ export function ToolsPage(): ReactNode {
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthQuery);
   const change = useChange<Wanted>();
+  const { sort, open = '', ...wanted } = search;
+  const isGrouped = sort === undefined && Object.values(wanted).every((value) => value === undefined);
+  const toggle = (name: string): void => {
+    const names = new Set(open.split(',').filter(Boolean));
+    if (!names.delete(name)) names.add(name);
+    change({ open: [...names].join(',') || undefined });
+  };
   return (
     <Page
       name="Tools"
@@ -154,17 +196,20 @@ export function ToolsPage(): ReactNode {
         <Panel>
           <Loaded query={tools}>
             {(data) => {
-              const rows = wantedRows(toolRows(data, custom, health), search);
+              const found = wantedRows(toolRows(data, custom, health), search);
+              const rows = isGrouped ? grouped(found, open.split(','), toggle) : found;
               return rows.length === 0 ? (
                 <Empty title={data.length === 0 ? 'No tools registered' : 'No tools match these filters'} />
               ) : (
                 <Table
                   label="Tools"
                   rows={rows}
-                  columns={columns}
+                  columns={isGrouped ? groupedColumns : columns}
                   keyOf={keyOf}
                   sort={{ by: search.sort, change: (sort) => change({ sort }) }}
-                  onOpen={({ name }) => void navigate({ to: '/tools/$name/activity', params: { name } })}
+                  onOpen={({ name, group }) =>
+                    group ? group.toggle() : void navigate({ to: '/tools/$name/activity', params: { name } })
+                  }
                 />
               );
             }}
@@ -177,20 +222,60 @@ export function ToolsPage(): ReactNode {
 
 /** A tool as its line in the list: what it is, and how it did in the last hour. */
 interface ToolRow extends ListedTool {
-  readonly status: CustomToolView['status'];
   /** Absent for an MCP server: each of its tools has its own. */
   readonly report: ToolReportView | undefined;
   readonly circuit: CircuitStateView['state'];
+  /** Of a line that stands for several tools. */
+  readonly group?: Omit<GroupNameProps, 'name'>;
+}
+
+interface GroupNameProps {
+  readonly name: string;
+  readonly count: number;
+  readonly isOpen: boolean;
+  readonly isServer: boolean;
+  readonly toggle: () => void;
 }
 
 /** Failing tools and those that refuse calls lead the list, then those whose results report errors, then used ones. */
-const urgency = ({ report, circuit, status }: ToolRow): number => {
+const urgency = ({ report, circuit, unavailable }: ToolRow): number => {
   const isFailing = report !== undefined && courseOf(report) === 'failing';
-  if (isFailing || circuit !== 'closed' || status === 'error') return 0;
+  if (isFailing || circuit !== 'closed' || (unavailable && unavailable.state !== 'disabled')) return 0;
   return report && report.findings > 0 ? 1 : report && report.totalCalls > 0 ? 2 : 3;
 };
 
 type Wanted = ReturnType<typeof toolsSearch>;
+
+const ownGroups = { builtin: 'Built-in tools', ui: 'Tools of pages' } as const;
+
+/** The group of a tool; one's own tools have none. */
+const groupOf = ({ kind, name }: ToolRow): string | undefined => {
+  if (kind === 'custom') return undefined;
+  return kind === 'mcp' ? serverOf(name) : kind === 'server' ? name : ownGroups[kind];
+};
+
+/** Tools that need attention, one's own tools, then the tools of each MCP server and the built-in ones as groups. */
+function grouped(
+  rows: readonly ToolRow[],
+  open: readonly string[],
+  toggle: (name: string) => void,
+): ToolRow[] {
+  const isAlone = (row: ToolRow): boolean =>
+    groupOf(row) === undefined || (urgency(row) === 0 && row.kind !== 'server');
+  const others = rows.filter((row) => !isAlone(row));
+  const heads = [...Map.groupBy(others, (row) => groupOf(row) ?? '')].map(([name, members]) => {
+    const server = members.find(({ kind }) => kind === 'server');
+    const tools = members.filter((row) => row !== server);
+    const group = { count: tools.length, isOpen: open.includes(name), toggle: () => toggle(name) };
+    const none = { name, description: '', kind: 'builtin', report: undefined, circuit: 'closed' } as const;
+    return [
+      { ...(server ?? none), group: { ...group, isServer: server !== undefined } },
+      ...(group.isOpen ? tools : []),
+    ];
+  });
+  const place = ([head]: readonly ToolRow[]): number => (head?.group?.isServer ? 0 : 1);
+  return [...rows.filter(isAlone), ...heads.sort((a, b) => place(a) - place(b)).flat()];
+}
 
 function toolRows(
   tools: readonly ToolView[],
@@ -198,10 +283,9 @@ function toolRows(
   health: SystemHealthView | undefined,
 ): ToolRow[] {
   const { toolReports = [], circuits = [] } = health ?? {};
-  const statuses = new Map(custom.map(({ name, status }) => [name, status]));
   const byName = new Map(toolReports.map((report) => [report.toolName, report]));
-  return allTools(tools, custom).map(({ name, description, kind }) => ({
-    ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
+  return allTools(tools, custom).map(({ name, description, kind, unavailable }) => ({
+    ...{ name, description, kind, unavailable },
     report: kind === 'server' ? undefined : byName.get(name),
     circuit: circuits.find(({ tool }) => tool === name)?.state ?? 'closed',
   }));
@@ -216,7 +300,12 @@ function wantedRows(rows: readonly ToolRow[], { q = '', kind, grade, circuit, st
         (kind === undefined || row.kind === kind) &&
         (grade === undefined || row.report?.status === grade) &&
         (circuit === undefined || row.circuit === circuit) &&
-        (status === undefined || row.status === status),
+        (status === undefined || (row.unavailable?.state ?? 'active') === status),
     )
-    .sort((a, b) => urgency(a) - urgency(b) || a.name.localeCompare(b.name));
+    .sort(
+      (a, b) =>
+        urgency(a) - urgency(b) ||
+        healthRank(a.report) - healthRank(b.report) ||
+        a.name.localeCompare(b.name),
+    );
 }

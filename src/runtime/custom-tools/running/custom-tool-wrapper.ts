@@ -1,6 +1,13 @@
 import type { Tracer } from '../../../base/observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
+import type {
+  Caller,
+  Slot,
+  Tool,
+  ToolDefinition,
+  ToolRun,
+  Unavailability,
+} from '../../../web/contract/tool.js';
 import type { CompiledInput } from '../../../base/schemas/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -98,6 +105,8 @@ export class CustomToolWrapper implements Tool {
   clean(text: string): string {
     return this.calls.clean(text);
   }
+
+  unavailable = (): Unavailability | undefined => this.calls.unavailable();
 
   takeSlot(caller: Caller): Slot {
     const workingDir = 'pool' in this.backend ? this.backend.workingDir : '';

@@ -9,6 +9,7 @@ import type {
   ToolAnnotations,
   ToolDefinition,
   ToolRun,
+  Unavailability,
 } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { mcpResult } from '../../../call/platforms/mcp-results.js';
@@ -158,6 +159,11 @@ class McpTool implements Tool {
 
   validate(...asked: Parameters<InputValidator>): ReturnType<InputValidator> {
     return this.checked.validate(...asked);
+  }
+
+  unavailable(): Unavailability | undefined {
+    const why = this.server.whyNot(this.approved.name);
+    return why === undefined ? this.calls.unavailable() : { state: 'held', why };
   }
 
   takeSlot(caller: Caller): Slot {

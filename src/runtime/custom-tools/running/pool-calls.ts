@@ -12,7 +12,7 @@ import {
   type PoolFailureReason,
   type PoolSlot,
 } from '../../process-pool/pool.types.js';
-import type { Caller, Slot, ToolAnnotations, ToolRun } from '../../../web/contract/tool.js';
+import type { Caller, Slot, ToolAnnotations, ToolRun, Unavailability } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
@@ -60,6 +60,15 @@ export class PoolCalls {
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
       throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000 });
     }
+  }
+
+  /** Why no process of it can serve a call now. */
+  unavailable(): Unavailability | undefined {
+    const { backend } = this;
+    const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
+    return why === undefined
+      ? undefined
+      : { state: 'error', why: this.explained(why.split(stderrMark)[0] ?? '') };
   }
 
   private cannotStart(why: string, { principal }: Caller): Refusal {

@@ -132,15 +132,17 @@ export class RunningTools {
   }
 
   /** Disables a tool. */
-  disable({ name, status }: CustomTool): void {
-    this.logs.status(name, status);
-    this.withdraw(name);
+  disable(tool: CustomTool): void {
+    this.logs.status(tool.name, tool.status);
+    this.withdraw(tool.name);
+    this.registry.disabled.set(tool.name, namesOf(tool));
   }
 
   /** Takes a tool out of use for good. */
   delete(name: string): void {
     const offered = this.offered.namesOf(name);
     this.withdraw(name);
+    this.registry.disabled.delete(name);
     this.logs.forget(name);
     for (const each of new Set([name, ...offered])) this.deletions.emit(each);
   }
@@ -302,6 +304,7 @@ class OfferedTools {
   /** Registers stored tools by their rows alone, which is enough to list them. A call loads its tool first. */
   list(stored: readonly CustomTool[], load: (name: string) => Promise<void>): void {
     const come = stored.flatMap((tool) => {
+      if (tool.status === 'inactive') this.registry.disabled.set(tool.name, namesOf(tool));
       if (tool.status === 'inactive' || this.tools.has(tool.name)) return [];
       const free = definitionsOf(tool).filter(({ name }) => !this.registry.find(name));
       const unloaded = free.map((definition) => unloadedTool(definition, () => load(tool.name)));
@@ -344,3 +347,4 @@ const definitionsOf = (tool: CustomTool): ToolDefinition[] =>
   tool.protocol === 'mcp'
     ? (tool.definitions ?? []).map((approved) => mcpDefinitionOf(tool, approved))
     : [definitionOf(tool)];
+const namesOf = (tool: CustomTool): string[] => definitionsOf(tool).map(({ name }) => name);
