@@ -118,7 +118,8 @@ it('a key is made, opens what it may, and is revoked', async () => {
   });
 });
 
-it('the doctor says what a running server is like', async () => {
+it('the doctor says what a running server is like, and what its tools may touch', async () => {
+  const touched = /^Network: none.*\n +Reads: .*\n +Writes: a private temporary folder of 64 MB/;
   const findings = JSON.parse(await ok(cli.run('doctor', '--json')));
   expect(findings).toEqual(
     expect.arrayContaining([
@@ -127,6 +128,10 @@ it('the doctor says what a running server is like', async () => {
       { what: 'database', state: 'ok', found: expect.stringMatching(/^up/) },
       expect.objectContaining({ what: 'sandbox', found: expect.stringMatching(/^tier \d of 3/) }),
       expect.objectContaining({ what: 'python3', state: 'ok' }),
+      expect.objectContaining({
+        what: expect.stringMatching(/^tool /),
+        found: expect.stringMatching(touched),
+      }),
     ]),
   );
 });

@@ -17,9 +17,11 @@ interface StoredTool {
   readonly name: string;
   readonly protocol: string;
   readonly isolation: string;
+  readonly effectiveSandbox: { readonly mayTouch: readonly string[] };
 }
 
 const timeoutMs = 10_000;
+const lineBreak = `\n${' '.repeat(25)}`;
 const mends: Readonly<Record<string, string>> = {
   database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
   recorder: 'docs/operate/recording.md says what fills the journal',
@@ -52,7 +54,7 @@ export async function doctor({ surroundings, out }: Session): Promise<void> {
 
 function lineOf(out: Output, { what, state, found, mend }: Finding): string {
   const head = `${out.state(state)}${' '.repeat(9 - state.length)}${what.padEnd(16)}${found}`;
-  return mend === undefined ? head : `${head}\n${' '.repeat(25)}mend: ${mend}`;
+  return mend === undefined ? head : `${head}${lineBreak}mend: ${mend}`;
 }
 
 /** The findings that a running server reports. @returns undefined if none answers */
@@ -67,7 +69,7 @@ async function serverFindings(surroundings: Surroundings): Promise<Finding[] | u
   return [
     { what: 'server', state: asked.ok ? 'ok' : 'missing', found },
     await keyFinding(address, surroundings.dataDir),
-    ...(await sharedServers(address)),
+    ...(await registeredTools(address)),
     ...Object.entries(details)
       .filter(([part]) => part !== 'server')
       .map(([part, told]) => (part === 'sandbox' ? sandboxFinding(told) : partFinding(part, told))),
@@ -101,19 +103,26 @@ async function keyFinding(address: ServerAddress, dataDir: string): Promise<Find
   return ok('key', 'the server knows it');
 }
 
-/** MCP servers whose memory all projects share. */
-async function sharedServers(address: ServerAddress): Promise<Finding[]> {
+/** What each tool may touch, and MCP servers whose memory all projects share. */
+async function registeredTools(address: ServerAddress): Promise<Finding[]> {
   const asked = await ask(address, '/api/v1/custom-tools?limit=1000');
   const { data = [] } = (await asked.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
-  return data
-    .filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared')
-    .map(({ name }) =>
+  const shared = data.filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared');
+  return [
+    ...data.map(({ name, effectiveSandbox: { mayTouch } }) =>
+      (mayTouch.some((line) => line.includes('NOT ENFORCED')) ? note : ok)(
+        `tool ${name}`,
+        mayTouch.join(lineBreak),
+      ),
+    ),
+    ...shared.map(({ name }) =>
       note(
         `MCP server ${name}`,
         'is shared: each project can read what another left in its memory',
         `PATCH /api/v1/custom-tools/${name} {"isolation": "project"}`,
       ),
-    );
+    ),
+  ];
 }
 
 function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {

@@ -122,7 +122,11 @@ export class Sandbox {
 
   /** The sandbox that a tool would get. Prepares nothing. */
   effective(demands: SandboxDemands): EffectiveSandbox {
-    return this.judge(resolvePolicy(demands, this.options.defaults));
+    return this.judge(this.policyOf(demands));
+  }
+
+  policyOf(demands: SandboxDemands): SandboxPolicy {
+    return resolvePolicy(demands, this.options.defaults);
   }
 
   /**
@@ -137,7 +141,7 @@ export class Sandbox {
     userNumber?: number,
   ): Promise<Confined> {
     const { enabled, abilities, secrets, noOpenNetwork } = this.options;
-    const policy = resolvePolicy(demands, this.options.defaults);
+    const policy = this.policyOf(demands);
     const uid = this.userOf(userNumber);
     const effective = { ...this.judge(policy, uid), runsAs: { uid: uid ?? this.options.uid } };
     if (noOpenNetwork !== undefined && isNetworkOpen(policy, effective)) {

@@ -73,6 +73,8 @@ export interface EffectiveSandbox {
   readonly notes: Readonly<Partial<Record<SandboxField, string>>>;
   /** Absent while nothing of the tool is loaded. */
   readonly runsAs?: RunsAs;
+  /** The same in words, with values; absent of a sandbox that is no tool's. */
+  readonly mayTouch?: readonly string[];
 }
 
 /** The user that a tool's processes run as: never root. */

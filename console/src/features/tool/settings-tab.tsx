@@ -78,7 +78,7 @@ function howItRuns(tool: CustomToolView): Pairs {
     ['Isolation', tool.isolation === 'project' ? 'processes per project' : 'shared by all projects'],
     ['Concurrency', `${tool.maxConcurrency} per process`],
     ['Retries', maxRetries === 0 ? 'none' : `${maxRetries}, after ${duration(retryDelayMs)}`],
-    ['Effects', natureOf(annotations)],
+    ['Declared effects', natureOf(annotations)],
     ['Calls per investigation', tool.callsPerInvestigation ?? 'the default of the server'],
     ['Cached results', cacheTtlMs === null ? 'none' : `for ${duration(cacheTtlMs)}`],
     ['Stored inputs and results', captured[tool.capture]],
@@ -97,27 +97,17 @@ const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolVi
     openWorld ? 'may reach other hosts' : 'stays on this host',
   ].join('; ');
 
-function Sandbox({
-  tool: { effectiveSandbox, permissions, sandbox },
-}: {
-  readonly tool: CustomToolView;
-}): ReactNode {
-  const { tier, enforced, notEnforced, notes, runsAs } = effectiveSandbox;
-  const asked = { ...permissions, ...sandbox };
-  return (
-    <Card title="Sandbox">
-      <Facts
-        facts={[
-          ['Enforced by', tierText(tier)],
-          ['Enforced', enforced.length > 0 && <Tags key="enforced" words={enforced} />],
-          ['Not enforced here', notEnforced.length > 0 && <Tags key="not" words={notEnforced} />],
-          ...Object.entries(notes).map(([name, note]) => [name, note] as const),
-          ['Runs as', runsAs && `user ${runsAs.uid}`],
-          ...Object.entries(asked).map(
-            ([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)] as const,
-          ),
-        ]}
-      />
-    </Card>
-  );
-}
+/** What its processes may touch and use up, and what this host does not hold them to. */
+const Sandbox = ({ tool: { effectiveSandbox } }: { readonly tool: CustomToolView }): ReactNode => (
+  <Card title="What it may touch">
+    <Facts
+      facts={[
+        ...(effectiveSandbox.mayTouch ?? []).map((line) => {
+          const end = line.indexOf(': ');
+          return [line.slice(0, end), line.slice(end + 2)] as const;
+        }),
+        ['Enforced by', tierText(effectiveSandbox.tier)],
+      ]}
+    />
+  </Card>
+);

@@ -45,6 +45,8 @@ export class EffectiveSandboxView {
     description: 'Whose its processes are; absent while it is not loaded',
   })
   readonly runsAs?: RunsAsView;
+  @ApiPropertyOptional({ type: [String], example: ['Network: api.example.com:443'], description: 'In words' })
+  readonly mayTouch?: readonly string[];
 }
 
 const maxReasons = 20;

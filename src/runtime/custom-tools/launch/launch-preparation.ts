@@ -14,6 +14,7 @@ import type { Launcher } from '../../process-pool/launcher.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
 import { ToolSpawner } from '../../process-pool/process-pool.module.js';
 import { withDescendantsEnded } from '../../sandbox/enforcement.js';
+import { mayTouch } from '../../sandbox/may-touch.js';
 import { covers } from '../../sandbox/mounts.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
@@ -196,7 +197,7 @@ export function asUnavailable(error: unknown): { readonly unavailable: string } 
 }
 
 type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
-  Partial<Pick<CustomTool, 'workingDir' | 'url'>>;
+  Partial<Pick<CustomTool, 'workingDir' | 'url' | 'env' | 'timeoutMs'>>;
 type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
 
 /** Puts the start of a tool's processes into its sandbox. */
@@ -205,7 +206,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
   private readonly logger = new Logger(ToolSandbox.name);
 
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'dataDir'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'dataDir'>,
     private readonly sandbox: Sandbox,
     private readonly spawner: ToolSpawner,
   ) {}
@@ -231,10 +232,10 @@ export class ToolSandbox implements OnApplicationBootstrap {
    * @throws Problem `invalid_request` that names the field which this host cannot enforce
    */
   async confine(tool: Confinable, { spec, place, remote }: PreparedLaunch): Promise<Confined> {
-    if (remote) return { command: spec, ...elsewhere };
+    if (remote) return { command: spec, ...elsewhere, effective: this.effective(tool) };
     try {
       const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
-      return { ...confined, effective: this.withSpawner(confined.effective) };
+      return { ...confined, effective: this.described(tool, confined.effective, place, spec.env) };
     } catch (error) {
       if (!(error instanceof SandboxRefusal)) return notRead(error);
       throw refusalOf(error, tool);
@@ -243,12 +244,23 @@ export class ToolSandbox implements OnApplicationBootstrap {
 
   /** Restrictions that hold for a tool on this host. */
   effective(tool: Restricted): EffectiveSandbox {
-    if (tool.url) return elsewhere.effective;
-    return this.withSpawner(this.sandbox.effective(demandsOf(tool)));
+    return this.described(tool, tool.url ? elsewhere.effective : this.sandbox.effective(demandsOf(tool)));
   }
 
-  private withSpawner(effective: EffectiveSandbox): EffectiveSandbox {
-    return this.spawner.endsDescendants ? withDescendantsEnded(effective) : effective;
+  private described(
+    tool: Restricted,
+    found: EffectiveSandbox,
+    place = tool.workingDir ?? undefined,
+    env: object = tool.env ?? {},
+  ): EffectiveSandbox {
+    const { url, timeoutMs = Infinity, sandbox } = tool;
+    const effective = !url && this.spawner.endsDescendants ? withDescendantsEnded(found) : found;
+    const facts = {
+      ...{ place, url: url ?? undefined, variables: Object.keys(env) },
+      timeoutMs: Math.min(timeoutMs, sandbox?.maxExecutionMs ?? Infinity),
+      maxOutputBytes: this.config.customTools.maxOutputBytes,
+    };
+    return { ...effective, mayTouch: mayTouch(this.sandbox.policyOf(demandsOf(tool)), effective, facts) };
   }
 }
 

@@ -1,0 +1,54 @@
+import type { SandboxPolicy } from './sandbox-policy.js';
+import type { EffectiveSandbox, SandboxField } from './sandbox.types.js';
+
+/** Facts about a tool besides its sandbox. */
+interface ToolFacts {
+  /** Its own folder or file. */
+  readonly place: string | undefined;
+  /** Of an MCP server that runs elsewhere. */
+  readonly url: string | undefined;
+  readonly variables: readonly string[];
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+}
+
+/** A limit: its value, the field that sets it, and what follows if the host does not enforce that. */
+type Row = readonly [what: string, value: string, field?: SandboxField, otherwise?: string];
+
+/** What a tool may touch and use up, a line each: the one wording for the console and the command line. */
+export function mayTouch(policy: SandboxPolicy, effective: EffectiveSandbox, facts: ToolFacts): string[] {
+  const { tier, notEnforced, notes, runsAs } = effective;
+  const { paths, write, network, hosts, cpuPercent } = policy;
+  const line = ([what, value, field, otherwise]: Row): string => {
+    const note = field && notes[field];
+    if (field && notEnforced.includes(field))
+      return `${what}: ${value}, NOT ENFORCED HERE: ${otherwise} (${note})`;
+    return `${what}: ${value}${note === undefined ? '' : ` (${note})`}`;
+  };
+  const limits = [
+    `Time of a call: ${facts.timeoutMs / 1_000} s`,
+    `Output of a call: ${Math.round(facts.maxOutputBytes / 104_857.6) / 10} MB`,
+  ];
+  if (facts.url !== undefined)
+    return [`Runs at: ${new URL(facts.url).host}; nothing limits what it touches there`, ...limits];
+  const ports = hosts.map((host) => (/:\d+$/.test(host) ? host : `${host}:80, ${host}:443`));
+  const reachable = network === 'all' ? 'all hosts and ports' : ports.join(', ') || 'none';
+  const read = [facts.place ?? 'its own folder', ...paths, 'the programs and libraries of the system'];
+  const written = [`a private temporary folder of ${policy.temporaryMB} MB`, ...(write ? paths : [])];
+  const programs = policy.execute ? 'those of the system' : 'its interpreter alone';
+  const share = cpuPercent === undefined ? 'no limit' : `${cpuPercent} % of a core`;
+  const networkField = network === 'none' ? 'allowNetwork' : 'allowedHosts';
+  const rows: Row[] = [
+    ['Network', reachable, networkField, 'it reaches every host and port'],
+    ['Reads', read.join(', '), 'allowedPaths', 'it reads all that its user may read'],
+    ['Writes', written.join(', '), 'canWriteFiles', 'it writes all that its user may write'],
+    ["Server's keys", 'none', 'dataDirectory', 'it can read the admin key'],
+    ['Programs', programs, 'canExecuteCommands', 'it runs any program'],
+    ['Variables', [...facts.variables].sort().join(', ') || 'none'],
+    ['User', runsAs ? `uid ${runsAs.uid}` : 'not known until it is loaded'],
+    ['Memory', `${policy.memoryMB} MB`, 'maxMemoryMB', 'it may use all of this host'],
+    ['Processor', share, 'maxCpuPercent', 'it may use all cores'],
+    ['Processes', `${policy.processes}, with threads`, 'processes', 'it may start all that its user may'],
+  ];
+  return [...rows.map(line), ...limits, `Sandbox: tier ${tier} of 3`];
+}
