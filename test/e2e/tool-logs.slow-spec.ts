@@ -87,6 +87,24 @@ describe('the log of a tool', () => {
     expect({ nextSince, missed }).toEqual({ nextSince: data[7].id, missed: 0 });
   });
 
+  it('has the level that a line names, and the call that wrote it', async () => {
+    await tk.register('levelled', { keepAlive: true });
+    const stderr = ['WARN slow', '{"level":50,"msg":"gone"}', 'ERROR away', 'no errors found'];
+    const { body } = await tk.call('levelled', { action: 'crash', code: 3, stderr: stderr.join('\n') });
+    const entries = await until(
+      async () => {
+        const { data } = await logs('levelled');
+        return data.some(({ event }: Json) => event === 'terminate') ? data : undefined;
+      },
+      { what: 'the end of the process' },
+    );
+    const lines = entries.filter(({ event }: Json) => event === 'stderr');
+    expect(lines.map(({ level, message }: Json) => [message, level])).toEqual(
+      stderr.map((line, n) => [line, ['warn', 'error', 'error', 'info'][n]]),
+    );
+    expect(new Set(lines.map(({ executionId }: Json) => executionId))).toEqual(new Set([body.executionId]));
+  });
+
   it('is read on from where a reader was', async () => {
     const first = await logs('chatty', '?limit=1000');
     const { data } = await logs('chatty', `?since=${first.data[1].id}&limit=2`);

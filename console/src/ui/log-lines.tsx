@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef } from 'react';
 import type { LogEntryView } from '../lib/api.js';
@@ -70,6 +71,14 @@ function LineText({ line }: { readonly line: LogEntryView }): ReactNode {
     <span className={css.text}>
       <AnsiText>{text.slice(0, shownCharacters)}</AnsiText>
       {text.length > shownCharacters && ' …'}
+      {line.executionId !== undefined && (
+        <>
+          {' '}
+          <Link to="/executions/$id" params={{ id: line.executionId }}>
+            execution
+          </Link>
+        </>
+      )}
     </span>
   );
 }

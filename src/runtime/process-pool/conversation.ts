@@ -75,6 +75,11 @@ export class Conversation {
     return this.open.size;
   }
 
+  /** The call of its only open request. */
+  get execution(): string | undefined {
+    return this.open.get(this.only() ?? '')?.executionId;
+  }
+
   /** Why the open requests were abandoned; undefined if any of them was not. */
   get givenUp(): TerminationReason | undefined {
     let reason: TerminationReason | undefined;

@@ -139,7 +139,8 @@ export class OutputReader {
   private readonly stderrSink = {
     line: (text: string, _bytes: number, cut: boolean): boolean => {
       const line = text.trimEnd();
-      if (line !== '') this.emit({ type: 'stderr', line, cut, skippedBytes: 0 });
+      const { execution: executionId } = this.conversation;
+      if (line !== '') this.emit({ type: 'stderr', line, cut, skippedBytes: 0, executionId });
       return true;
     },
     skipped: (skippedBytes: number): void =>

@@ -246,6 +246,8 @@ export type ProcessOutput =
       readonly line: string;
       readonly cut: boolean;
       readonly skippedBytes: number;
+      /** The call that the process runs, if it runs one alone. */
+      readonly executionId?: string | undefined;
     }
   /** Tools of an MCP server, at its start and after each change that it announces. */
   | { readonly type: 'listed'; readonly tools: readonly JsonObject[] }

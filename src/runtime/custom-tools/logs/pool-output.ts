@@ -1,5 +1,6 @@
 import type { PoolEvent, ProcessNews } from '../../process-pool/pool.types.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
+import { levelIn } from './log-level.js';
 import type { LogBook, LogEntry } from './tool-logs.js';
 
 type LogNews = Extract<ProcessNews, { type: 'log' }>;
@@ -28,17 +29,27 @@ export class PoolOutput {
     }
   }
 
-  private stderr({ pid, line, cut, skippedBytes }: Extract<ProcessNews, { type: 'stderr' }>): void {
+  private stderr({
+    pid,
+    line,
+    cut,
+    skippedBytes,
+    executionId,
+  }: Extract<ProcessNews, { type: 'stderr' }>): void {
     const what = 'bytes of stderr';
     if (skippedBytes > 0) return this.skip(what, skippedBytes, pid);
     if (!this.affords(what, Buffer.byteLength(line), pid)) return;
     const text = upTo(this.book.maxLineBytes, line);
-    this.write({ event: 'stderr', level: 'info', pid }, text, cut || text !== line);
+    this.write(
+      { event: 'stderr', level: levelIn(line) ?? 'info', pid, executionId },
+      text,
+      cut || text !== line,
+    );
   }
 
   private stray({ pid, line, lines }: Extract<ProcessNews, { type: 'unparsed' }>): void {
     if (this.affords('stray lines on stdout', lines))
-      this.write({ event: 'stdout', level: 'warn', pid }, line, false);
+      this.write({ event: 'stdout', level: levelIn(line) === 'error' ? 'error' : 'warn', pid }, line, false);
   }
 
   private log({ pid, notice, executionId }: LogNews): void {
@@ -78,7 +89,11 @@ export class PoolOutput {
     this.skipped.clear();
   }
 
-  private write(entry: Pick<LogEntry, 'event' | 'level' | 'pid'>, text: string, cut: boolean): void {
+  private write(
+    entry: Pick<LogEntry, 'event' | 'level' | 'pid' | 'executionId'>,
+    text: string,
+    cut: boolean,
+  ): void {
     // The pool may have shortened an unparsed line without marking it.
     const message = this.redactor.clean(text, { end: cut || entry.event === 'stdout' });
     this.append({ ...entry, message, ...(cut && { truncated: true as const }) });

@@ -33,7 +33,7 @@ export interface LogEntry {
   readonly signal?: string | null;
   /** The data of a log notification. */
   readonly data?: unknown;
-  readonly executionId?: string;
+  readonly executionId?: string | undefined;
   readonly truncated?: true;
 }
 

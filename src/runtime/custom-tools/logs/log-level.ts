@@ -1,0 +1,54 @@
+import { isObject } from '../../../base/common/json.js';
+import type { LogLevel } from './tool-logs.js';
+
+/** Words for levels, as loggers and runtimes write them; the letters are those of klog. */
+const words: Readonly<Record<LogLevel, string>> = {
+  debug: 'trace|debug|verbose',
+  info: 'info|information|notice|i',
+  warn: 'warn|warning|w',
+  error: 'err|error|critical|crit|severe|fatal|panic|panicked|alert|emerg|exception|traceback|e|f',
+};
+const byWord = new Map(
+  (Object.keys(words) as LogLevel[]).flatMap((level) => words[level].split('|').map((w) => [w, level])),
+);
+const word = [...byWord.keys()].filter(({ length }) => length > 1).join('|');
+const capitals = word.toUpperCase();
+const stamp = String.raw`[[(]?\d{2,4}[-/:.]\d{2}[\d\-/:.,TZ+ \])|]*`;
+/** At the beginning of a line, so that "no errors found", "error handling is on" and "ERROR_COUNT=0" are none. */
+const patterns: readonly RegExp[] = [
+  new RegExp(String.raw`^(?:npm )?[[(<]?(${word})(?:[\])>]|[:!](?:\s|$|\w))`, 'i'),
+  new RegExp(String.raw`^(?:npm )?(${capitals})(?:\s|$)`),
+  new RegExp(String.raw`^${stamp}(?:\[[^\]]{0,60}\] |[\w.]{1,60} - ){0,2}\[?(${capitals})(?:[\s:\]]|$)`),
+  new RegExp(String.raw`^${stamp}[[]?(${word})[\]:]`, 'i'),
+  new RegExp(String.raw`(?:^|\s)(?:level|lvl|severity)=["']?(${word})\b`, 'i'),
+  /^([IWEF])\d{4} \d{2}:\d{2}:\d{2}/,
+  /^(?:Uncaught |Exception in thread "[^"]*" )?[\w.]*(Error|Exception|Traceback)(?::|$| \(most recent)/,
+  /^thread '[^']*' (panicked) at /,
+  /^(?:\(\w+:\d+\)|\S{1,200}:\d+:) (?:\[\w+\] )?\w*(Warning): /,
+];
+// eslint-disable-next-line no-control-regex -- colours of a terminal
+const colours = /\u001b\[[\d;]*m/g;
+
+/** The level that a line of a log names, in words or as a member of JSON; undefined: it names none. */
+export function levelIn(line: string): LogLevel | undefined {
+  const text = line.replace(colours, '').trim();
+  if (text.startsWith('{')) return levelOfJson(text);
+  // A level stands at the beginning of a line.
+  const head = text.slice(0, 300);
+  const found = patterns.map((pattern) => pattern.exec(head)?.[1]).find((each) => each !== undefined);
+  return found === undefined ? undefined : byWord.get(found.toLowerCase());
+}
+
+/** In numbers it is that of pino and bunyan. */
+function levelOfJson(text: string): LogLevel | undefined {
+  try {
+    const entry: unknown = JSON.parse(text);
+    if (!isObject(entry)) return undefined;
+    const level =
+      entry['level'] ?? entry['severity'] ?? entry['lvl'] ?? entry['levelname'] ?? entry['log.level'];
+    if (typeof level !== 'number') return byWord.get(String(level).toLowerCase());
+    return level >= 50 ? 'error' : level >= 40 ? 'warn' : level >= 30 ? 'info' : 'debug';
+  } catch {
+    return undefined;
+  }
+}
