@@ -140,6 +140,7 @@ const allowed = {
 
   'edge/mcp-server': [...rest, 'base/streams', 'base/schemas', 'call/platforms', 'call/door'],
   'edge/health': [...rest, 'base/database'],
+  'edge/grpc': [...rest, 'records/executions', 'call/circuits', 'insight/tool-health', 'edge/health'],
   'edge/console': [...base, 'web/rest', 'web/auth'],
   'edge/http': [...base, 'base/streams', 'web/rest', 'web/auth', 'app.module.ts'],
 
@@ -226,6 +227,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/' },
       to: { path: 'node_modules/(ai|@ai-sdk)/', dynamic: false, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'grpc-only-when-wanted',
+      comment: 'A server without GRPC_PORT loads nothing of gRPC.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/edge/grpc/' },
+      to: { path: '^src/edge/grpc/|node_modules/(@grpc|grpc-health-check)/', dynamic: false },
     },
     {
       name: 'cli-starts-alone',

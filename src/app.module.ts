@@ -23,6 +23,8 @@ import { TraceToolsModule } from './agents/trace-tools/trace-tools.module.js';
 import { TracesModule } from './records/spans/traces.module.js';
 import { UiBridgeModule } from './agents/ui-bridge/ui-bridge.module.js';
 
+const grpcModule = async () => ({ module: (await import('./edge/grpc/grpc.module.js')).GrpcModule });
+
 /** The list of modules; each brings in what it stands on. */
 @Module({})
 export class AppModule {
@@ -49,6 +51,8 @@ export class AppModule {
         UiBridgeModule,
         AssistantModule,
         McpModule,
+        // With its library it takes 5 MB: a server without gRPC loads none of it.
+        ...(config.server.grpcPort === undefined ? [] : [grpcModule()]),
         EventsModule,
         CustomToolsModule.forRoot(config),
         PlaybooksModule,

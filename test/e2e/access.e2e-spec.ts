@@ -14,6 +14,7 @@ const scopes = [
   'traces:write',
   'traces:read',
   'experiments:write',
+  'audit:read',
   'admin',
 ] as const;
 type Scope = (typeof scopes)[number];
@@ -139,7 +140,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/keys/:id': 'admin',
   'PATCH /api/v1/keys/:id': 'admin',
   'DELETE /api/v1/keys/:id': 'admin',
-  'GET /api/v1/audit': 'admin',
+  'GET /api/v1/audit': 'audit:read',
 
   'POST /v1/traces': 'traces:write',
   'POST /api/v1/spans': 'traces:write',

@@ -88,6 +88,96 @@ it('an act says why, whether its reason stands in the body or in the address', a
   ]);
 });
 
+it('what an act changed is told, without secrets; what was refused says why', async () => {
+  await tk.register('changed', { env: { TOKEN: 's3cret-value' } });
+  const path = '/api/v1/custom-tools/changed';
+  await tk.http
+    .patch(path)
+    .send({ timeoutMs: 5_000, env: { TOKEN: 'an0ther-value' } })
+    .expect(200);
+  await tk.http.patch(path).send({ timeoutMs: 1 }).expect(400);
+  await tk.http.post(`${path}/rollback`).send({ revision: 1, reason: 'It was too slow' }).expect(200);
+  await tk.http.post(`${path}/disable`).expect(200);
+  const [disabled, rolledBack, refused, patched] = await entries('?target=custom-tools/changed');
+  expect(patched).toMatchObject({ error: null, changes: [{ path: '/timeoutMs', after: 5_000 }] });
+  expect(refused).toMatchObject({ error: expect.stringContaining('timeoutMs'), changes: [] });
+  expect(rolledBack).toMatchObject({
+    reason: 'It was too slow',
+    changes: [{ path: '/timeoutMs', before: 5_000 }],
+  });
+  expect(disabled?.['changes']).toMatchObject([{ path: '/status', after: 'inactive' }]);
+  expect(JSON.stringify([disabled, rolledBack, refused, patched])).not.toMatch(/s3cret|an0ther/);
+});
+
+it('a long change is told by its paths alone', async () => {
+  await tk.register('long');
+  const metadata = { note: 'x'.repeat(9_000) };
+  await tk.http.patch('/api/v1/custom-tools/long').send({ metadata }).expect(200);
+  const [entry] = await entries('?target=custom-tools/long');
+  expect(entry?.['changes']).toEqual([{ path: expect.stringMatching(/^\/metadata/) }]);
+});
+
+describe('an auditor', () => {
+  let auditor: ReturnType<typeof supertest.agent>;
+  beforeAll(async () => {
+    const make = (body: object) => tk.http.post('/api/v1/keys').send(body).expect(201);
+    const { body: own } = await make({ name: 'auditor', scopes: ['audit:read'] });
+    auditor = supertest.agent(tk.url).set(bearer(own.key));
+    const { body: holder } = await make({ name: '=1+1, "on call"', scopes: ['tools:admin'] });
+    await tk.http.patch(`/api/v1/keys/${holder.id}`).send({ name: '=2+2, "on call"' }).expect(200);
+    const holding = supertest.agent(tk.url).set(bearer(holder.key));
+    const reset = holding.post('/api/v1/tool-health/get_playbooks/circuit/reset');
+    await reset.send({ reason: '@SUM(A1)\nor not' }).expect(200);
+  });
+
+  it('finds names beside ids, and what changed in a key', async () => {
+    const { body } = await auditor.get('/api/v1/audit?limit=2').expect(200);
+    expect(body.data).toMatchObject([
+      { action: 'resetCircuit', keyName: '=2+2, "on call"', targetName: null },
+      {
+        action: 'updateKey',
+        targetName: '=2+2, "on call"',
+        keyName: null,
+        changes: [{ path: '/name', before: '=1+1, "on call"', after: '=2+2, "on call"' }],
+      },
+    ]);
+  });
+
+  it.each([
+    ['format=csv', {}],
+    ['', { accept: 'text/csv' }],
+  ])('reads it as a table: %s %j', async (query, headers) => {
+    const asked = auditor.get(`/api/v1/audit?limit=2&${query}`).set(headers).expect(200);
+    const { text, headers: told } = await asked.expect('content-type', 'text/csv; charset=utf-8');
+    const [head, ...rows] = text.split('\r\n');
+    expect(head).toMatch(/^id,at,keyId,userId,.*,reason,keyName,targetName,error,changes$/);
+    // No cell begins a formula; line breaks and quotes are within their cells.
+    expect(rows[0]).toContain(`"'@SUM(A1)\nor not","'=2+2, ""on call"""`);
+    expect(rows).toHaveLength(3);
+    expect(told['x-next-cursor']).toEqual(expect.any(String));
+    await auditor.get('/api/v1/audit?format=xml').expect(400, /"pointer":"\/format"/);
+  });
+
+  it.each(['tool-metrics/executions', 'runs', 'group'])(
+    'gets no %s; whoever may, as a table, too',
+    async (path) => {
+      await auditor.get(`/api/v1/${path}`).expect(403);
+      const { text } = await tk.http.get(`/api/v1/${path}?format=csv`).expect(200);
+      expect(text).toMatch(/^\w+(,\w+)+\r\n/);
+    },
+  );
+
+  it('has a key of no project', async () => {
+    const body = { name: 'x', scopes: ['audit:read'], projects: ['a'] };
+    await tk.http
+      .post('/api/v1/keys')
+      .send(body)
+      .expect(400, /audit:read/);
+    const [refused] = await entries('?action=createKey&limit=1');
+    expect(refused).toMatchObject({ status: 400, error: expect.stringContaining('audit:read') });
+  });
+});
+
 it('an act on what cannot be has its entry, too', async () => {
   const long = Array.from({ length: 500 }, (_, n) =>
     String.fromCodePoint(0x4e00 + ((n * 7_919) % 20_000)),

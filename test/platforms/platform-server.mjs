@@ -37,6 +37,7 @@ async function start(variables) {
   return {
     url,
     key,
+    log: server.log,
     folder,
     ask,
     register: (tool) => ask('custom-tools', { method: 'POST', body: tool, status: 201 }),

@@ -8,7 +8,7 @@ const { agentsPageBlock } = await import('../support/agents-page.ts');
 
 const requirements = join(import.meta.dirname, 'requirements.txt');
 const home = join(import.meta.dirname, 'node_modules', '.python');
-const python = join(home, 'bin', 'python');
+export const python = join(home, 'bin', 'python');
 
 export const noVenv =
   'NOT RUN: the Python code of docs/agents/connect.md needs python3 (3.10 or newer) with venv and pip';

@@ -12,7 +12,8 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
   'playbooks:write': 'store playbooks and change their status',
   'tools:admin':
     'register, change and try tools; logs, circuits and budgets; includes tools:call and metrics:read',
-  admin: 'make and revoke keys, read the audit, and everything else',
+  'audit:read': 'read the audit',
+  admin: 'make and revoke keys, and everything else',
 };
 
 export const allScopes = Object.keys(scopeTexts) as Scope[];

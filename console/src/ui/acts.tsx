@@ -10,16 +10,25 @@ import { Time } from './time.js';
 /** When, who, what and why, of entries of the audit. */
 export const auditColumns: readonly Column<AuditEntryView>[] = [
   { name: 'When', width: 92, cell: ({ at }) => <Time at={at} /> },
-  { name: 'Who', cut: true, width: 116, cell: ({ userId }) => userId },
+  {
+    name: 'Who',
+    cut: true,
+    width: 116,
+    cell: ({ userId, keyName }) => <span title={keyName ?? undefined}>{userId}</span>,
+  },
   {
     name: 'What',
     cut: true,
-    cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}`,
+    cell: ({ action, status, error }) => (
+      <span title={error ?? undefined}>
+        {words(action) + (status >= 400 ? `: refused: ${error ?? ''}` : '')}
+      </span>
+    ),
   },
   { name: 'Reason', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
 ];
 
-/** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `admin`. */
+/** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `audit:read`. */
 export function Acts({ target }: { readonly target: string }): ReactNode {
   const acts = useQuery({
     queryKey: ['audit', target],

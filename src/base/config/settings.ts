@@ -32,6 +32,9 @@ const server = {
       '127.0.0.1',
     ).means('Address to listen on. Addresses other than loopback need `ADMIN_API_KEY` or `AUTH_MODE=off`.'),
     port: setting('PORT', whole(0, 65_535), 3_000).means('Port to listen on; 0 selects a free one.'),
+    grpcPort: setting('GRPC_PORT', whole(0, 65_535)).means(
+      'Port of the [gRPC service](operate/health.md#grpc); 0 selects a free one. Unset: no gRPC.',
+    ),
     keepAliveTimeoutMs: setting('KEEP_ALIVE_TIMEOUT_MS', whole(1_000, 3_600_000), 72_000).means(
       'Milliseconds until an idle connection is closed; more than the timeout of a load balancer.',
     ),

@@ -114,12 +114,13 @@ export class ToolHealthService {
     await this.metrics.getRecentErrors(undefined, 1);
   }
 
-  /** Writes the metric of an execution that ran elsewhere; the door records its own. It moves no live circuit. */
+  /** Writes the metric of an execution that ran elsewhere; the door records its own. It counts for the grade, not for the circuit. */
   async recordExecution(execution: ExternalExecution): Promise<ToolMetric> {
     const { status = 'success', errorType } = execution;
     const toolFault = status !== 'success' && !nobodysFault.includes(errorType);
     const recordedAt = new Date(this.clock.now());
-    return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt }));
+    const metadata = { ...execution.metadata, external: true };
+    return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt, metadata }));
   }
 
   /** Unknown tools are graded `unknown`, like tools without calls. */

@@ -150,6 +150,8 @@ const insertMetrics = rollUp(
 
 /** The writer slot of metrics that come without a journal; journals lease theirs from 1 on. */
 export const directSlot = 0;
+/** That of executions which ran elsewhere: circuits leave its cells out. */
+export const externalSlot = -1;
 
 /** A metric that cannot even be sent. */
 class UnstorableMetric extends Error {

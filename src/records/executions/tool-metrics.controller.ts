@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { AuditedRead } from '../../web/auth/audit/audit.interceptor.js';
 import { CurrentReader, type Principal } from '../../web/auth/principal.decorator.js';
 import { ApiRoutes, Scopes } from '../../web/auth/scopes.decorator.js';
+import { Csv } from '../../web/rest/csv.interceptor.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './tool-metrics.dto.js';
 import { ToolParams } from '../../web/rest/dto.js';
@@ -65,6 +66,7 @@ export class ToolMetricsController {
     description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
+  @Csv(dto.ExecutionView)
   listExecutions(@Query() query: dto.ExecutionsQuery, @CurrentReader() caller: Principal) {
     return this.service.executions(query, caller);
   }

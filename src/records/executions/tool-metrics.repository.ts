@@ -7,7 +7,7 @@ import { dayMs, minuteMs } from '../../base/common/clock.js';
 import { Problem } from '../../base/common/errors.js';
 import type { Reader } from '../../web/contract/principal.js';
 import { isUuid, timeOfId } from '../../base/common/ids.js';
-import { directSlot, insertBatch, type ToolMetric } from './execution-record.js';
+import { directSlot, externalSlot, insertBatch, type ToolMetric } from './execution-record.js';
 import { sanitisedText } from '../../base/common/pg-text.js';
 import type { CallersView, DuplicatesView, ExecutionView, ToolStatsView } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
@@ -109,7 +109,7 @@ export class ToolMetricsRepository {
 
   /** A metric whose id is there already changes nothing. */
   async record(metric: ToolMetric): Promise<ToolMetric> {
-    await insertBatch(this.db, [metric], directSlot);
+    await insertBatch(this.db, [metric], metric.metadata['external'] === true ? externalSlot : directSlot);
     return metric;
   }
 
@@ -265,7 +265,7 @@ export class ToolMetricsRepository {
   async getFaultCounts(tool: string, since: Date): Promise<{ calls: number; faults: number }> {
     // Up to the end of this minute, whose cells are read instead of its executions.
     const until = new Date((Math.floor(Date.now() / minuteMs) + 1) * minuteMs - 1);
-    const rows = await this.counts(since, until, { latency: false, tools: [tool] });
+    const rows = await this.counts(since, until, { latency: false, tools: [tool], external: false });
     const counts = { calls: 0, faults: 0 };
     for (const { errorType, calls, callerErrors } of rows) {
       if (uncounted.has(errorType)) continue;

@@ -20,7 +20,10 @@ import { ApiRoutes } from './scopes.decorator.js';
 import * as dto from './keys/keys.dto.js';
 
 @ApiRoutes('api/v1/keys', 'keys', 'admin')
-@Audited('id')
+@Audited('id', async (modules, { id = '' }) => {
+  const { lastUsedAt: _, ...key } = await modules.get(KeysService, { strict: false }).get(id);
+  return key;
+})
 export class KeysController {
   constructor(private readonly service: KeysService) {}
 

@@ -78,7 +78,7 @@ describe('KnownKeys', () => {
     ['playbooks:write', 'playbooks:write'],
     [
       'admin',
-      'admin experiments:write metrics:read playbooks:write tools:admin tools:call traces:read traces:write',
+      'admin audit:read experiments:write metrics:read playbooks:write tools:admin tools:call traces:read traces:write',
     ],
   ])('%s is %s', (scope, all) => {
     const key = stored({ scopes: [scope] });

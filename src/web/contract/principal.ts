@@ -41,6 +41,7 @@ export const scopes = [
   'traces:write',
   'traces:read',
   'experiments:write',
+  'audit:read',
   'admin',
 ] as const;
 export type Scope = (typeof scopes)[number];

@@ -130,7 +130,7 @@ function inSnakeCase(type: Type, query: Members): Members {
 }
 
 /** The properties of a DTO with their Swagger metadata. */
-function propertiesOf({ prototype }: { prototype: object }): ReadonlyMap<string, Members> {
+export function propertiesOf({ prototype }: { prototype: object }): ReadonlyMap<string, Members> {
   const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
   return new Map(
     names

@@ -12,6 +12,7 @@ import type { executionsSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { buttonLook } from '../../ui/controls.js';
+import { CsvLink } from '../../ui/csv-link.js';
 import { ExecutionFacts } from '../../ui/execution-facts.js';
 import { EmptyList } from '../../ui/empty-list.js';
 import { columnsOf, executionKey, without } from '../../ui/execution-table.js';
@@ -48,7 +49,12 @@ export function ExecutionsPage(): ReactNode {
   return (
     <Page name="Executions">
       <Stack>
-        <FilterBar label="Executions" byProject search={search} filters={filters} range={search} />
+        <FilterBar label="Executions" byProject search={search} filters={filters} range={search}>
+          <CsvLink
+            path="tool-metrics/executions"
+            query={{ ...queryOf(search), since: sinceMoment(search.since) }}
+          />
+        </FilterBar>
         <Loaded query={executions.list} lines={12}>
           {() => (
             <>

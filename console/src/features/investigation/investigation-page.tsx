@@ -39,7 +39,7 @@ export function InvestigationPage(): ReactNode {
   const calls = useQuery(callsOfQuery(id, callsShown));
   const traces = [...new Set(calls.data?.calls.flatMap(({ traceId }) => traceId ?? []))];
   const mayTrace = usePermission('traces:read') === 'yes';
-  const maySeeActs = usePermission('admin') === 'yes';
+  const maySeeActs = usePermission('audit:read') === 'yes';
   return (
     <Page
       name={`Investigation ${id}`}

@@ -8,6 +8,7 @@ import { byCursor } from '../../lib/pages.js';
 import type { auditSearch } from '../../lib/searches.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { auditColumns } from '../../ui/acts.js';
+import { CsvLink } from '../../ui/csv-link.js';
 import { FilterBar } from '../../ui/filters.js';
 import { Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded, More } from '../../ui/states.js';
@@ -17,11 +18,11 @@ const route = getRouteApi('/shell/settings/audit');
 
 type Search = ReturnType<typeof auditSearch>;
 
-/** The audit: every change, its author and its time. Requires the scope `admin`. */
+/** The audit: every change, its author and its time. Requires the scope `audit:read`. */
 export const AuditTab = (): ReactNode => (
   <NeedsScope
-    scope="admin"
-    title="The audit requires the scope admin"
+    scope="audit:read"
+    title="The audit requires the scope audit:read"
     why="Sign in with an API key that has it, for example the operator’s key."
   >
     <Audit />
@@ -31,19 +32,34 @@ export const AuditTab = (): ReactNode => (
 const target: Column<AuditEntryView> = {
   name: 'Target',
   cut: true,
-  cell: ({ target: path }) => <code title={path}>{path}</code>,
+  cell: ({ target: path, targetName }) => (
+    <code title={path}>{targetName ? `${targetName} (${path})` : path}</code>
+  ),
 };
 const address: Column<AuditEntryView> = { name: 'Address', cell: (entry) => entry.address };
-const columns = [...auditColumns.toSpliced(3, 0, target), address];
+const shown = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));
+const changed: Column<AuditEntryView> = {
+  name: 'Changed',
+  cut: true,
+  cell: ({ changes }) => {
+    const lines = changes.map(({ path, before, after }) =>
+      [path, before === after ? '' : `: ${shown(before)} → ${shown(after)}`].join(''),
+    );
+    return <span title={lines.join('\n')}>{lines.join(', ')}</span>;
+  },
+};
+const columns = [...auditColumns.toSpliced(3, 0, target, changed), address];
 
-function useAudit({ who: userId, what: action, ...rest }: Search) {
-  const query = { userId, action, ...rest };
+const queryOf = ({ who: userId, what: action, since, ...rest }: Search) => ({
+  ...{ userId, action, ...rest },
+  since: sinceMoment(since),
+});
+
+function useAudit(search: Search) {
   return useInfiniteQuery({
-    queryKey: ['audit', query],
+    queryKey: ['audit', search],
     queryFn: ({ pageParam, signal }) =>
-      ask(
-        listAuditEntries({ query: { ...query, since: sinceMoment(query.since), cursor: pageParam }, signal }),
-      ),
+      ask(listAuditEntries({ query: { ...queryOf(search), cursor: pageParam }, signal })),
     ...byCursor,
   });
 }
@@ -74,7 +90,9 @@ function Audit(): ReactNode {
           },
         ]}
         range={search}
-      />
+      >
+        <CsvLink path="audit" query={queryOf(search)} />
+      </FilterBar>
       <Panel>
         <Loaded query={list}>
           {() =>

@@ -17,7 +17,7 @@ const wrongIn = (error: Error | null, name: string): string | undefined =>
   error instanceof ApiError ? wrongOf(error.fields, name) : undefined;
 
 /** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
-const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
+const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'audit:read', 'tools:admin', 'admin'];
 
 /** The name of a key. */
 export const NameField = ({ fields, onChange }: Pick<LimitFieldsProps, 'fields' | 'onChange'>): ReactNode => (

@@ -8,7 +8,7 @@ import { asCommand } from '../../lib/snippets.js';
 import { useChange } from '../../lib/use-change.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Tag } from '../../ui/controls.js';
-import { FormDialog } from '../../ui/form-dialog.js';
+import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { Card, Row, Stack } from '../../ui/layout.js';
 import { Select } from '../../ui/select.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -194,7 +194,10 @@ function RollBack({ tool: name, to }: { readonly tool: string; readonly to: numb
           title={`Roll ${name} back to revision ${to}?`}
           about="Its settings and files become those of that revision, as a new revision that can be rolled back as well. Its processes are restarted."
           name="Roll back"
-          send={(options) => rollBackCustomTool({ path: { name }, body: { revision: to }, ...options })}
+          reason={inAudit}
+          send={(options, reason) =>
+            rollBackCustomTool({ path: { name }, body: { revision: to, reason }, ...options })
+          }
           command={asCommand('tool rollback', name, String(to))}
           onDone={({ revision }) => done(`${name} is as revision ${to} again`, `as its revision ${revision}`)}
           onClose={onClose}

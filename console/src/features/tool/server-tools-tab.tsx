@@ -7,7 +7,7 @@ import { counted } from '../../lib/format.js';
 import { serverToolsQuery } from '../../lib/queries.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Badge, Button, type Tone } from '../../ui/controls.js';
-import { FormDialog } from '../../ui/form-dialog.js';
+import { FormDialog, inAudit } from '../../ui/form-dialog.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Card, Note, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -167,7 +167,10 @@ function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
           title={`${name} of ${server}?`}
           about="Agents then read these definitions as they are listed now, and may call the tools. It can be rolled back as a revision."
           name="Approve"
-          send={(options) => approveMcpTools({ path: { name: server }, body, ...options })}
+          reason={inAudit}
+          send={(options, reason) =>
+            approveMcpTools({ path: { name: server }, body: { ...body, reason }, ...options })
+          }
           onDone={({ revision }) => done('Approved', `${server}, as its revision ${revision}`)}
           onFailed={() => client.invalidateQueries({ queryKey: serverToolsQuery(server).queryKey })}
           onClose={onClose}

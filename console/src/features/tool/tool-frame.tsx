@@ -160,7 +160,7 @@ interface ActionsProps {
 
 /** The actions on a tool, and a link to the audit of earlier ones. */
 function Actions({ name, custom, kind, mayHold }: ActionsProps): ReactNode {
-  const maySeeAudit = usePermission('admin') !== 'no';
+  const maySeeAudit = usePermission('audit:read') !== 'no';
   const mayEdit = usePermission('tools:admin') !== 'no';
   return (
     <>

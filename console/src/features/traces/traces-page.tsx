@@ -10,6 +10,7 @@ import type { tracesSearch } from '../../lib/searches.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
+import { CsvLink } from '../../ui/csv-link.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
 import { Muted, Note, Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
@@ -83,7 +84,7 @@ export function TracesPage(): ReactNode {
           <Muted>{list.data && `${number(total)} in all`}</Muted>
           <TraceNews query={query} projects={sought} shown={rows} />
         </Row>
-        <TraceFilters search={search} />
+        <TraceFilters search={search} query={query} />
         {search.compare && <Note>Select the run to compare with {search.compare}.</Note>}
         <Panel>
           <Loaded query={list} lines={12}>
@@ -119,7 +120,7 @@ const filters: readonly Filter[] = [
   { key: 'trace', label: 'Trace', of: 'texts' },
 ];
 
-function TraceFilters({ search }: { readonly search: Search }): ReactNode {
+function TraceFilters({ search, query }: { readonly search: Search; readonly query: TraceQuery }): ReactNode {
   const { sought } = useProjects();
   const labels = useQuery({
     queryKey: ['traces', 'labels', sought],
@@ -139,6 +140,8 @@ function TraceFilters({ search }: { readonly search: Search }): ReactNode {
       search={search}
       filters={[{ key: 'labels', label: 'Label', ...choice }, ...filters]}
       range={search}
-    />
+    >
+      <CsvLink path="group" query={query} />
+    </FilterBar>
   );
 }

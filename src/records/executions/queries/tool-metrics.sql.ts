@@ -2,7 +2,14 @@ import { own, shown } from '../../../../migrations/0003-spans.sql.js';
 import type { Reader } from '../../../web/contract/principal.js';
 import { executionColumns, type ToolMetric } from '../execution-record.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
-import { hasFinding, inProjects, rowProject, spansList, startOf } from '../rollups/rollup.sql.js';
+import {
+  hasFinding,
+  inProjects,
+  ranElsewhere,
+  rowProject,
+  spansList,
+  startOf,
+} from '../rollups/rollup.sql.js';
 import type { DuplicatesQuery, ExecutionsQuery, PeriodQuery } from '../tool-metrics.dto.js';
 
 /** Every statement on tool_metrics. Statistics leave test calls (is_test) out; lists show them with their mark. */
@@ -127,6 +134,7 @@ export const selectFaultSamples = (condition = ''): string => `
     WHERE recorded_at > $1::timestamptz - $2::interval
       AND NOT is_test
       AND error_type IS DISTINCT FROM 'interrupted'
+      AND NOT ${ranElsewhere}
       AND (tool_fault OR error_type IS NULL OR error_type = 'tool_error')
       ${condition}
   ) AS ended

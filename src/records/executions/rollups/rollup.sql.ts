@@ -167,7 +167,11 @@ export function periodParts(since: Date, until: Date, lengths: readonly number[]
 export interface CountsWanted extends Reader {
   readonly latency: boolean;
   readonly tools?: readonly string[] | undefined;
+  /** false: without executions that ran elsewhere. */
+  readonly external?: false;
 }
+
+export const ranElsewhere = `metadata @> '{"external": true}'`;
 
 const toolsIn = (tools: readonly string[] | undefined, values: SqlValues): string =>
   tools ? `AND tool_name = ANY (${values.add(tools.map(sanitisedText))}::text[])` : '';
@@ -185,6 +189,8 @@ const counted = `
 export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): Statement =>
   statement((values) => {
     const ofTools = toolsIn(of.tools, values);
+    const ownRows = of.external === false ? `AND NOT ${ranElsewhere}` : '';
+    const ownCells = of.external === false ? 'AND writer >= 0' : '';
     // The bounds stand in it as parameters of their own, so that the planner sees which days it needs not look at.
     const within = (column: string, { from, to }: Span): string =>
       `${column} >= ${values.add(new Date(from))} AND ${column} < ${values.add(new Date(to))} AND NOT is_test ${ofTools}`;
@@ -193,13 +199,13 @@ export const selectCounts = ({ cells, rows }: PeriodParts, of: CountsWanted): St
       ...rows.map(
         (part) => `
         SELECT ${counted}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
-        FROM (${countedByBucket(countedIn(`${within('recorded_at', part)} AND ${inProjects(values.add(of.projects ?? null))}`))}) AS buckets`,
+        FROM (${countedByBucket(countedIn(`${within('recorded_at', part)} ${ownRows} AND ${inProjects(values.add(of.projects ?? null))}`))}) AS buckets`,
       ),
       ...cells.map(
         (part) => `
         SELECT ${counted}, latency, (extract(epoch FROM starts_at) * 1000)::float8 AS first_ms
         FROM tool_metric_rollups
-        WHERE seconds = ${part.seconds} AND ${within('starts_at', part)}`,
+        WHERE seconds = ${part.seconds} AND ${within('starts_at', part)} ${ownCells}`,
       ),
     ];
     return `

@@ -12,6 +12,7 @@ import { spanTextsOf } from '../ingest/span-texts.js';
 import { Answers, ReadsTraces } from './answers.decorator.js';
 import { comparisonOf } from './summary.js';
 import { given, groupingOf, groupsOf, oneGroup, rangeOf, spansOf } from './trace-filters.js';
+import { Csv } from '../../../web/rest/csv.interceptor.js';
 import * as queries from './trace-queries.dto.js';
 import { TraceReads } from './trace-reads.js';
 import * as views from './trace-views.dto.js';
@@ -45,6 +46,7 @@ export class TracesController {
     'Runs of which a span matches, the newest first',
     'With the figures of all their spans; each model call counts once.',
   )
+  @Csv(views.RunView)
   listRuns(@CurrentProject() project: string, @Query() query: queries.ListRunsQuery) {
     return this.reads.runs(groupsOf(project, query), query);
   }
@@ -100,6 +102,7 @@ export class TracesController {
     'Figures of spans by time, thread or run, the newest first',
     'A thread or a run comes with all its spans when one of them matches; a span of time with those that match.',
   )
+  @Csv(views.GroupView)
   listGroups(@CurrentProject() project: string, @Query() query: queries.ListGroupsQuery) {
     const grouping = groupingOf(query.group_by, query.bucket_size);
     return this.reads.groups(grouping, groupsOf(project, query), query);

@@ -2,7 +2,6 @@ import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { Replicas } from '../../../base/database/replicas.js';
@@ -32,7 +31,6 @@ import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
 
 @CustomToolRoutes('', 'tools:admin')
-@Audited('name')
 export class CustomToolsController {
   constructor(
     private readonly repository: CustomToolsRepository,

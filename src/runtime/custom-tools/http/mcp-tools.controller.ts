@@ -1,7 +1,7 @@
 import { Body, Get, Param, Post } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Problem } from '../../../base/common/errors.js';
-import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
+import { ReasonQuery } from '../../../web/auth/audit/audit.dto.js';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
 import type { Principal } from '../../../web/contract/principal.js';
 import { AnyObject, NullableText, OptionalTextList, Text } from '../../../web/rest/dto.js';
@@ -74,7 +74,7 @@ class McpToolsView {
   @ApiProperty({ type: [McpToolView] }) readonly data!: McpToolView[];
 }
 
-class ApproveBody {
+class ApproveBody extends ReasonQuery {
   @Text(64, {
     pattern: '^[0-9a-f]{64}$',
     example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
@@ -91,7 +91,6 @@ class ApproveBody {
 
 /** The tools of an MCP server: what became of those that were approved, and approving them again. */
 @CustomToolRoutes('/:name', 'tools:admin')
-@Audited('name')
 export class McpToolsController {
   constructor(
     private readonly repository: CustomToolsRepository,

@@ -2,7 +2,6 @@ import { Body, Get, type OnModuleInit, Param, Post, Put, Query, Req } from '@nes
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiConsumes, ApiCreatedResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
@@ -39,7 +38,6 @@ import {
 
 /** Routes for the revisions and bundles of custom tools. */
 @CustomToolRoutes('/:name', 'metrics:read')
-@Audited('name')
 export class ToolRevisionsController implements OnModuleInit {
   constructor(
     private readonly repository: CustomToolsRepository,

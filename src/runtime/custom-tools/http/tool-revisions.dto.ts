@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ReasonQuery } from '../../../web/auth/audit/audit.dto.js';
 import { shownEnv } from '../../secrets/env-cipher.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
 import {
@@ -111,7 +112,7 @@ export class RevisionDiffQuery {
   readonly against?: number;
 }
 
-export class RollbackBody {
+export class RollbackBody extends ReasonQuery {
   @Int(1, maxRevision, {
     example: 1,
     description: 'The revision whose configuration comes back',

@@ -1,13 +1,26 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { Audited } from '../../../web/auth/audit/audit.interceptor.js';
 import { ApiRoutes } from '../../../web/auth/scopes.decorator.js';
 import type { Scope } from '../../../web/contract/principal.js';
+import { shownEnv, shownUrl } from '../../secrets/env-cipher.js';
+import { configurationOf } from '../entity/revision-content.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
 import type { ProblemCode } from '../../../base/common/errors.js';
 import { ApiProblems, ProblemView } from '../../../web/rest/api-problems.decorator.js';
 
 /** A controller of custom tools: its path below theirs, and the scope of routes that name no other. */
 export const CustomToolRoutes = (path: string, scope: Scope): ClassDecorator =>
-  ApiRoutes(`api/v1/custom-tools${path}`, 'custom-tools', scope);
+  applyDecorators(
+    ApiRoutes(`api/v1/custom-tools${path}`, 'custom-tools', scope),
+    Audited('name', async (modules, { name = '' }) => {
+      const tool = await modules.get(CustomToolsRepository, { strict: false }).get(name);
+      const { definitions, ...configuration } = configurationOf(tool);
+      const approved = Object.fromEntries((definitions ?? []).map((each) => [each.name, each]));
+      const url = tool.url && shownUrl(tool.url);
+      return { status: tool.status, ...configuration, url, env: shownEnv(tool.env), approved };
+    }),
+  );
 
 /** Documents the path parameter of routes below the name of a custom tool. */
 export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isUuid, newId } from '../../../base/common/ids.js';
+import { storableJson } from '../../../base/common/pg-text.js';
 import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { AuditEntryView, AuditQuery } from './audit.dto.js';
 
@@ -15,13 +16,14 @@ export class AuditLog {
   async write(entry: Omit<AuditEntryView, 'id' | 'at'>): Promise<void> {
     const stored = { id: newId(), at: new Date(), ...entry };
     const { id, at, keyId, userId, address, requestId, ...act } = stored;
-    const { action, target, project, status, reason } = act;
+    const { action, target, project, status, reason, ...details } = act;
+    const values = [id, at, keyId, userId, address, requestId, action, target, project, status, reason];
     try {
       await this.dataSource.query(
         `INSERT INTO audit_entries
-           (entry_id, at, key_id, user_id, address, request_id, action, target, project, status, reason)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-        [id, at, keyId, userId, address, requestId, action, target, project, status, reason],
+           (entry_id, at, key_id, user_id, address, request_id, action, target, project, status, reason, details)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+        [...values, storableJson(details)],
       );
     } catch (error) {
       this.logger.error({ audit: stored, err: error }, 'An entry of the audit could not be stored');
@@ -33,7 +35,10 @@ export class AuditLog {
     const before = keyIn(cursor, (id) => (isUuid(id) ? id : undefined));
     const rows: AuditEntryView[] = await this.dataSource.query(
       `SELECT entry_id AS id, at, key_id AS "keyId", user_id AS "userId", address, request_id AS "requestId",
-         action, target, project, status, reason
+         action, target, project, status, reason, details ->> 'error' AS error,
+         coalesce(details -> 'changes', '[]') AS changes,
+         (SELECT name FROM api_keys WHERE api_keys.key_id = audit_entries.key_id) AS "keyName",
+         (SELECT name FROM api_keys WHERE target = 'keys/' || api_keys.key_id) AS "targetName"
        FROM audit_entries
        WHERE ($2::uuid IS NULL OR entry_id < $2)
          AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/') OR split_part(target, '/', 2) = $3)

@@ -5,10 +5,12 @@ import {
   Limit,
   Moment,
   NullableText,
+  ObjectList,
   OptionalMoment,
   OptionalText,
   PageOf,
 } from '../../rest/dto.js';
+import type { JsonDifference } from '../../../base/common/json-differences.js';
 import { ApiProperty } from '@nestjs/swagger';
 
 const word = 'custom-tools/word_count';
@@ -64,6 +66,14 @@ export class AuditEntryView {
   @Example(200, 'HTTP status of the answer') readonly status!: number;
   @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;
+  @NullableText('deployer', "The name of the caller's key") readonly keyName?: string | null;
+  @NullableText('on-call agent', 'Of the key that it was done to') readonly targetName?: string | null;
+  @NullableText('There is no tool word_count', 'Why it was refused') readonly error?: string | null;
+  @ObjectList({
+    example: [{ path: '/timeoutMs', before: 30_000, after: 5_000 }],
+    description: 'Of a tool or a key',
+  })
+  readonly changes?: readonly JsonDifference[];
 }
 
 export class AuditPageView extends PageOf(AuditEntryView, { description: 'Newest first' }) {}

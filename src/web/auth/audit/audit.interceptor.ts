@@ -5,12 +5,14 @@ import {
   type NestInterceptor,
   SetMetadata,
 } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
+import { ModuleRef, Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
+import { isObject } from '../../../base/common/json.js';
+import { type JsonDifference, jsonDifferences } from '../../../base/common/json-differences.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { FleetBarrier } from '../../../base/database/fleet-barrier.js';
-import { statusOfProblem } from '../../rest/problem.filter.js';
+import { asProblem, statusOfProblem } from '../../rest/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
 import { AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength, type UnconfirmedView } from './audit.dto.js';
@@ -25,8 +27,11 @@ export const AUDITED_READ = 'toolkeeper:audited-read';
 /** This route shows what tools and models were given and answered: each read by an operator leaves an audit entry. */
 export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
 
-/** Audit entries of what these routes make name it by this member of the answer. */
-export const Audited = (member: string): ClassDecorator => SetMetadata(AUDITED, member);
+/** What an act may change as it is now, without secrets and without what changes by itself. */
+type Look = (modules: ModuleRef, params: PathParams) => Promise<object>;
+
+/** Audit entries of what these routes make name it by this member of the answer, and say what `look` then sees changed. */
+export const Audited = (member: string, look: Look): ClassDecorator => SetMetadata(AUDITED, { member, look });
 
 /** The parameters of a route's path. */
 type PathParams = Readonly<Record<string, string>>;
@@ -48,6 +53,7 @@ export class AuditInterceptor implements NestInterceptor {
     private readonly reflector: Reflector,
     private readonly log: AuditLog,
     private readonly barrier: FleetBarrier,
+    private readonly modules: ModuleRef,
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
@@ -57,14 +63,19 @@ export class AuditInterceptor implements NestInterceptor {
     const isAudited = isRead ? principalOf(asked).scopes.has('tools:admin') : !reading.has(asked.method);
     if (!isAudited) return next.handle();
     const { params, ...request } = partsOf(asked);
-    const nameMember = this.reflector.get<string | undefined>(AUDITED, context.getClass());
-    const write = async (status: number, made?: object): Promise<void> => {
-      const name = made && nameMember && (Reflect.get(made, nameMember) as string);
+    const of = this.reflector.get<{ member: string; look: Look } | undefined>(AUDITED, context.getClass());
+    const look = async (): Promise<object | undefined> =>
+      of?.look(this.modules, params).catch(() => undefined);
+    const before = await look();
+    const action = context.getHandler().name;
+    const write = async (status: number, made?: object, error: string | null = null): Promise<void> => {
+      const changes = before && error === null ? changesBetween(before, await look()) : [];
+      const name = made && of && (Reflect.get(made, of.member) as string);
       const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
       // The path is the sender's text, and requests for unknown names are audited too, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
       const { project = null } = asked;
-      await this.log.write({ ...request.by, action: context.getHandler().name, target, project, status });
+      await this.log.write({ ...request.by, action, target, project, status, error, changes });
     };
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
@@ -80,11 +91,22 @@ export class AuditInterceptor implements NestInterceptor {
         return { ...(answer as object | undefined), ...unconfirmed };
       }),
       catchError(async (error: unknown) => {
-        await write(statusOfProblem(error));
+        await write(statusOfProblem(error), undefined, asProblem(error).detail);
         throw error;
       }),
     );
   }
+}
+
+const maxChangesLength = 8_192;
+const members = (value: unknown): object | undefined =>
+  isObject(value) && !(value instanceof Date) ? value : undefined;
+
+/** Long ones are told by their paths alone. */
+function changesBetween(before: object, after: object | undefined): JsonDifference[] {
+  const changes = jsonDifferences(before, after ?? before, members);
+  const isShort = JSON.stringify(changes).length <= maxChangesLength;
+  return isShort ? changes : changes.slice(0, 100).map(({ path }) => ({ path }));
 }
 
 function partsOf(request: FastifyRequest) {

@@ -4,9 +4,10 @@ import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { AuditLog } from './audit-log.js';
 import type { Page } from '../../rest/page.js';
 import { ApiRoutes } from '../scopes.decorator.js';
-import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';
+import { Csv } from '../../rest/csv.interceptor.js';
+import { AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';
 
-@ApiRoutes('api/v1/audit', 'keys', 'admin')
+@ApiRoutes('api/v1/audit', 'keys', 'audit:read')
 export class AuditController {
   constructor(private readonly log: AuditLog) {}
 
@@ -17,6 +18,7 @@ export class AuditController {
       'One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed; and for each read of captured payloads and of what spans carried by a key with `tools:admin`. One that was refused for want of the scope did nothing, and has none.',
   })
   @ApiOkResponse({ type: AuditPageView })
+  @Csv(AuditEntryView)
   listAuditEntries(@Query() query: AuditQuery): Promise<Page<AuditEntryView>> {
     return this.log.list(query);
   }

@@ -20,7 +20,7 @@ import { type KeyChanges, KeysRepository } from './keys.repository.js';
 import type { CreateKeyBody, KeyView, NewKeyView, StoredKey, UpdateKeyBody } from './keys.dto.js';
 
 /** Scopes over what belongs to no project: a list of projects would hold nobody who has one of them. */
-const ofTheWholeServer: readonly Scope[] = ['tools:admin', 'admin'];
+const ofTheWholeServer: readonly Scope[] = ['audit:read', 'tools:admin', 'admin'];
 
 /** When a key was used last is worth no statement for each request. */
 const usesEveryMs = 10_000;

@@ -1,0 +1,52 @@
+import { Injectable, type Type } from '@nestjs/common';
+import { IntersectionType, PickType } from '@nestjs/swagger';
+import { CircuitAdviceQuery as Advice } from '../../call/circuits/circuit.dto.js';
+import { CircuitsService } from '../../call/circuits/circuits.service.js';
+import { HealthPeriodQuery as Period } from '../../insight/tool-health/tool-health.dto.js';
+import { ToolHealthService } from '../../insight/tool-health/tool-health.service.js';
+import { ExecutionsQuery, PeriodQuery } from '../../records/executions/tool-metrics.dto.js';
+import { ToolMetricsService } from '../../records/executions/tool-metrics.service.js';
+import type { Principal } from '../../web/contract/principal.js';
+import { AnyText, OptionalInt, OptionalMap, Text } from '../../web/rest/dto.js';
+
+class OfTool {
+  @Text(256) readonly toolName!: string;
+}
+const ofTool = <Query extends object>(query: Type<Query>) => IntersectionType(OfTool, query);
+
+const filters = ['status', 'userId', 'sessionId', 'requestId', 'errorType'] as const;
+class Execution extends ofTool(PickType(ExecutionsQuery, filters)) {
+  @OptionalInt(0, 2_147_483_647) readonly executionTimeMs?: number;
+  @AnyText({ required: false }) readonly errorMessage?: string;
+  @OptionalMap({ additionalProperties: { type: 'string' } }) readonly metadata?: Record<string, string>;
+}
+type Of<Query> = OfTool & Query;
+
+/** The request of a method, and what answers it. */
+export type Method = readonly [Type<object>, (request: never, caller: Principal) => Promise<object>];
+
+/** The service of docs/tool-health.proto: each method gives its REST route's answer. */
+@Injectable()
+export class ToolHealthMethods {
+  readonly byName: Readonly<Record<string, Method>>;
+
+  constructor(health: ToolHealthService, metrics: ToolMetricsService, circuits: CircuitsService) {
+    this.byName = {
+      CheckToolHealth: [ofTool(Period), (q: Of<Period>) => health.checkToolHealth(q.toolName, q.periodHours)],
+      CheckAllToolsHealth: [Period, (q: Period) => health.checkAllToolsHealth(q.periodHours)],
+      GetHealthSummary: [Period, (q: Period) => health.getHealthSummary(q.periodHours)],
+      GetToolHealth: [OfTool, (q: OfTool) => health.requireToolHealth(q.toolName)],
+      GetToolStats: [ofTool(PeriodQuery), (q: Of<PeriodQuery>) => metrics.stats(q.toolName, q)],
+      ShouldCircuitBreak: [ofTool(Advice), (q: Of<Advice>) => circuits.advice(q.toolName, q)],
+      RecordExecution: [
+        Execution,
+        async ({ errorMessage, ...execution }: Execution, { userId, keyId }) => {
+          const metadata = { ...execution.metadata, keyId };
+          const text = errorMessage?.slice(0, 4_096);
+          const row = await health.recordExecution({ userId, ...execution, errorMessage: text, metadata });
+          return { ...row, recordedAt: row.recordedAt.toISOString() };
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,38 @@
+import { applyDecorators, type NestInterceptor, type Type, UseInterceptors } from '@nestjs/common';
+import { ApiQuery } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { map } from 'rxjs';
+import { propertiesOf } from './dto.pipe.js';
+import type { Page } from './page.js';
+
+/** RFC 4180. A spreadsheet would take text with these first characters for a formula. */
+function cell(value: unknown): string {
+  const json = value instanceof Date ? value.toISOString() : JSON.stringify(value ?? '');
+  const text = typeof value === 'string' ? value.replace(/^[=+\-@\t\r]/, "'$&") : value == null ? '' : json;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The page is answered as CSV to `format=csv` and to `Accept: text/csv`: a column for each member of the view. */
+export function Csv(view: Type): MethodDecorator {
+  const names = [...propertiesOf(view).keys()];
+  const table: NestInterceptor<Page<object>, unknown>['intercept'] = (context, next) => {
+    const { query, headers } = context.switchToHttp().getRequest<FastifyRequest>();
+    const asked = query as { format?: unknown };
+    const { format = headers.accept?.includes('text/csv') ? 'csv' : 'json' } = asked;
+    // Another format stays, and is refused as an unknown field.
+    if (format === 'csv' || format === 'json') delete asked.format;
+    if (format !== 'csv') return next.handle();
+    const reply = context.switchToHttp().getResponse<FastifyReply>().type('text/csv; charset=utf-8');
+    const rowOf = (cells: readonly string[]): string => `${cells.join(',')}\r\n`;
+    return next.handle().pipe(
+      map(({ data, nextCursor }) => {
+        if (nextCursor) void reply.header('x-next-cursor', nextCursor);
+        return (
+          rowOf(names) + data.map((row) => rowOf(names.map((name) => cell(Reflect.get(row, name))))).join('')
+        );
+      }),
+    );
+  };
+  const format = { name: 'format', enum: ['json', 'csv'], required: false, example: 'json' };
+  return applyDecorators(UseInterceptors({ intercept: table }), ApiQuery(format));
+}
