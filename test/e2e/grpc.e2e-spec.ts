@@ -18,7 +18,7 @@ type Unary = (
   metadata: Metadata,
   done: (error: Failure | null, answer: Answer) => void,
 ) => void;
-interface Failure extends Error {
+interface Failure {
   readonly code: status;
   readonly details: string;
 }

@@ -1,10 +1,12 @@
 import type { ReactNode } from 'react';
+import { useProject } from '../lib/project.js';
 import { serverUrl } from '../lib/server-url.js';
 import { buttonLook } from './controls.js';
 
 /** Downloads what the filters show, the newest 1,000 rows. @param path of the list, below /api/v1/ */
 export function CsvLink({ path, query }: { readonly path: string; readonly query: object }): ReactNode {
-  const given = Object.entries({ ...query, limit: 1_000, format: 'csv' });
+  const project = useProject();
+  const given = Object.entries({ project, ...query, limit: 1_000, format: 'csv' });
   const pairs = given.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   const address = `${serverUrl}/api/v1/${path}?${new URLSearchParams(pairs).toString()}`;
   return (

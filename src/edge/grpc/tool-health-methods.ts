@@ -32,11 +32,14 @@ export class ToolHealthMethods {
 
   constructor(health: ToolHealthService, metrics: ToolMetricsService, circuits: CircuitsService) {
     this.byName = {
-      CheckToolHealth: [ofTool(Period), (q: Of<Period>) => health.checkToolHealth(q.toolName, q.periodHours)],
-      CheckAllToolsHealth: [Period, (q: Period) => health.checkAllToolsHealth(q.periodHours)],
-      GetHealthSummary: [Period, (q: Period) => health.getHealthSummary(q.periodHours)],
-      GetToolHealth: [OfTool, (q: OfTool) => health.requireToolHealth(q.toolName)],
-      GetToolStats: [ofTool(PeriodQuery), (q: Of<PeriodQuery>) => metrics.stats(q.toolName, q)],
+      CheckToolHealth: [
+        ofTool(Period),
+        (q: Of<Period>, by) => health.within(by).checkToolHealth(q.toolName, q.periodHours),
+      ],
+      CheckAllToolsHealth: [Period, (q: Period, by) => health.within(by).checkAllToolsHealth(q.periodHours)],
+      GetHealthSummary: [Period, (q: Period, by) => health.within(by).getHealthSummary(q.periodHours)],
+      GetToolHealth: [OfTool, (q: OfTool, by) => health.within(by).requireToolHealth(q.toolName)],
+      GetToolStats: [ofTool(PeriodQuery), (q: Of<PeriodQuery>, by) => metrics.stats(q.toolName, q, by)],
       ShouldCircuitBreak: [ofTool(Advice), (q: Of<Advice>) => circuits.advice(q.toolName, q)],
       RecordExecution: [
         Execution,

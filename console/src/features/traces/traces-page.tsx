@@ -120,7 +120,7 @@ const filters: readonly Filter[] = [
   { key: 'trace', label: 'Trace', of: 'texts' },
 ];
 
-function TraceFilters({ search, query }: { readonly search: Search; readonly query: TraceQuery }): ReactNode {
+function TraceFilters({ search, query }: { readonly search: Search; readonly query: GroupQuery }): ReactNode {
   const { sought } = useProjects();
   const labels = useQuery({
     queryKey: ['traces', 'labels', sought],
