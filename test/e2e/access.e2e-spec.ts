@@ -121,6 +121,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/playbooks/import': 'playbooks:write',
   'GET /api/v1/playbooks/search': 'tools:call',
   'GET /api/v1/playbooks/shown': 'tools:call',
+  'GET /api/v1/projects': 'anyone',
   'GET /api/v1/playbooks/:id/versions': 'tools:call',
   'GET /api/v1/playbooks/:id/versions/:version': 'tools:call',
   'GET /api/v1/playbooks/:id/versions/:version/diff/:to': 'tools:call',

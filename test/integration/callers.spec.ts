@@ -33,8 +33,10 @@ const insert = (rows: readonly ToolMetric[], slot = 0, cap?: CallerCap): Promise
   insertBatch(db.dataSource, rows, slot, cap);
 
 type Asked = Partial<Pick<CallersQuery, 'by' | 'tool'>> & { from?: number; to?: number; projects?: string[] };
-const callers = ({ from = noon - day, to = noon + day, ...of }: Asked = {}): Promise<CallersView[]> =>
-  metrics.getCallers({
+const callers = ({ from = noon - day, to = noon + day, projects, ...of }: Asked = {}): Promise<
+  CallersView[]
+> =>
+  metrics.within({ projects }).getCallers({
     by: 'caller',
     tool: 't',
     limit: 1_000,

@@ -849,8 +849,7 @@ describe('circuits', () => {
     ]);
     expect(await transitions.newest('calm', 10)).toHaveLength(1);
     expect((await transitions.pasts()).get('held')).toMatchObject({
-      lastState: 'open',
-      openings: 4,
+      last: { to: 'open', openings: 4 },
       held: { by: 'alice', reason: 'long ago' },
     });
   });

@@ -267,6 +267,7 @@ describe('tool-metrics', () => {
       const { body } = await http.get(`${base}/executions/${metric.metricId}`).expect(200);
       expect(body).toStrictEqual({
         ...metric,
+        project: 'default',
         recordedAt: metric.recordedAt.toISOString(),
       });
       for (const id of [newId(), 'no-id']) {

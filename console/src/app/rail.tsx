@@ -1,13 +1,15 @@
 import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { useProjects } from '../lib/project.js';
 import { screensFor } from '../lib/screens.js';
 import { serverUrl } from '../lib/server-url.js';
 import { endSession, useSession } from '../lib/session.js';
 import { Icon, type IconName } from '../ui/icons.js';
-import { Select } from '../ui/select.js';
 import { useFailed } from '../ui/toasts.js';
 import css from './shell.module.css';
+
+// Most of the weight of a select is its list, which the first screen can do without.
+const Select = lazy(() => import('../ui/select.js').then(({ Select: it }) => ({ default: it })));
 
 const groups = ['Watch', 'Build'] as const;
 const storageName = 'toolkeeper.rail';
@@ -79,13 +81,15 @@ function ProjectSwitch(): ReactNode {
   if (projects.length < 2) return null;
   return (
     <div className={css.project} data-chosen={project === undefined ? undefined : ''}>
-      <Select
-        label="Project"
-        value={project}
-        options={projects}
-        none={hasAll ? 'All projects' : undefined}
-        onChange={choose}
-      />
+      <Suspense>
+        <Select
+          label="Project"
+          value={project}
+          options={projects}
+          none={hasAll ? 'All projects' : undefined}
+          onChange={choose}
+        />
+      </Suspense>
     </div>
   );
 }
