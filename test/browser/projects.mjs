@@ -282,7 +282,7 @@ describe('two projects with equal ids', () => {
     await own.getByRole('link', { name: 'Tool health' }).click();
     await own.getByRole('heading', { name: 'Error patterns' }).waitFor();
     await own.goBack();
-    await own.getByRole('link', { name: 'inc-50' }).click();
+    await own.getByRole('link', { name: 'inc-50', exact: true }).click();
     await own.getByRole('heading', { level: 1, name: 'inc-50' }).waitFor();
     await own.getByRole('table', { name: 'Calls in order' }).waitFor();
     const rail = own.getByRole('navigation', { name: 'Screens' });
@@ -314,6 +314,8 @@ describe('two projects with equal ids', () => {
       await page.getByRole('combobox', { name: 'Project' }).first().waitFor();
       assert.deepEqual(await violationsOf(page, path), []);
     }
-    lab.assertQuiet();
+    // A budget that was reset is forgotten: the page that is still open asks for it once more.
+    const others = visitor.problems.filter((line) => !/404 .*\/investigations\/inc-4\d$/.test(line));
+    assert.deepEqual(others, []);
   });
 });

@@ -26,7 +26,7 @@ export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Too
     },
     answer: async (query, project) => {
       if (!query.thread_ids && !query.run_ids && !query.trace_ids && !query.labels)
-        throw misuse('threadIds, runIds, or labels is required (or traceIds)');
+        throw misuse('threadIds, runIds, or labels is required');
       const summary = await reads.summary(spansOf(project, query));
       const behind = waiting();
       const note = behind > 0 ? `${nextStep} ${behind} spans were taken and are not counted yet.` : nextStep;

@@ -15,6 +15,7 @@ interface Part {
 
 interface StoredTool {
   readonly name: string;
+  readonly status: string;
   readonly protocol: string;
   readonly isolation: string;
   readonly effectiveSandbox: { readonly mayTouch: readonly string[] };
@@ -108,8 +109,10 @@ async function registeredTools(address: ServerAddress): Promise<Finding[]> {
   const asked = await ask(address, '/api/v1/custom-tools?limit=1000');
   const { data = [] } = (await asked.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
   const shared = data.filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared');
+  // Of one that cannot be started its error is told.
+  const startable = data.filter(({ status }) => status !== 'error');
   return [
-    ...data.map(({ name, effectiveSandbox: { mayTouch } }) =>
+    ...startable.map(({ name, effectiveSandbox: { mayTouch } }) =>
       (mayTouch.some((line) => line.includes('NOT ENFORCED')) ? note : ok)(
         `tool ${name}`,
         mayTouch.join(lineBreak),
