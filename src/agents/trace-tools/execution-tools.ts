@@ -63,9 +63,11 @@ export const getExecution = (metrics: ToolMetricsRepository, consoleUrl: string)
       const row = await metrics.within(readerOf(principal, query)).getExecution(id);
       if (!row) throw misuse(`Execution ${id} not found`);
       const { inputSize, outputSize, toolFault, isTest, metadata } = row;
-      const { keyId: _key, labels: _labels, projectId: _project, ...notes } = metadata;
+      const { keyId: _key, labels: _labels, projectId: _project, stderrTail, ...notes } = metadata;
+      // The end of stderr may tell of other projects' calls.
+      const stderr = principal.scopes.has('tools:admin') && stderrTail !== undefined && { stderrTail };
       const more = { toolFault, isTest, inputSize, outputSize, link: `${consoleUrl}/executions/${id}` };
-      return withoutNulls({ ...notes, ...brief(row, 4_000), ...more }) as object;
+      return withoutNulls({ ...notes, ...stderr, ...brief(row, 4_000), ...more }) as object;
     },
   });
 
