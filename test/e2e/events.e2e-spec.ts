@@ -81,7 +81,8 @@ describe('GET /api/v1/events', () => {
     await until(
       async () => {
         await tk.http.get('/api/v1/custom-tools/frail/health').expect(200);
-        return followed.events.some(({ event }) => event === 'tool.recovered');
+        const seen = new Set(followed.events.map(({ event }) => event));
+        return seen.has('tool.recovered') && seen.has('circuit.closed');
       },
       { what: 'recovery' },
     );
