@@ -216,13 +216,17 @@ describe('journeys', () => {
       await visitor.open('/');
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       for (const [id, place] of [
-        [body.executionId, `/console/executions/${body.executionId}`],
-        [investigationId, `/console/investigations/${investigationId}`],
-        [runId, `/console/executions?run=${runId}`],
+        [body.executionId, `/console/executions/${body.executionId}?project=default`],
+        [investigationId, `/console/investigations/${investigationId}?project=default`],
+        [runId, `/console/executions?run=${runId}&project=default`],
       ]) {
         const { find, clicks } = hands.on(page);
         await find(id);
-        await page.waitForURL(`**${place}`);
+        const { pathname, searchParams } = new URL(place, 'http://any');
+        await page.waitForURL(
+          (url) =>
+            url.pathname === pathname && [...searchParams].every(([k, v]) => url.searchParams.get(k) === v),
+        );
         assert.ok(clicks() <= 2, `${clicks()} clicks`);
       }
       const now = Date.now() * 1_000;
