@@ -16,7 +16,7 @@ type Answer = Record<string, unknown>;
 type Unary = (
   request: object,
   metadata: Metadata,
-  done: (error: Failure | null, answer: Answer) => void,
+  done: (error: (Failure & Error) | null, answer: Answer) => void,
 ) => void;
 interface Failure {
   readonly code: status;

@@ -17,8 +17,8 @@ const ofProject: ReadonlySet<unknown> = new Set([
 
 /** The project of the screen that is shown, or of the first one while that loads. */
 export function projectIn({ state: { matches, location } }: AnyRouter): string | undefined {
-  const { project }: { project?: unknown } = matches.at(-1)?.search ?? location.search;
-  return text(project);
+  const search = (matches.at(-1)?.search ?? location.search) as { readonly project?: unknown };
+  return text(search.project);
 }
 
 /** Sends the project of the screen with each request, and keeps the answers of projects apart. */

@@ -42,13 +42,17 @@ const valueOf = (search: object, key: string): string | undefined => {
   return isSet ? value.toString() : undefined;
 };
 
+/** The filters of a list, that of the project among them where there are several. */
+function useFilters({ byProject = false, filters = [] }: FilterBarProps): readonly Filter[] {
+  const { projects, hasAll } = useProjects();
+  if (!byProject || !hasAll || projects.length < 2) return filters;
+  return [{ key: 'project', label: 'Project', options: projects }, ...filters];
+}
+
 /** The filters of a list in one line: a search, a chip for each filter that is set, and the period at the right. */
 export function FilterBar(props: FilterBarProps): ReactNode {
   const { label, search = {}, text, range, children } = props;
-  const { projects, hasAll } = useProjects();
-  const project: Filter = { key: 'project', label: 'Project', options: projects };
-  const isByProject = props.byProject === true && hasAll && projects.length > 1;
-  const filters = [...(isByProject ? [project] : []), ...(props.filters ?? [])];
+  const filters = useFilters(props);
   const change = useChange<Readonly<Record<string, string | undefined>>>();
   /** Filters that were added and have no value yet. */
   const [added, setAdded] = useState<readonly string[]>([]);

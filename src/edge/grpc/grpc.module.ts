@@ -58,12 +58,10 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
 
   async onApplicationBootstrap(): Promise<void> {
     const proto = join(this.config.root, 'docs', 'tool-health.proto');
-    const handlers = Object.entries(this.methods.byName).map(([name, method]) => [
-      name,
-      this.handler(method),
-    ]);
+    const handlers: Record<string, handleUnaryCall<object, object>> = {};
+    for (const [name, method] of Object.entries(this.methods.byName)) handlers[name] = this.handler(method);
     const definition = loadSync(proto, { longs: Number })[service] as ServiceDefinition;
-    this.server.addService(definition, Object.fromEntries(handlers));
+    this.server.addService(definition, handlers);
     this.health.addToServer(this.server);
     new ReflectionService(loadSync(proto, { keepCase: true })).addToServer(this.server);
     const { host, grpcPort } = this.config.server;

@@ -75,11 +75,7 @@ export interface FirstFailure {
   readonly callers: number;
 }
 
-interface Marked {
-  readonly project: string;
-  readonly tool: string;
-  readonly isNew: boolean;
-}
+type Marked = Readonly<{ project: string; tool: string; isNew: boolean }>;
 
 export const findingsName = 'toolkeeper_semantic_findings_total';
 
