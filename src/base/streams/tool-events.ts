@@ -17,8 +17,6 @@ export type ToolEventType = (typeof toolEventTypes)[number];
 export interface ToolEvent {
   readonly type: ToolEventType;
   readonly tool: string;
-  /** Whose execution, budget or investigation it is about; absent: all projects see it. */
-  readonly project?: string;
   /** ISO 8601, UTC. */
   readonly timestamp: string;
   /** A sentence for the operator; without secrets. */
@@ -26,10 +24,6 @@ export interface ToolEvent {
   /** The fields for programs, by the event's type. */
   readonly data: Readonly<Record<string, unknown>>;
 }
-
-/** Whether an event is of these projects, or of none. */
-export const isSeenIn = (projects: readonly string[] | undefined, { project }: ToolEvent): boolean =>
-  project === undefined || (projects?.includes(project) ?? true);
 
 /** An event on its way to the history. */
 export interface PublishedEvent extends ToolEvent {

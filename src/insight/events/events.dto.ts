@@ -4,7 +4,6 @@ import {
   Example,
   Limit,
   Many,
-  OptionalExample,
   OptionalText,
   OptionalTextList,
   ProjectQuery,
@@ -12,7 +11,7 @@ import {
   TextList,
 } from '../../web/rest/dto.js';
 
-export class EventsQuery extends ProjectQuery {
+export class EventsQuery {
   @OptionalTextList({
     maxItems: 100,
     maxLength: 128,
@@ -49,7 +48,6 @@ export class EventView {
   @Example('mhq3k2x19f2c6b01-42') readonly id!: string;
   @ApiProperty({ enum: toolEventTypes, example: 'circuit.opened' }) readonly type!: ToolEventType;
   @Example('disk_usage') readonly tool!: string;
-  @OptionalExample('support', 'Absent: it belongs to no project') readonly project?: string;
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
   @Example('5 of 8 calls failed in 300 s') readonly message!: string;
   @ApiProperty({

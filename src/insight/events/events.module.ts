@@ -1,7 +1,7 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
 import type { CircuitKind } from '../../base/outbound/breaker/circuit-state.js';
 import { StreamTopics } from '../../base/streams/stream-topics.js';
-import { isSeenIn, type ToolEvent, ToolEvents, type ToolEventType } from '../../base/streams/tool-events.js';
+import { type ToolEvent, ToolEvents, type ToolEventType } from '../../base/streams/tool-events.js';
 import { CircuitEvents } from '../../call/circuits/circuit-transitions.repository.js';
 import { StoredGrades } from '../tool-health/grade-history.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
@@ -37,7 +37,6 @@ export class EventsModule implements OnModuleInit {
       earlier: 0,
       eventName: ({ type }: Placed<ToolEvent>) => type,
       ring: () => history.ring,
-      within: (event: Placed<ToolEvent>, projects) => (isSeenIn(projects, event) ? event : undefined),
     });
   }
 

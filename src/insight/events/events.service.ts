@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { holderIn, projectsOf } from '../../web/auth/principal.decorator.js';
-import type { Reader } from '../../web/contract/principal.js';
+import { holderIn } from '../../web/auth/principal.decorator.js';
 import type { Placed } from '../../base/streams/event-ring.js';
 import { OpenStreams } from '../../base/streams/open-streams.js';
 import { acceptsEvents, lastSeenId, sseEvent, sseHeaders } from '../../base/streams/sse.js';
-import { isSeenIn, type ToolEvent } from '../../base/streams/tool-events.js';
+import type { ToolEvent } from '../../base/streams/tool-events.js';
 import { EventHistory } from './event-history.js';
 import type { EventPageView, EventsQuery } from './events.dto.js';
 
@@ -19,15 +18,14 @@ export class EventsService {
   ) {}
 
   /** @throws Problem `rate_limited` when too many clients follow events, `shutting_down` */
-  read(asked: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageView | Readable {
-    const query = { ...asked, projects: projectsOf(request) };
+  read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageView | Readable {
     if (request.method !== 'GET' || !acceptsEvents(request.headers)) return this.page(query);
     const stream = this.follow(query, lastSeenId(request.headers, query.since), holderIn(request));
     void reply.headers(sseHeaders);
     return stream;
   }
 
-  private page({ limit, since, ...filter }: EventsQuery & Reader): EventPageView {
+  private page({ limit, since, ...filter }: EventsQuery): EventPageView {
     const { ring } = this.history;
     const { entries, last, missed } = ring.slice(Infinity, since);
     const wanted = entries.filter(wants(filter));
@@ -39,7 +37,7 @@ export class EventsService {
   }
 
   /** A client that comes back goes on where it was; a new one gets what comes from now on. */
-  private follow(filter: EventsQuery & Reader, id: string | undefined, holder: string): Readable {
+  private follow(filter: EventsQuery, id: string | undefined, holder: string): Readable {
     const { ring } = this.history;
     const isWanted = wants(filter);
     const eventOf = (event: Placed<ToolEvent>) =>
@@ -52,9 +50,7 @@ export class EventsService {
   }
 }
 
-function wants({ tool, type, projects }: Partial<EventsQuery> & Reader): (event: ToolEvent) => boolean {
+function wants({ tool, type }: Pick<EventsQuery, 'tool' | 'type'>): (event: ToolEvent) => boolean {
   return (event) =>
-    isSeenIn(projects, event) &&
-    (tool === undefined || tool.includes(event.tool)) &&
-    (type === undefined || type.includes(event.type));
+    (tool === undefined || tool.includes(event.tool)) && (type === undefined || type.includes(event.type));
 }
