@@ -15,7 +15,7 @@ export const eventsOf: Readonly<Record<string, readonly [request: string, respon
   apply_label_filter: ['vllora_apply_label_filter'],
 };
 
-/** What an event of a tool says beyond its input, by the types that listeners expect. */
+/** Members that the event of a page tool has beside the tool's input, as listeners expect them. */
 export const detailOf: Readonly<Record<string, (input: Json) => Json>> = {
   navigate_to_experiment: (input) => ({ url: experimentUrl(input) }),
   apply_label_filter: ({ labels = [], action = 'set' }) => ({ labels: [labels].flat(), action }),

@@ -56,7 +56,7 @@ interface Projects {
   readonly inProject: string;
   /** Projects that the caller may see. */
   readonly projects: readonly string[];
-  /** Where a thing is looked for by its id; undefined: the caller's only project. */
+  /** Projects in which an id is looked for; undefined: the caller's only project. */
   readonly sought: readonly (string | undefined)[];
   /** Whether rows of several projects may stand beside each other. */
   readonly isMixed: boolean;
@@ -100,7 +100,7 @@ export const inEach = <A extends { readonly data: readonly object[] }>(
     }),
   );
 
-/** What has an id among the spans of each project. */
+/** Things with this id among the spans of each project. */
 export async function findIn(projects: Sought, id: string, signal: AbortSignal) {
   const lists = await inEach(projects, (project) => ask(findById({ query: { id, project }, signal })));
   return lists.flatMap(({ data }) => data);

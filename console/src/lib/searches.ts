@@ -90,7 +90,7 @@ export const investigationsSearch = searchParams({
   until: moment,
 });
 
-/** Of callers without a key: an investigation of theirs belongs to no project. */
+/** The flag `keyless`: an investigation of callers without a key belongs to no project. */
 export const investigationSearch = searchParams({ ...ofProject, keyless: flag });
 
 const hoursBack: Readonly<Record<string, string>> = { '1h': '1', '24h': '24', '7d': '168' };

@@ -12,7 +12,7 @@ const callers = { caller: 'Callers', project: 'Projects' } as const;
 const names = { ...callers, investigation: 'Investigations', revision: 'Revisions' } as const;
 type By = keyof typeof names;
 
-/** Whose calls failed or were refused, most failures first; `hours` back from now. */
+/** Callers whose calls failed or were refused, most failures first; `hours` back from now. */
 export function Callers({ tool, hours }: { readonly tool: string; readonly hours: number }): ReactNode {
   const [by, setBy] = useState<By>('caller');
   // The others are counted from single executions: of one day at most.

@@ -97,7 +97,7 @@ const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolVi
     openWorld ? 'may reach other hosts' : 'stays on this host',
   ].join('; ');
 
-/** What its processes may touch and use up, and what this host does not hold them to. */
+/** Resources that the tool's processes may touch and use, and limits that this host does not enforce. */
 const Sandbox = ({ tool: { effectiveSandbox } }: { readonly tool: CustomToolView }): ReactNode => (
   <Card title="What it may touch">
     <Facts

@@ -225,7 +225,7 @@ interface ToolRow extends ListedTool {
   /** Absent for an MCP server: each of its tools has its own. */
   readonly report: ToolReportView | undefined;
   readonly circuit: CircuitStateView['state'];
-  /** Of a line that stands for several tools. */
+  /** The group that the row stands for, in place of a tool. */
   readonly group?: Omit<GroupNameProps, 'name'>;
 }
 
