@@ -124,11 +124,9 @@ export function EventsPage(): ReactNode {
 const filters: readonly Filter[] = [{ key: 'type', label: 'Event', options: eventTypes, names: typeNames }];
 
 const isWanted =
-  ({ tool, type, project, ...range }: Search) =>
+  ({ tool, type, ...range }: Search) =>
   (event: Happening): boolean =>
     isInRange(range, event.timestamp) &&
-    // Tools and circuits belong to no project.
-    (project === undefined || event.project === undefined || event.project === project) &&
     // A gap passes all filters, because the missing events may belong to any tool.
     (event.type === 'gap' ||
       ((type === undefined || event.type === type) &&
