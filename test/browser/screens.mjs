@@ -55,7 +55,11 @@ export const screens = ({ execution, experiment }) => [
   },
   { path: '/executions?tool=absent', full: 'No executions match' },
   { path: `/executions?exec=${execution}`, full: 'Open' },
-  { path: `/executions/${execution}`, full: 'As the API has it', refused: 'Your key may not see this' },
+  {
+    path: `/executions/${execution}`,
+    full: 'input and result are not stored',
+    refused: 'Your key may not see this',
+  },
   {
     path: `/executions/${execution}/replay`,
     full: 'was not captured',

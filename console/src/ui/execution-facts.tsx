@@ -7,48 +7,56 @@ import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
 import { Findings } from './findings.js';
 import { JsonText } from './json-text.js';
-import { Facts, Muted, Note, type Pairs, Stack } from './layout.js';
+import { Facts, Muted, Note, type Pairs } from './layout.js';
+
+interface ExecutionProps {
+  readonly execution: ExecutionView;
+}
+
+/** What went wrong in an execution: findings in its result, its error, and the end of stderr. */
+export const ExecutionFaults = ({ execution }: ExecutionProps): ReactNode => (
+  <>
+    <Findings execution={execution} />
+    {execution.errorType !== null && (
+      <Note tone={execution.status === 'timeout' ? 'warn' : 'bad'}>
+        <strong>{execution.errorType}</strong>: {execution.errorMessage}
+      </Note>
+    )}
+    <Stderr metadata={execution.metadata} />
+  </>
+);
 
 /** The facts of one execution: its end, its caller, and its process. */
-export function ExecutionFacts({ execution }: { readonly execution: ExecutionView }): ReactNode {
-  const { toolName, errorType, errorMessage, metadata } = execution;
+export function ExecutionFacts({ execution }: ExecutionProps): ReactNode {
+  const { toolName, requestId, metricId, metadata } = execution;
   const mayTrace = usePermission('traces:read') === 'yes';
   return (
-    <Stack>
-      <Findings execution={execution} />
-      {errorType !== null && (
-        <Note tone={execution.status === 'timeout' ? 'warn' : 'bad'}>
-          <strong>{errorType}</strong>: {errorMessage}
-        </Note>
-      )}
-      <Stderr metadata={metadata} />
-      <Facts
-        facts={[
-          [
-            'Tool',
-            <Link key="tool" to="/tools/$name/activity" params={{ name: toolName }}>
-              {toolName}
-            </Link>,
-          ],
-          ['Project', execution.project],
-          ['Status', <Ended key="ended" execution={execution} />],
-          ['Time', exactTime(execution.recordedAt)],
-          ['Duration', duration(execution.executionTimeMs)],
-          ['In / out', `${bytes(execution.inputSize)} / ${bytes(execution.outputSize)}`],
-          ['Caller', execution.userId],
-          ...belongings(execution, mayTrace),
-          ['Session', execution.sessionId],
-          ['Request', execution.requestId],
-          ['Tool fault', execution.toolFault ? 'yes' : null],
-          [
-            'Input hash',
-            execution.parametersHash && <code key="hash">{execution.parametersHash.slice(0, 16)}…</code>,
-          ],
-          ['ID', <code key="id">{execution.metricId}</code>],
-          ...notesIn(metadata),
-        ]}
-      />
-    </Stack>
+    <Facts
+      facts={[
+        [
+          'Tool',
+          <Link key="tool" to="/tools/$name/activity" params={{ name: toolName }}>
+            {toolName}
+          </Link>,
+        ],
+        ['Project', execution.project],
+        ['Status', <Ended key="ended" execution={execution} />],
+        ['Time', exactTime(execution.recordedAt)],
+        ['Duration', duration(execution.executionTimeMs)],
+        ['In / out', `${bytes(execution.inputSize)} / ${bytes(execution.outputSize)}`],
+        ['Caller', execution.userId],
+        ...belongings(execution, mayTrace),
+        ['Session', execution.sessionId],
+        ['Request', requestId === metricId ? null : requestId],
+        ['Tool fault', execution.toolFault ? 'yes' : null],
+        [
+          'Input hash',
+          execution.parametersHash && <code key="hash">{execution.parametersHash.slice(0, 16)}…</code>,
+        ],
+        ['ID', <code key="id">{metricId}</code>],
+        ...notesIn(metadata),
+      ]}
+    />
   );
 }
 

@@ -6,8 +6,16 @@ import { Button } from './controls.js';
 import css from './layout.module.css';
 import { Note } from './layout.js';
 
-export const Loading = ({ lines = 6 }: { lines?: number }): ReactNode => (
+/** Bars where rows will stand; with `figures`, boxes where the figures of the page will stand above them. */
+export const Loading = ({ lines = 6, figures = 0 }: { lines?: number; figures?: number }): ReactNode => (
   <div className={css.skeleton} role="status" aria-label="Loading">
+    {figures > 0 && (
+      <div className={css.boxes}>
+        {Array.from({ length: figures }, (_, index) => (
+          <i key={index} />
+        ))}
+      </div>
+    )}
     {Array.from({ length: lines }, (_, index) => (
       <span key={index} />
     ))}

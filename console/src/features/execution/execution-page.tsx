@@ -1,17 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { ExecutionView, PayloadView } from '../../lib/api.js';
-import { exactTime } from '../../lib/format.js';
+import { duration, exactTime } from '../../lib/format.js';
 import { useOwnProject } from '../../lib/project.js';
 import { executionQuery, payloadQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { AskButton } from '../../ui/ask-button.js';
 import { buttonLook } from '../../ui/controls.js';
-import { ExecutionFacts } from '../../ui/execution-facts.js';
+import { ExecutionFacts, ExecutionFaults } from '../../ui/execution-facts.js';
+import { Ended } from '../../ui/execution-table.js';
 import { JsonText } from '../../ui/json-text.js';
-import { Card, Columns, Muted, Page, Stack } from '../../ui/layout.js';
-import { Loaded } from '../../ui/states.js';
+import { Card, Columns, Muted, Page, Panel, Stack } from '../../ui/layout.js';
+import { PanelTabs } from '../../ui/panel-tabs.js';
+import { Empty, Loaded, Loading } from '../../ui/states.js';
 
 const route = getRouteApi('/shell/executions/$id');
 
@@ -31,14 +33,24 @@ export function ExecutionPage(): ReactNode {
   );
 }
 
-/** One call that ran: its record, and what is left of its process. */
+/** One call that ran: how it ended, what it was given and answered, its record, and what is left of its process. */
 function Execution({ execution }: { readonly execution: ExecutionView }): ReactNode {
   const mayReplay = usePermission('tools:admin');
   const { toolName, metricId } = execution;
   return (
     <Page
       name={`Execution of ${toolName}`}
-      about={<code>{metricId}</code>}
+      title={
+        <>
+          Execution of {toolName} <Ended execution={execution} />
+        </>
+      }
+      about={
+        <>
+          {exactTime(execution.recordedAt)} · {duration(execution.executionTimeMs)} · {execution.userId} ·{' '}
+          <code>{metricId}</code>
+        </>
+      }
       actions={
         <>
           {mayReplay !== 'no' && (
@@ -57,50 +69,53 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
       }
     >
       <Columns>
+        <Stack>
+          <ExecutionFaults execution={execution} />
+          <Payload execution={execution} />
+        </Stack>
         <Card title="Record">
           <ExecutionFacts execution={execution} />
         </Card>
-        <Stack>
-          {execution.inputPreview !== undefined && <Payload id={metricId} />}
-          <Card title="As the API has it" flush>
-            <JsonText label="Record" value={execution} />
-          </Card>
-        </Stack>
       </Columns>
     </Page>
   );
 }
 
-/** The input and the answer that the tool's setting `capture` stored. */
-function Payload({ id }: { readonly id: string }): ReactNode {
-  const payload = useQuery(payloadQuery(id));
+const parts = { result: 'Result', error: 'Error', input: 'Input' } as const;
+type Part = keyof typeof parts;
+
+/** The input and the answer that the tool's setting `capture` stored, and the record as the API answers it. */
+function Payload({ execution }: { readonly execution: ExecutionView }): ReactNode {
+  const isStored = execution.inputPreview !== undefined;
+  const { data: kept, isLoading } = useQuery({ ...payloadQuery(execution.metricId), enabled: isStored });
+  const [chosen, setChosen] = useState<Part | 'record'>();
+  const stored = (Object.keys(parts) as Part[]).filter(
+    (part) => kept && (part in kept || kept.omitted.includes(part)),
+  );
+  if (isLoading) return <Loading />;
   return (
-    <Loaded query={payload}>
-      {(kept) =>
-        kept && (
-          <>
-            <Part name="input" title="Input" kept={kept} />
-            <Part name="result" title="Result" kept={kept} />
-            <Part name="error" title="Error" kept={kept} />
-          </>
-        )
-      }
-    </Loaded>
+    <Panel>
+      <PanelTabs
+        label="Input and result"
+        value={chosen ?? stored[0] ?? 'record'}
+        onChange={setChosen}
+        aside={
+          <Muted>
+            {kept ? `stored until ${exactTime(kept.keptUntil)}` : 'input and result are not stored'}
+          </Muted>
+        }
+        tabs={[
+          ...stored.map((part) => ({ value: part, name: parts[part], content: partOf(kept, part) })),
+          { value: 'record', name: 'JSON', content: <JsonText label="Record" value={execution} /> },
+        ]}
+      />
+    </Panel>
   );
 }
 
-interface PartProps {
-  readonly name: 'input' | 'result' | 'error';
-  readonly title: string;
-  readonly kept: PayloadView;
-}
-
-function Part({ name, title, kept }: PartProps): ReactNode {
-  const isOmitted = kept.omitted.includes(name);
-  if (!(name in kept) && !isOmitted) return null;
-  return (
-    <Card title={title} flush={!isOmitted} actions={<Muted>stored until {exactTime(kept.keptUntil)}</Muted>}>
-      {isOmitted ? 'It was too large to be stored.' : <JsonText label={title} value={kept[name]} />}
-    </Card>
+const partOf = (kept: PayloadView | null | undefined, part: Part): ReactNode =>
+  kept?.omitted.includes(part) ? (
+    <Empty title="It was too large to be stored" />
+  ) : (
+    <JsonText label={parts[part]} value={kept?.[part]} />
   );
-}

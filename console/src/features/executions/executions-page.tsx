@@ -13,7 +13,7 @@ import { sinceMoment } from '../../lib/time-range.js';
 import { useChange } from '../../lib/use-change.js';
 import { buttonLook } from '../../ui/controls.js';
 import { CsvLink } from '../../ui/csv-link.js';
-import { ExecutionFacts } from '../../ui/execution-facts.js';
+import { ExecutionFacts, ExecutionFaults } from '../../ui/execution-facts.js';
 import { EmptyList } from '../../ui/empty-list.js';
 import { columnsOf, executionKey, without } from '../../ui/execution-table.js';
 import { type Filter, FilterBar } from '../../ui/filters.js';
@@ -145,7 +145,14 @@ function ExecutionPeek({ id, onClose }: ExecutionPeekProps): ReactNode {
   );
   return (
     <Peek label="Execution" open={open} onClose={onClose}>
-      <Loaded query={execution}>{(data) => <ExecutionFacts execution={data} />}</Loaded>
+      <Loaded query={execution}>
+        {(data) => (
+          <Stack>
+            <ExecutionFaults execution={data} />
+            <ExecutionFacts execution={data} />
+          </Stack>
+        )}
+      </Loaded>
     </Peek>
   );
 }

@@ -42,7 +42,7 @@ function Overview({ hours }: { readonly hours: number }): ReactNode {
   const { data: investigations = [] } = useQuery(investigationsQuery);
   const failed = [health, custom, failures].find(({ error, data }) => error && !data);
   if (failed) return <Failed error={failed.error} retry={() => void failed.refetch()} />;
-  if (!health.data || !custom.data || !failures.data) return <Loading lines={20} />;
+  if (!health.data || !custom.data || !failures.data) return <Loading figures={4} lines={20} />;
   if (health.data.toolReports.every(({ lastUsed }) => lastUsed === null)) return <TeachingCards />;
   // Without calls a tool that cannot start has no grade that would show it.
   const broken = custom.data.filter(({ status }) => status === 'error');

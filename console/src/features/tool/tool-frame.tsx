@@ -96,7 +96,9 @@ export function ToolFrame(): ReactNode {
 }
 
 const isFailing = (report: ToolReportView | null | undefined): boolean =>
-  report != null && (courseOf(report) === 'failing' || report.status === 'unhealthy');
+  report != null &&
+  courseOf(report) !== 'recovering' &&
+  (courseOf(report) === 'failing' || report.status === 'unhealthy');
 
 interface NoticesProps {
   readonly name: string;
