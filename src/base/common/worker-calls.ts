@@ -1,6 +1,7 @@
 import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type BackOff, backOff } from './back-off.js';
 
 export interface WorkerCallsOptions<News> {
@@ -13,7 +14,7 @@ export interface WorkerCallsOptions<News> {
   readonly processMb?: number;
   /** Heap limits of the thread, so that V8 collects its garbage in time; ignored with `heapMb`. */
   readonly resourceLimits?: ResourceLimits;
-  /** How long a call may take, the worker's start included; no limit without it. */
+  /** How long a call may take, in CPU time for a process, the worker's start included; no limit without it. */
   readonly timeLimitMs?: number;
   /** Keeps a worker running from the beginning, replaced when it dies; absent: the next call starts one. */
   readonly restart?: BackOff;
@@ -53,8 +54,13 @@ interface FromWorker<Answer, News> {
 
 interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
   readonly request: Request;
-  readonly timer: NodeJS.Timeout | undefined;
+  timer: NodeJS.Timeout | undefined;
 }
+
+/** The longest a call takes, in its time limits: a busy machine may not give a process its time at once. */
+const longest = 4;
+/** Linux shows times of processes in hundredths of a second. */
+const msPerTick = 10;
 
 /** Calls to one worker thread, which the end of the process does not wait for. The script uses `answerCalls`. */
 export class WorkerCalls<Request, Answer, News = never, Message = never> {
@@ -79,13 +85,24 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
    */
   call(request: Request, timeLimitMs = this.options.timeLimitMs): Promise<Answer> {
     const call = ++this.lastCall;
-    const late = (): void => this.endLate(call, timeLimitMs ?? 0);
-    const timer = timeLimitMs === undefined ? undefined : setTimeout(late, timeLimitMs).unref();
-    const waiting = { request, timer, ...Promise.withResolvers<Answer>() };
+    const waiting = { request, timer: undefined, ...Promise.withResolvers<Answer>() };
     this.waiting.set(call, waiting);
+    if (timeLimitMs !== undefined) this.limit(call, waiting, timeLimitMs);
     if (this.worker) this.worker.postMessage({ call, request });
     else if (!this.restarting) this.start();
     return waiting.promise;
+  }
+
+  private limit(call: number, waiting: Waiting<Request, Answer>, timeLimitMs: number): void {
+    const { worker } = this;
+    const before = spentMs(worker);
+    const latest = performance.now() + longest * timeLimitMs;
+    const late = (): void => {
+      const leftMs = timeLimitMs - (spentMs(worker) - before);
+      if (leftMs > msPerTick && performance.now() < latest) waiting.timer = setTimeout(late, leftMs).unref();
+      else this.endLate(call, timeLimitMs);
+    };
+    waiting.timer = setTimeout(late, timeLimitMs).unref();
   }
 
   /** Sends a message without an answer. It is lost while the worker is being replaced. */
@@ -276,6 +293,10 @@ export class WorkerProcess extends EventEmitter {
     this.postMessage({ script: script.href, workerData, resourceLimits, processMb } satisfies HostedWorker);
   }
 
+  get pid(): number | undefined {
+    return this.host.pid;
+  }
+
   postMessage(message: unknown): void {
     if (this.host.connected) this.host.send(message as object);
   }
@@ -291,6 +312,17 @@ export class WorkerProcess extends EventEmitter {
     const ended = once(this.host, 'exit');
     this.host.kill('SIGKILL');
     await ended;
+  }
+}
+
+/** CPU time of a worker in a process of its own; Infinity where it is not known. */
+function spentMs(worker: Worker | WorkerProcess | undefined): number {
+  if (!(worker instanceof WorkerProcess)) return Infinity;
+  try {
+    const fields = readFileSync(`/proc/${worker.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * msPerTick;
+  } catch {
+    return Infinity;
   }
 }
 
