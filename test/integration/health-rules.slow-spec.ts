@@ -37,7 +37,7 @@ beforeEach(async () => {
   const breakers = { notClosed: () => [] } as unknown as CircuitBreakers;
   const circuits = new CircuitsService(breakers, undefined as never, metrics, known, clock);
   const refusals = new RefusalCounts(new CallEvents(), clock);
-  const recent = new RecentCalls(metrics, known);
+  const recent = new RecentCalls(metrics, known, circuits);
   health = new ToolHealthService(metrics, known, circuits, refusals, recent, new HealthEvents(), clock);
 });
 

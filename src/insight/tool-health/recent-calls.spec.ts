@@ -10,8 +10,8 @@ const minutes = (text: string): CallsSince[] =>
   });
 
 /** `failing 3: 20/20` is failing since minute 3, with 20 failures of 20 calls since then. */
-function course(text: string, minRate = 0.8): string {
-  const { state, of } = courseOf(minutes(text), minRate) ?? {};
+function course(text: string, minRate = 0.8, openSince?: number): string {
+  const { state, of } = courseOf(minutes(text), minRate, openSince) ?? {};
   return of ? `${state} ${of.since / minute}: ${of.failures}/${of.calls}` : 'fine';
 }
 
@@ -35,6 +35,15 @@ describe('courseOf', () => {
     ['fails again soon: it failed all the time', '9/9 0/9 0/9 9/9', 'failing 0: 18/36'],
     ['fails again after five minutes: a new outage', '9/9 0/9 0/9 0/9 0/9 0/9 0/9 8/8', 'failing 7: 8/8'],
   ])('%s', (_, text, expected) => expect(course(text)).toBe(expected));
+
+  it.each([
+    ['opened late in a minute', '0/10 5/60 - -', 1.9, 'failing 1: 5/60'],
+    ['by a call of the minute before', '0/10 5/60 0/3 -', 2.1, 'failing 1: 5/63'],
+    ['opened again after it had recovered', '10/10 0/10 0/10 1/40 -', 3.5, 'failing 3: 1/40'],
+    ['by calls of other projects', '0/10 0/10', 1.5, 'fine'],
+  ])('with a circuit that is open: %s', (_, text, opened, expected) =>
+    expect(course(text, 0.8, opened * minute)).toBe(expected),
+  );
 
   it("follows the tool's own limit", () => {
     expect(course('3/10 3/10', 0.8)).toBe('failing 0: 6/20');

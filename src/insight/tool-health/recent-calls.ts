@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { dayMs, hourMs, minuteMs } from '../../base/common/clock.js';
+import { CircuitsService } from '../../call/circuits/circuits.service.js';
 import { KnownTools } from '../../call/circuits/known-tools.js';
 import type { Reader } from '../../web/contract/principal.js';
 import { rounded } from '../../records/executions/queries/rounding.js';
@@ -54,11 +55,26 @@ const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
 
 /**
  * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls
- * succeed. A tool that fails again within five minutes of its recovery has failed all the time.
+ * succeed. A tool that fails again within five minutes of its recovery has failed all the time. While its circuit is open
+ * it fails, too, even if most calls of the minute of its opening succeeded before.
  * @param minutes oldest first
+ * @param openSince milliseconds since the epoch; undefined for a circuit that is closed
  * @returns undefined for a tool that did not fail in these minutes, or only once or twice
  */
-export function courseOf(minutes: readonly CallsSince[], minRate: number): Course | undefined {
+export function courseOf(
+  minutes: readonly CallsSince[],
+  minRate: number,
+  openSince?: number,
+): Course | undefined {
+  const course = courseByMinutes(minutes, minRate);
+  if (openSince === undefined || course?.state === 'failing') return course;
+  // The call that opened it may have begun in the minute before.
+  const first = minutes.findIndex(({ since, failures }) => failures > 0 && since > openSince - 2 * minuteMs);
+  const [from, ...later] = minutes.slice(first);
+  return first === -1 || !from ? course : { state: 'failing', of: later.reduce(plus, from) };
+}
+
+function courseByMinutes(minutes: readonly CallsSince[], minRate: number): Course | undefined {
   let stretch: FailingStretch | undefined;
   for (const minute of minutes) {
     const { since, calls, failures } = minute;
@@ -134,10 +150,11 @@ export class RecentCalls {
   constructor(
     private readonly metrics: ToolMetricsRepository,
     private readonly knownTools: KnownTools,
+    private readonly circuits: CircuitsService,
   ) {}
 
   within(caller: Reader): RecentCalls {
-    return new RecentCalls(this.metrics.within(caller), this.knownTools);
+    return new RecentCalls(this.metrics.within(caller), this.knownTools, this.circuits);
   }
 
   /** @param tools all unless some are named. @returns a view for any name; a tool without calls has zeros */
@@ -171,9 +188,11 @@ export class RecentCalls {
     tools?: readonly string[],
   ): Promise<Map<string, Course>> {
     const trends = await this.metrics.getTrends(new Date(now), minuteMs, periodMs / minuteMs, tools);
+    const opened = this.circuits.notClosed().data.filter(({ heldByHand }) => !heldByHand);
+    const openSince = new Map(opened.map((circuit) => [circuit.tool, Date.parse(circuit.openSince ?? '')]));
     const courses = [...trends].map(([tool, trend]) => {
       const { successRateDegraded } = this.knownTools.thresholdsOf(tool);
-      return [tool, courseOf(minutesOf(trend, now), successRateDegraded)] as const;
+      return [tool, courseOf(minutesOf(trend, now), successRateDegraded, openSince.get(tool))] as const;
     });
     return new Map(courses.flatMap(([tool, course]) => (course ? [[tool, course]] : [])));
   }

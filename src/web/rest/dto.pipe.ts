@@ -21,7 +21,7 @@ export class DtoPipe extends ValidationPipe {
       stopAtFirstError: true,
       // Names the class, whose fields are suggested.
       validationError: { target: true },
-      exceptionFactory: (errors) => invalidRequest(...problemsOf(errors, '').slice(0, maxProblems)),
+      exceptionFactory: (errors) => invalidRequest(...firstProblems(errors)),
     });
   }
 
@@ -78,18 +78,25 @@ function withoutSurplus(type: Type, members: Members): Members {
 
 type ItemProblems = (all: unknown) => [string, string][];
 
-function problemsOf(errors: readonly ValidationError[], above: string): FieldProblem[] {
-  return errors.flatMap((error): FieldProblem[] => {
+function firstProblems(errors: readonly ValidationError[]): FieldProblem[] {
+  const found: FieldProblem[] = [];
+  for (const problem of problemsOf(errors, '')) if (found.push(problem) === maxProblems) break;
+  return found;
+}
+
+/** Problems one by one: a suggestion for an unknown field costs time, and only the first problems are told. */
+function* problemsOf(errors: readonly ValidationError[], above: string): Generator<FieldProblem, void> {
+  for (const error of errors) {
     const { property, constraints, contexts, children = [] } = error;
     const pointer = `${above}/${escapePointer(property)}`;
-    if (!constraints) return problemsOf(children, pointer);
     const { problemsIn } = (contexts?.['items'] ?? {}) as { problemsIn?: ItemProblems };
-    const below = (name: string): string => `${pointer}/${escapePointer(name)}`;
-    if (problemsIn)
-      return problemsIn(error.value as unknown).map(([name, detail]) => ({ pointer: below(name), detail }));
-    const [[rule, detail] = ['', '']] = Object.entries(constraints);
-    return [{ pointer, detail: rule === 'whitelistValidation' ? unknownField(error) : detail }];
-  });
+    const [[rule, detail] = ['', '']] = Object.entries(constraints ?? {});
+    if (!constraints) yield* problemsOf(children, pointer);
+    else if (problemsIn)
+      for (const [name, wrong] of problemsIn(error.value as unknown))
+        yield { pointer: `${pointer}/${escapePointer(name)}`, detail: wrong };
+    else yield { pointer, detail: rule === 'whitelistValidation' ? unknownField(error) : detail };
+  }
 }
 
 function unknownField({ property, target = {} }: ValidationError): string {
