@@ -100,14 +100,21 @@ export class TraceReads {
   ): Promise<views.Listed<GroupRow>> {
     const { limit, offset } = page;
     const { spans, groups = {} } = filters;
-    if (grouping.by === 'run' && Object.keys(groups).length === 0) {
-      const { rows, total } = await this.runFigures.page(spans, page);
-      return { data: rows, pagination: { limit, offset, total } };
-    }
-    if (spans.runKind) await this.runFigures.settle(spans.project);
-    return this.answers.of({ grouping, groups, limit, offset }, spans, () =>
-      this.countedGroups(grouping, filters, { limit, offset }),
-    );
+    const { project, runIds: _, runKind, ...narrower } = spans;
+    const isOfRuns = grouping.by === 'run' && Object.keys(groups).length === 0;
+    const count = (): Promise<views.Listed<GroupRow>> =>
+      isOfRuns
+        ? this.listedRuns(spans, { limit, offset })
+        : this.countedGroups(grouping, filters, { limit, offset });
+    // The table of figures alone tells which runs these are.
+    if (isOfRuns && Object.keys(narrower).length === 0) return count();
+    if (runKind) await this.runFigures.settle(project);
+    return this.answers.of({ grouping, groups, limit, offset }, spans, count);
+  }
+
+  private async listedRuns(spans: SpanFilter, page: Page): Promise<views.Listed<GroupRow>> {
+    const { rows, total } = await this.runFigures.page(spans, page);
+    return { data: rows, pagination: { ...page, total } };
   }
 
   private async countedGroups(
