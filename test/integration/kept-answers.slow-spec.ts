@@ -134,3 +134,23 @@ it('a kept answer reads no spans, and holds for each range that has the same one
   }
   expect([await spansIn(1, 15), await spansIn(0, 20), await spansIn(0, 9)]).toEqual([1, 3, 1]);
 });
+
+it('a run whose figures cannot be stored is found by them all the same', async () => {
+  const project = 'busy';
+  await storeSpans(database.dataSource, [span(project, 'a', 0, { ...call, status: 'error' })]);
+  const reads = new TraceReads(database.dataSource);
+  const found = async (groups: object) =>
+    (await reads.runs({ spans: { project }, groups }, page)).data.map(({ cost }) => cost);
+  const holder = database.dataSource.createQueryRunner();
+  await holder.startTransaction();
+  try {
+    await holder.query('SELECT FROM run_figures WHERE project = $1 FOR UPDATE', [project]);
+    expect([await found({ hasErrors: true, minCost: 0.01 }), await found({ maxCost: 0.005 })]).toEqual([
+      [0.01],
+      [],
+    ]);
+  } finally {
+    await holder.rollbackTransaction();
+    await holder.release();
+  }
+});

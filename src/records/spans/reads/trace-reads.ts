@@ -45,7 +45,7 @@ export class TraceReads {
   /** Half of the connections: questions that take long leave the others to all else that the server does. */
   private readonly turns;
   private readonly runFigures = new RunFigures<GroupRow>(
-    (statement) => this.select(statement),
+    (statement) => this.select(statement, inMemory),
     (project, runIds) => this.select(selectGroups({ by: 'run' }, { project, runIds }), inMemory),
   );
 
@@ -101,20 +101,15 @@ export class TraceReads {
     const { limit, offset } = page;
     const { spans, groups = {} } = filters;
     const { project, runIds: _, runKind, ...narrower } = spans;
-    const isOfRuns = grouping.by === 'run' && Object.keys(groups).length === 0;
-    const count = (): Promise<views.Listed<GroupRow>> =>
-      isOfRuns
-        ? this.listedRuns(spans, { limit, offset })
-        : this.countedGroups(grouping, filters, { limit, offset });
+    const count = async (): Promise<views.Listed<GroupRow>> => {
+      if (grouping.by !== 'run') return this.countedGroups(grouping, filters, { limit, offset });
+      const { rows, total } = await this.runFigures.page(spans, groups, { limit, offset });
+      return { data: rows, pagination: { limit, offset, total } };
+    };
     // The table of figures alone tells which runs these are.
-    if (isOfRuns && Object.keys(narrower).length === 0) return count();
+    if (grouping.by === 'run' && Object.keys(narrower).length === 0) return count();
     if (runKind) await this.runFigures.settle(project);
     return this.answers.of({ grouping, groups, limit, offset }, spans, count);
-  }
-
-  private async listedRuns(spans: SpanFilter, page: Page): Promise<views.Listed<GroupRow>> {
-    const { rows, total } = await this.runFigures.page(spans, page);
-    return { data: rows, pagination: { ...page, total } };
   }
 
   private async countedGroups(
