@@ -34,8 +34,8 @@ const keyOf = (grouping: Grouping): string => {
 };
 
 /**
- * One page of threads or spans of time, the newest first: `key`, and in `total` how many groups there are. A thread is
- * there with all its spans when one of them matches; a span of time has those that match.
+ * One page of groups, the newest first: `key`, and in `total` how many groups there are. A run or a thread is there with
+ * all its spans when one of them matches; a span of time has those that match.
  */
 export const selectGroupKeys = (
   grouping: Grouping,
@@ -55,7 +55,7 @@ export const selectGroupKeys = (
       if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
     };
     const { status, minCost, maxCost } = groups;
-    holds('bool_or(root_failed) =', status && status === 'error');
+    holds(`${failedOf(grouping, 'key', 'failed', 'root_failed')} =`, status && status === 'error');
     holds('bool_or(failed) =', groups.failed);
     holds('bool_or(failed) =', groups.hasErrors);
     holds(`${groupDurationMs} >=`, groups.minDurationMs);
@@ -87,12 +87,11 @@ const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
 /** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
 const callRun = '^(investigation|thread|session):';
 
-const rootFailed = "bool_or(status = 'error' AND is_root)";
 /** Whether a group failed: a root span of it did; of a run of calls, the last one. */
-const failedOf = ({ by }: Grouping): string =>
+const failedOf = ({ by }: Grouping, key: string, failed: string, rootFailed: string): string =>
   by === 'run'
-    ? `CASE WHEN key ~ '${callRun}' THEN (array_agg(status = 'error' ORDER BY start_us DESC, span_id DESC))[1] ELSE ${rootFailed} END`
-    : rootFailed;
+    ? `CASE WHEN ${key} ~ '${callRun}' THEN (array_agg(${failed} ORDER BY start_us DESC, span_id DESC))[1] ELSE bool_or(${rootFailed}) END`
+    : `bool_or(${rootFailed})`;
 
 const groupCost = 'coalesce(sum(call_cost), 0)';
 const groupDurationMs = 'round((max(finish_us) - min(start_us)) / 1000.0)';
@@ -104,15 +103,12 @@ const isRoot = (all: string, same: string): string => `NOT EXISTS (
 
 /** The figures of some groups, one row a group. */
 export const selectGroups = (grouping: Grouping, spans: SpanFilter): Statement =>
-  statement((values) => figuresOf(grouping, conditionOf(spans, values)));
-
-/** The figures of the groups of the spans that meet a condition. */
-export function figuresOf(grouping: Grouping, condition: string): string {
-  const within = withinOf(grouping);
-  const distinct = (column: string): string =>
-    `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${maxListed}], '{}')`;
-  return `
-    WITH RECURSIVE ${billableSpans(condition, within)}, ${activities(keyOf(grouping))}
+  statement((values) => {
+    const within = withinOf(grouping);
+    const distinct = (column: string): string =>
+      `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${maxListed}], '{}')`;
+    return `
+    WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}, ${activities(keyOf(grouping))}
     SELECT key, (SELECT activity FROM activities WHERE activities.key = spans.key) AS activity,
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
            coalesce((array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${maxListed}], '{}') AS root_span_ids,
@@ -125,11 +121,11 @@ export function figuresOf(grouping: Grouping, condition: string): string {
            ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,
            bool_or(status = 'error') AS has_errors, count(*) FILTER (WHERE status = 'error')::int AS error_count,
            count(DISTINCT (run_id, ${findingKey})) FILTER (WHERE is_text AND semantic_pattern IS NOT NULL)::int AS semantic_error_count,
-           CASE WHEN ${failedOf(grouping)} THEN 'error' ELSE 'success' END AS status,
+           CASE WHEN ${failedOf(grouping, 'key', "status = 'error'", "status = 'error' AND is_root")} THEN 'error' ELSE 'success' END AS status,
            ${distinct('left(error_message, 500)')} AS errors
     FROM (SELECT *, ${keyOf(grouping)} AS key, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
     GROUP BY key`;
-}
+  });
 
 /** Equal parts of the time of a group in `activity`. */
 const parts = 40;

@@ -19,10 +19,7 @@ interface Edges {
   readonly after: number | null;
 }
 
-interface Kept extends Edges {
-  readonly marks: string;
-  readonly json: string;
-}
+type Kept = Edges & { readonly marks: string; readonly json: string };
 
 /**
  * Answers about many spans. Each is kept while no run of its project is marked: triggers mark a run whenever one of its

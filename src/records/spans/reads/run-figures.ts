@@ -21,18 +21,20 @@ export class RunFigures<Figures extends { readonly key: string }> {
     private readonly count: (project: string, keys: string[]) => Promise<Figures[]>,
   ) {}
 
-  /** One page of the runs that meet conditions and of which a span matches, the newest first. */
+  /** One page of the runs that meet conditions, the newest first; undefined if figures cannot be stored just now. */
   async page(
     filter: SpanFilter,
     groups: GroupFilter,
     page: Page,
-  ): Promise<{ rows: Figures[]; total: number }> {
-    if (Object.keys(groups).length > 0) await this.countMarked(filter);
+  ): Promise<{ rows: Figures[]; total: number } | undefined> {
+    const isAny = Object.keys(groups).length === 0;
+    if (!isAny) await this.countMarked(filter);
     for (let look = 1; ; look += 1) {
-      const rows = await this.select<RunRow<Figures>>(selectRuns(filter, groups, page, look > 1));
+      const rows = await this.select<RunRow<Figures>>(selectRuns(filter, groups, page));
+      if (!isAny && rows[0]?.marked) return undefined;
       const marked = rows.filter(({ key, figures }) => key !== null && !figures);
       const counted = await this.settled(filter.project, marked);
-      const isRight = counted.size === marked.length && !rows[0]?.unsettled && !rows[0]?.marked;
+      const isRight = counted.size === marked.length && !rows[0]?.unsettled;
       if (isRight || look === maxLooks) {
         const figuresOf = ({ key, figures }: RunRow<Figures>) => figures ?? counted.get(key ?? '') ?? [];
         return { rows: rows.flatMap(figuresOf), total: rows[0]?.total ?? 0 };

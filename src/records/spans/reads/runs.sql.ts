@@ -1,5 +1,5 @@
 import { type Statement, type SqlValues, statement } from '../../../base/database/statement.js';
-import { figuresOf, type GroupFilter } from './groups.sql.js';
+import type { GroupFilter } from './groups.sql.js';
 import { conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
 
 /** A run of a page. */
@@ -13,7 +13,7 @@ export interface RunRow<Figures> {
   readonly total: number;
   /** Some run of the project lost spans: it must be counted before the order of the list is right. */
   readonly unsettled: boolean;
-  /** Some run that may meet the conditions has changed since its figures were counted. */
+  /** The figures of some run are not stored: whether it meets conditions is not known. */
   readonly marked: boolean;
 }
 
@@ -40,52 +40,25 @@ function holds({ status, failed, ...limits }: GroupFilter, values: SqlValues): s
     [`${figure('cost')} <=`, limits.maxCost],
   ] as const;
   return compared
-    .flatMap(([comparison, value]) => (value === undefined ? [] : `${comparison} ${values.add(value)}`))
-    .join(' AND ');
+    .flatMap(([comparison, value]) => (value === undefined ? [] : `AND ${comparison} ${values.add(value)}`))
+    .join(' ');
 }
 
-/**
- * Runs whose figures meet conditions. Those that are marked at this moment are counted in the same statement: a run that
- * gets spans all the time is never missing.
- */
-function runsThat(runs: string, project: string, groups: GroupFilter, values: SqlValues): string {
-  const marked = `project = ${values.add(project)} AND run_id = ANY (ARRAY(SELECT run_id FROM run_figures WHERE ${runs} AND figures IS NULL))`;
-  return `
-      SELECT run_id, version, figures, start_us
-      FROM (
-        SELECT run_id, version, start_us, coalesce(run.figures, fresh.figures) AS figures
-        FROM (SELECT * FROM run_figures WHERE ${runs}) AS run
-        LEFT JOIN (SELECT key, row_to_json(counted) AS figures FROM (${figuresOf({ by: 'run' }, marked)}) AS counted) AS fresh ON key = run_id
-      ) AS counted
-      WHERE ${holds(groups, values)}`;
-}
-
-/**
- * One page of runs of which a span matches, the newest first.
- * @param recounts marked runs are counted for the conditions of `groups`; else they meet none
- */
-export const selectRuns = (
-  filter: SpanFilter,
-  groups: GroupFilter,
-  page: Page,
-  recounts: boolean,
-): Statement =>
+/** One page of runs of which a span matches and whose figures meet conditions, the newest first. */
+export const selectRuns = (filter: SpanFilter, groups: GroupFilter, page: Page): Statement =>
   statement((values) => {
     const runs = runsOf(filter, values);
-    const isAny = Object.keys(groups).length === 0;
-    const stored = `SELECT run_id, version, figures, start_us FROM run_figures WHERE ${runs}`;
-    const meeting = (): string =>
-      recounts ? runsThat(runs, filter.project, groups, values) : `${stored} AND ${holds(groups, values)}`;
+    const wanted = `${runs} ${holds(groups, values)}`;
     return `
-    WITH wanted AS ${isAny ? `NOT MATERIALIZED (${stored})` : `MATERIALIZED (${meeting()})`}
     SELECT key, version, figures, total, unsettled, marked
     FROM (
-      SELECT (SELECT count(*)::int FROM wanted) AS total,
+      SELECT (SELECT count(*)::int FROM run_figures WHERE ${wanted}) AS total,
              EXISTS (SELECT FROM run_figures WHERE project = ${values.add(filter.project)} AND start_us IS NULL) AS unsettled,
-             ${isAny || recounts ? 'false' : `EXISTS (SELECT FROM run_figures WHERE ${runs} AND figures IS NULL)`} AS marked
+             EXISTS (SELECT FROM run_figures WHERE ${runs} AND figures IS NULL) AS marked
     ) AS whole LEFT JOIN (
       SELECT run_id AS key, version, figures, start_us
-      FROM wanted
+      FROM run_figures
+      WHERE ${wanted}
       ORDER BY start_us DESC, run_id
       LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
     ) AS page ON true

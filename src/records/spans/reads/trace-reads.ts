@@ -45,7 +45,7 @@ export class TraceReads {
   /** Half of the connections: questions that take long leave the others to all else that the server does. */
   private readonly turns;
   private readonly runFigures = new RunFigures<GroupRow>(
-    (statement) => this.select(statement, inMemory),
+    (statement) => this.select(statement),
     (project, runIds) => this.select(selectGroups({ by: 'run' }, { project, runIds }), inMemory),
   );
 
@@ -102,9 +102,9 @@ export class TraceReads {
     const { spans, groups = {} } = filters;
     const { project, runIds: _, runKind, ...narrower } = spans;
     const count = async (): Promise<views.Listed<GroupRow>> => {
-      if (grouping.by !== 'run') return this.countedGroups(grouping, filters, { limit, offset });
-      const { rows, total } = await this.runFigures.page(spans, groups, { limit, offset });
-      return { data: rows, pagination: { limit, offset, total } };
+      const runs = grouping.by === 'run' && (await this.runFigures.page(spans, groups, { limit, offset }));
+      if (!runs) return this.countedGroups(grouping, filters, { limit, offset });
+      return { data: runs.rows, pagination: { limit, offset, total: runs.total } };
     };
     // The table of figures alone tells which runs these are.
     if (grouping.by === 'run' && Object.keys(narrower).length === 0) return count();
