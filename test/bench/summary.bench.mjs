@@ -1,9 +1,9 @@
 /**
- * `fetch_spans_summary` over N spans of one thread and over N/20 of them, beside the way of a client that pulls all pages
+ * `fetch_spans_summary` over N spans of one thread and over N/20 of them, and the CPU of groups and totals over all; beside the way of a client that pulls all pages
  * and adds them up itself; the gateway's memory after each; and what calls of a tool notice of a summary that runs beside
  * them. BENCH_SPANS sets N.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
@@ -29,6 +29,7 @@ export async function benchSummary() {
     gateway = await startGateway(url, join(folder, 'gateway'));
     const ask = asker(gateway);
     await summaries(ask, gateway);
+    await lists(ask, [gateway.child.pid, postmasterOf(folder)]);
     await pages(ask, gateway);
     await besideCalls(ask, gateway);
   } finally {
@@ -162,6 +163,52 @@ async function summaries(ask, gateway) {
   );
   const grown = median(sorted(memory.many)) - median(sorted(memory.few));
   print(`  memory of the gateway after the large one, less after the small one: ${grown.toFixed(1)} MB`);
+}
+
+const questions = [
+  ...['time', 'thread', 'run'].flatMap((by) => [
+    `group?group_by=${by}`,
+    `group?group_by=${by}&has_errors=true&min_cost=0.001`,
+  ]),
+  'stats',
+];
+
+/** Both processes and those below them: of a question that is new, and again. */
+async function lists(ask, processes) {
+  print('\nCPU of server and database, ms: the first time, and again (median of 5)');
+  for (const question of questions) {
+    const took = [];
+    for (let round = 0; round < 6; round += 1) {
+      const before = cpuMs(processes);
+      await ask(`/api/v1/${question}`);
+      took.push(cpuMs(processes) - before);
+    }
+    const [first, ...again] = took;
+    print(
+      `  ${question.padEnd(52)} ${first.toFixed(0).padStart(6)} ${median(again.toSorted((a, b) => a - b))
+        .toFixed(0)
+        .padStart(6)}`,
+    );
+  }
+}
+
+const postmasterOf = (folder) =>
+  Number(readFileSync(join(folder, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+
+/** Time on a core of all threads, in ms. */
+function cpuMs(processes) {
+  let spent = 0;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [, parent] = /\) \S+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+      if (!processes.includes(Number(pid)) && !processes.includes(Number(parent))) continue;
+      for (const thread of readdirSync(`/proc/${pid}/task`))
+        spent += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+    } catch {
+      // It has ended.
+    }
+  }
+  return spent;
 }
 
 /** All pages of a hundred, the first alone and the rest at once, and then what there is to add up. */

@@ -1,6 +1,5 @@
 import { type Statement, statement } from '../../../base/database/statement.js';
 import { billableSpans } from './billable-spans.sql.js';
-import { callRun } from './runs.sql.js';
 import { findingKey } from './summary.sql.js';
 import { conditionOf, type Page, type SpanFilter } from './span-filter.sql.js';
 
@@ -84,6 +83,9 @@ export const selectGroupKeys = (
 
 const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
   by === 'time' ? undefined : `${by}_id`;
+
+/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
+const callRun = '^(investigation|thread|session):';
 
 /** Whether a group failed: a root span of it did; of a run of calls, the last one. */
 const failedOf = ({ by }: Grouping, key: string, failed: string, rootFailed: string): string =>

@@ -1,5 +1,6 @@
 import type { Statement } from '../../../base/database/statement.js';
-import { type RunRow, selectRuns, selectUnsettled, storeRuns } from './runs.sql.js';
+import type { GroupFilter } from './groups.sql.js';
+import { type RunRow, selectMarked, selectRuns, selectUnsettled, storeRuns } from './runs.sql.js';
 import type { Page, SpanFilter } from './span-filter.sql.js';
 
 type Select = <Row>(statement: Statement) => Promise<Row[]>;
@@ -20,13 +21,20 @@ export class RunFigures<Figures extends { readonly key: string }> {
     private readonly count: (project: string, keys: string[]) => Promise<Figures[]>,
   ) {}
 
-  /** One page of runs of which a span matches, the newest first. */
-  async page(filter: SpanFilter, page: Page): Promise<{ rows: Figures[]; total: number }> {
+  /** One page of the runs that meet conditions, the newest first; undefined if figures cannot be stored just now. */
+  async page(
+    filter: SpanFilter,
+    groups: GroupFilter,
+    page: Page,
+  ): Promise<{ rows: Figures[]; total: number } | undefined> {
+    const isAny = Object.keys(groups).length === 0;
+    if (!isAny) await this.countMarked(filter);
     for (let look = 1; ; look += 1) {
-      const rows = await this.select<RunRow<Figures>>(selectRuns(filter, page));
+      const rows = await this.select<RunRow<Figures>>(selectRuns(filter, groups, page));
+      if (!isAny && rows[0]?.marked) return undefined;
       const marked = rows.filter(({ key, figures }) => key !== null && !figures);
       const counted = await this.settled(filter.project, marked);
-      const isRight = counted.size === marked.length && rows[0]?.unsettled !== true;
+      const isRight = counted.size === marked.length && !rows[0]?.unsettled;
       if (isRight || look === maxLooks) {
         const figuresOf = ({ key, figures }: RunRow<Figures>) => figures ?? counted.get(key ?? '') ?? [];
         return { rows: rows.flatMap(figuresOf), total: rows[0]?.total ?? 0 };
@@ -41,6 +49,15 @@ export class RunFigures<Figures extends { readonly key: string }> {
       const runs = await this.select<Marked & { project: string }>(selectUnsettled(project, maxSettled));
       for (const [of, marked] of Map.groupBy(runs, (run) => run.project)) await this.settled(of, marked);
       left = runs.length;
+    }
+  }
+
+  /** Counts each marked run of a filter once. Some may be marked again meanwhile, or cannot be stored. */
+  private async countMarked(filter: SpanFilter): Promise<void> {
+    for (let key: string | null | undefined = ''; typeof key === 'string';) {
+      const marked: Marked[] = await this.select<Marked>(selectMarked(filter, key, maxSettled));
+      await this.settled(filter.project, marked);
+      key = marked[maxSettled - 1]?.key;
     }
   }
 

@@ -1,8 +1,6 @@
 import { type Statement, type SqlValues, statement } from '../../../base/database/statement.js';
+import type { GroupFilter } from './groups.sql.js';
 import { conditionOf, isOfKind, type Page, type SpanFilter } from './span-filter.sql.js';
-
-/** Ids of runs of calls that named no trace and no run, as the executions' sink makes them. */
-export const callRun = '^(investigation|thread|session):';
 
 /** A run of a page. */
 export interface RunRow<Figures> {
@@ -15,6 +13,8 @@ export interface RunRow<Figures> {
   readonly total: number;
   /** Some run of the project lost spans: it must be counted before the order of the list is right. */
   readonly unsettled: boolean;
+  /** The figures of some run are not stored: whether it meets conditions is not known. */
+  readonly marked: boolean;
 }
 
 /** Runs of which a span matches. */
@@ -27,24 +27,52 @@ function runsOf({ runIds, ...filter }: SpanFilter, values: SqlValues): string {
   return `${ofProject} ${ofKind} AND run_id = ANY (ARRAY(SELECT DISTINCT run_id FROM all_spans WHERE ${spans}))`;
 }
 
-/** One page of runs of which a span matches, the newest first. */
-export const selectRuns = (filter: SpanFilter, page: Page): Statement =>
+/** Conditions of a run as a whole on its figures. */
+function holds({ status, failed, ...limits }: GroupFilter, values: SqlValues): string {
+  const figure = (name: string): string => `(figures->>'${name}')::numeric`;
+  const compared = [
+    ["figures->>'status' =", status],
+    ["(figures->>'has_errors')::boolean =", failed],
+    ["(figures->>'has_errors')::boolean =", limits.hasErrors],
+    [`${figure('duration_ms')} >=`, limits.minDurationMs],
+    [`${figure('duration_ms')} <=`, limits.maxDurationMs],
+    [`${figure('cost')} >=`, limits.minCost],
+    [`${figure('cost')} <=`, limits.maxCost],
+  ] as const;
+  return compared
+    .flatMap(([comparison, value]) => (value === undefined ? [] : `AND ${comparison} ${values.add(value)}`))
+    .join(' ');
+}
+
+/** One page of runs of which a span matches and whose figures meet conditions, the newest first. */
+export const selectRuns = (filter: SpanFilter, groups: GroupFilter, page: Page): Statement =>
   statement((values) => {
     const runs = runsOf(filter, values);
+    const wanted = `${runs} ${holds(groups, values)}`;
     return `
-    SELECT key, version, figures, total, unsettled
+    SELECT key, version, figures, total, unsettled, marked
     FROM (
-      SELECT (SELECT count(*)::int FROM run_figures WHERE ${runs}) AS total,
-             EXISTS (SELECT FROM run_figures WHERE project = ${values.add(filter.project)} AND start_us IS NULL) AS unsettled
+      SELECT (SELECT count(*)::int FROM run_figures WHERE ${wanted}) AS total,
+             EXISTS (SELECT FROM run_figures WHERE project = ${values.add(filter.project)} AND start_us IS NULL) AS unsettled,
+             EXISTS (SELECT FROM run_figures WHERE ${runs} AND figures IS NULL) AS marked
     ) AS whole LEFT JOIN (
       SELECT run_id AS key, version, figures, start_us
       FROM run_figures
-      WHERE ${runs}
+      WHERE ${wanted}
       ORDER BY start_us DESC, run_id
       LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
     ) AS page ON true
     ORDER BY start_us DESC, key`;
   });
+
+/** Marked runs of a filter by id, from the one after `key` on. */
+export const selectMarked = (filter: SpanFilter, key: string, limit: number): Statement =>
+  statement(
+    (values) => `
+    SELECT run_id AS key, version FROM run_figures
+    WHERE ${runsOf(filter, values)} AND figures IS NULL AND run_id > ${values.add(key)}
+    ORDER BY run_id LIMIT ${values.add(limit)}`,
+  );
 
 /** Runs that lost spans, of all projects unless one is named. */
 export const selectUnsettled = (project: string | undefined, limit: number): Statement =>

@@ -59,7 +59,7 @@ const toolErrors = `
            start_us, trace_id, span_id, operation, error->>'tool_name' AS tool_name, left(error->>'message', 500) AS message,
            place
     FROM counted, jsonb_array_elements(tool_errors) WITH ORDINALITY AS errors (error, place)
-    WHERE is_text
+    WHERE is_text AND tool_errors IS NOT NULL
     ORDER BY run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place), start_us, span_id, place
   ), findings AS (
     SELECT DISTINCT ON (run_id, ${findingKey})
@@ -75,7 +75,7 @@ const repetitions = `
     SELECT 'model' AS source, run_id, call->>'name' AS tool, call->>'hash' AS hash, start_us, trace_id, span_id,
            coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens, coalesce(call_cost, 0) AS cost
     FROM counted, jsonb_array_elements(tool_calls) AS calls (call)
-    WHERE is_text AND call->>'hash' IS NOT NULL
+    WHERE is_text AND tool_calls IS NOT NULL AND call->>'hash' IS NOT NULL
     UNION ALL
     SELECT 'tool', run_id, tool_name, arguments_hash, start_us, trace_id, span_id, 0, 0
     FROM counted
@@ -144,7 +144,8 @@ const sections: Readonly<Record<string, Section>> = {
   tool_usage: {
     item: { name: 'name', count: 'times' },
     from: `(SELECT call->>'name' AS name, count(*) AS times
-      FROM counted, jsonb_array_elements(tool_calls) AS calls (call) WHERE is_text GROUP BY 1) AS used`,
+      FROM counted, jsonb_array_elements(tool_calls) AS calls (call)
+      WHERE is_text AND tool_calls IS NOT NULL GROUP BY 1) AS used`,
     order: 'times DESC, name COLLATE "C"',
   },
   repeated_failures: {
@@ -232,11 +233,16 @@ const sections: Readonly<Record<string, Section>> = {
 
 function textOf(name: string, { item, from, order, most = maxListed }: Section): string {
   const members = Object.entries(item).map(([member, value]) => `'${member}', ${value}`);
+  // Only the entries that are shown become JSON.
   return `(
-    SELECT '${name}', row_number() OVER (ORDER BY ${order})::int, count(*) OVER ()::int, jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))
-    FROM ${from}
-    ORDER BY 2
-    LIMIT ${most})`;
+    SELECT '${name}', nth, entries, jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))
+    FROM (
+      SELECT *, row_number() OVER (ORDER BY ${order})::int AS nth, count(*) OVER ()::int AS entries
+      FROM ${from}
+      ORDER BY nth
+      LIMIT ${most}
+    ) AS listed
+    ORDER BY nth)`;
 }
 
 /** The figures of a whole; durations in milliseconds. */
@@ -244,11 +250,13 @@ const totals = `
     SELECT 'totals' AS section, 1 AS place, 1 AS total, jsonb_build_object(
       'spans', spans, 'errors', errors, 'duration_ms', coalesce(duration_ms, 0), 'cost', round(coalesce(cost, 0), 4),
       'input_tokens', input_tokens, 'output_tokens', output_tokens, 'cached_tokens', cached_tokens,
-      'latency', (SELECT ${percentiles('duration_ms', 'is_call AND duration_ms > 0')} FROM counted),
-      'max_latency', (SELECT max(duration_ms) FROM counted WHERE is_call AND duration_ms > 0),
-      'ttft', (SELECT ${percentiles('round(ttft_us / 1000.0)', 'is_call')} FROM counted),
-      'avg_ttft', (SELECT round(avg(ttft_us) / 1000.0) FROM counted WHERE is_call)) AS item
-    FROM sums WHERE part = ${inAll}`;
+      'latency', latency, 'max_latency', max_latency, 'ttft', ttft, 'avg_ttft', avg_ttft) AS item
+    FROM sums, (
+      SELECT ${percentiles('duration_ms', 'duration_ms > 0')} AS latency, max(duration_ms) FILTER (WHERE duration_ms > 0) AS max_latency,
+             ${percentiles('round(ttft_us / 1000.0)', 'true')} AS ttft, round(avg(ttft_us) / 1000.0) AS avg_ttft
+      FROM counted WHERE is_call
+    ) AS timed
+    WHERE part = ${inAll}`;
 
 /** The rows of a summary: `section`, `place` in it, `total` entries of it, and the entry. */
 export const selectSummary = (filter: SpanFilter): Statement =>

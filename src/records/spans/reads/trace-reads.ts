@@ -12,6 +12,7 @@ import {
 } from './groups.sql.js';
 import type { Statement } from '../../../base/database/statement.js';
 import type { Page, SpanFilter } from './span-filter.sql.js';
+import { KeptAnswers } from './kept-answers.js';
 import { RunFigures } from './run-figures.js';
 import * as sql from './spans.sql.js';
 import { selectSummary } from './summary.sql.js';
@@ -47,6 +48,8 @@ export class TraceReads {
     (statement) => this.select(statement),
     (project, runIds) => this.select(selectGroups({ by: 'run' }, { project, runIds }), inMemory),
   );
+
+  private readonly answers = new KeptAnswers((statement) => this.select(statement));
 
   constructor(@InjectDataSource() private readonly db: DataSource) {
     this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
@@ -97,14 +100,26 @@ export class TraceReads {
   ): Promise<views.Listed<GroupRow>> {
     const { limit, offset } = page;
     const { spans, groups = {} } = filters;
-    if (grouping.by === 'run' && Object.keys(groups).length === 0) {
-      const { rows, total } = await this.runFigures.page(spans, page);
-      return { data: rows, pagination: { limit, offset, total } };
-    }
-    if (spans.runKind) await this.runFigures.settle(spans.project);
+    const { project, runIds: _, runKind, ...narrower } = spans;
+    const count = async (): Promise<views.Listed<GroupRow>> => {
+      const runs = grouping.by === 'run' && (await this.runFigures.page(spans, groups, { limit, offset }));
+      if (!runs) return this.countedGroups(grouping, filters, { limit, offset });
+      return { data: runs.rows, pagination: { limit, offset, total: runs.total } };
+    };
+    // The table of figures alone tells which runs these are.
+    if (grouping.by === 'run' && Object.keys(narrower).length === 0) return count();
+    if (runKind) await this.runFigures.settle(project);
+    return this.answers.of({ grouping, groups, limit, offset }, spans, count);
+  }
+
+  private async countedGroups(
+    grouping: Grouping,
+    filters: GroupFilters,
+    page: Page,
+  ): Promise<views.Listed<GroupRow>> {
     const keys = await this.select<{ key: string; total: number }>(selectGroupKeys(grouping, filters, page));
-    const total = keys[0]?.total ?? (offset === 0 ? 0 : await this.countGroups(grouping, filters));
-    const pagination = { limit, offset, total };
+    const total = keys[0]?.total ?? (page.offset === 0 ? 0 : await this.countGroups(grouping, filters));
+    const pagination = { ...page, total };
     if (keys.length === 0) return { data: [], pagination };
     const rows = await this.select<GroupRow>(
       selectGroups(grouping, ofGroups(grouping, filters.spans, keys)),
@@ -148,7 +163,9 @@ export class TraceReads {
 
   /** One row without `bucketSeconds`, whose bucket means nothing. */
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<views.BucketView[]> {
-    return this.select<views.BucketView>(selectFigures(filter, bucketSeconds), inMemory);
+    return this.answers.of({ bucketSeconds }, filter, () =>
+      this.select<views.BucketView>(selectFigures(filter, bucketSeconds), inMemory),
+    );
   }
 
   /** @returns undefined for a run of which there is no span */
