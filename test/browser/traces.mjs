@@ -206,7 +206,7 @@ describe('traces', () => {
       ['Circuit', '/console/tools/word_count/circuit'],
     ]) {
       await pane.getByRole('link', { name: link }).click();
-      await page.waitForURL(`**${path}`);
+      await page.waitForURL((url) => url.pathname === path);
       await page.goBack();
     }
     // The trace of the call, where the agent's own span for it stands in another one.
