@@ -2,8 +2,11 @@ import { Controller, Delete, Get, HttpCode, Module, Post, Req, Res } from '@nest
 import { ApiExcludeController } from '@nestjs/swagger';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Answered } from './mcp-methods.js';
 import type { Readable } from 'node:stream';
 import { ToolsModule } from '../../call/door/tools.module.js';
+import { McpCalls } from './mcp-calls.js';
+import { McpCatalogue } from './mcp-catalogue.js';
 import { McpService } from './mcp.service.js';
 import { McpStreams } from './mcp-streams.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
@@ -20,10 +23,7 @@ export class McpController {
   @Post()
   @HttpCode(200)
   @RouteConfig({ errorBody: unreadableBody })
-  post(
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<object | Readable | undefined> {
+  post(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<Answered> {
     return this.service.answer(request, reply);
   }
 
@@ -46,6 +46,6 @@ export class McpController {
 @Module({
   imports: [ToolsModule],
   controllers: [McpController],
-  providers: [McpService, McpStreams],
+  providers: [McpService, McpStreams, McpCalls, McpCatalogue],
 })
 export class McpModule {}
