@@ -57,6 +57,7 @@ describe('ToolMetricsRepository', () => {
     isTest: true,
     toolFault: true,
     semanticFailure: 'It answered another question',
+    kind: 'resource',
     recordedAt: new Date('2026-01-23T10:30:00.123Z'),
   };
 

@@ -26,9 +26,8 @@ import {
   type Answered,
   type Asked,
   done,
-  metaPrefix,
   type Methods,
-  type Params,
+  ownMembers,
   refused,
   sessionHeader,
 } from './mcp-methods.js';
@@ -72,7 +71,7 @@ export class McpCalls {
       return refused(reply, 400, errorOf(message.id, code, why));
     }
     const { idempotencyKey, ...context } = ownMembers(about);
-    const call = callOf({ tool: name, input, context, idempotencyKey }, request);
+    const call = callOf({ tool: name, input, context, idempotencyKey, trace: about }, request);
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
     if (key !== undefined) this.cancellable.set(key, cancellation);
@@ -114,7 +113,7 @@ export class McpCalls {
     const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
     try {
       const { outcome } = await this.tools.call(call);
-      return done(asked, toolResultOf(outcome, isMcp));
+      return done(asked, toolResultOf(outcome, isMcp, asked.isModern));
     } catch (error) {
       const problem = loggedProblem(error, request.id);
       return isForTheModel(problem)
@@ -130,10 +129,4 @@ function cancelKey({ headers, principal }: FastifyRequest, id: string | number):
   return typeof session === 'string' && session !== ''
     ? `${principal?.keyId} ${session} ${typeof id} ${id}`
     : undefined;
-}
-
-/** The call's context and key, as a body has them. */
-function ownMembers(meta: Params): Record<string, unknown> {
-  const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
-  return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
 }

@@ -52,3 +52,9 @@ export const fresh = (result: object): object => ({ ...result, ttlMs: 0, cacheSc
 
 export const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
+
+/** The call's context and key, as a body has them. */
+export function ownMembers(meta: Params): Record<string, unknown> {
+  const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
+  return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
+}

@@ -9,6 +9,8 @@ import { McpCalls } from './mcp-calls.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 import { McpService } from './mcp.service.js';
 import { McpStreams } from './mcp-streams.js';
+import { OffersController } from './offers.controller.js';
+import { ServerOffers } from './server-offers.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { Problem } from '../../base/common/errors.js';
 import { unreadableBody } from './mcp-messages.js';
@@ -45,7 +47,7 @@ export class McpController {
 /** The registry as an MCP server. */
 @Module({
   imports: [ToolsModule],
-  controllers: [McpController],
-  providers: [McpService, McpStreams, McpCalls, McpCatalogue],
+  controllers: [McpController, OffersController],
+  providers: [McpService, McpStreams, McpCalls, McpCatalogue, ServerOffers],
 })
 export class McpModule {}

@@ -25,8 +25,13 @@ import {
 import { classified, explained, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
 import { McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
-const capabilities = { tools: { listChanged: true }, logging: {} };
-const discovered = { supportedVersions: [modernRevision], capabilities };
+const capabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+};
 
 /**
  * MCP's messages of the revisions with `initialize`, and of the stateless one. Nothing is kept between requests: the id
@@ -40,13 +45,13 @@ export class McpService {
   constructor(
     private readonly streams: McpStreams,
     private readonly calls: McpCalls,
-    catalogue: McpCatalogue,
+    private readonly catalogue: McpCatalogue,
   ) {
     const own: Methods = {
       initialize: { only: 'legacy', handle: (asked) => done(asked, this.introduced(asked)) },
       ping: { only: 'legacy', handle: (asked) => done(asked, {}) },
       'logging/setLevel': { only: 'legacy', handle: (asked) => done(asked, {}) },
-      'server/discover': { only: 'modern', handle: (asked) => done(asked, fresh(discovered)) },
+      'server/discover': { only: 'modern', handle: (asked) => done(asked, this.discovered(asked)) },
       'subscriptions/listen': { only: 'modern', handle: (asked) => this.listen(asked) },
     };
     this.methods = new Map(Object.entries({ ...own, ...calls.methods, ...catalogue.methods }));
@@ -102,13 +107,18 @@ export class McpService {
     }
   }
 
-  private introduced({ message, reply, sdk }: Asked): object {
+  private discovered({ request }: Asked): object {
+    const supportedVersions = [modernRevision];
+    return fresh({ supportedVersions, capabilities, ...this.catalogue.about(request) });
+  }
+
+  private introduced({ message, reply, request, sdk }: Asked): object {
     const wanted = message.params?.['protocolVersion'] as string;
     const protocolVersion = sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(wanted)
       ? wanted
       : sdk.LATEST_PROTOCOL_VERSION;
     void reply.header(sessionHeader, randomUUID());
-    return { protocolVersion, capabilities, serverInfo };
+    return { protocolVersion, capabilities, serverInfo, ...this.catalogue.about(request) };
   }
 
   /**

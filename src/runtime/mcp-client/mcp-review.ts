@@ -1,6 +1,7 @@
 import { sha256, canonicalJson } from '../../base/common/canonical-json.js';
 import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import type { Handshake } from '../process-pool/pool.types.js';
 
 export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
 /**
@@ -120,26 +121,65 @@ export function serverOf(name: string): string | undefined {
 /** Whether the server's name can be parsed unambiguously from the full names of its tools. */
 export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
 
-type Tools = readonly Readonly<Record<string, unknown>>[];
+/** Names of a server's words that are reviewed like its tools: no tool has such a name. */
+const promptMark = 'prompts/';
+export const instructionsName = 'server/instructions';
 
-/** The current list of tools of one server's processes. */
+/** The name under which a server's prompt is reviewed. */
+export const promptName = (prompt: string): string => `${promptMark}${prompt}`;
+
+export const isToolName = (name: string): boolean =>
+  name !== instructionsName && !name.startsWith(promptMark);
+
+/** The name by which callers know what is defined under this name. */
+export const calledName = (server: string, name: string): string =>
+  name === instructionsName
+    ? server
+    : mcpToolName(server, isToolName(name) ? name : name.slice(promptMark.length));
+
+/** Everything that a server lists and a model reads before a call: its tools, its prompts and its instructions. */
+export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Tools {
+  const isGiven = description !== undefined && description.trim() !== '';
+  const words = isGiven ? [{ name: instructionsName, description, inputSchema: {} }] : [];
+  return [...tools, ...prompts.map(definitionOfPrompt), ...words];
+}
+
+function definitionOfPrompt({ name, title, description, arguments: given }: JsonObject): JsonObject {
+  const listed = Array.isArray(given) ? given.filter(isObject) : [];
+  const properties = listed.map(({ name: member, required: _is, ...said }) => [String(member), said]);
+  const required = listed.filter((each) => each['required'] === true).map((each) => String(each['name']));
+  const inputSchema = {
+    ...(properties.length > 0 && { properties: Object.fromEntries(properties) as JsonObject }),
+    ...(required.length > 0 && { required }),
+  };
+  return { name: promptName(String(name)), title, description, inputSchema };
+}
+
+type Tools = readonly JsonObject[];
+
+/** What one server's processes list now. */
 export class McpListing {
-  /** Definitions as listed; absent until a process has started. */
+  /** Definitions to review, as listed; absent until a process has started. */
   tools: Tools | undefined;
-  /** SHA-256 of the list; absent until there is one. */
+  /** SHA-256 of these; absent until there are any. */
   hash: string | undefined;
+  /** Absent until a process has started. */
+  handshake: Handshake | undefined;
+  private wholeHash: string | undefined;
 
-  /** @param tools the list of a process that has just ended */
-  constructor(tools?: Tools) {
-    if (tools) this.take(tools);
+  /** @param handshake of a process that has just ended */
+  constructor(handshake?: Handshake) {
+    if (handshake) this.take(handshake);
   }
 
-  /** @returns whether the list changed */
-  take(tools: Tools): boolean {
+  /** @returns whether anything of it changed */
+  take(handshake: Handshake): boolean {
+    const { resources, resourceTemplates, prompts, offers } = handshake;
+    const tools = reviewedIn(handshake);
     const hash = sha256(canonicalJson(tools));
-    if (hash === this.hash) return false;
-    this.tools = tools;
-    this.hash = hash;
+    const wholeHash = sha256(canonicalJson({ hash, resources, resourceTemplates, prompts, offers }));
+    if (wholeHash === this.wholeHash) return false;
+    Object.assign(this, { tools, hash, handshake, wholeHash });
     return true;
   }
 }

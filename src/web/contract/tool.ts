@@ -38,6 +38,10 @@ export interface ToolDefinition {
   readonly annotations: ToolAnnotations;
   /** Annotations as an MCP server lists them. */
   readonly hints?: object;
+  /** Pictures for people, as an MCP server lists them. */
+  readonly icons?: readonly object[];
+  /** The `_meta` with which an MCP server lists it, for programs such as those that show its own pages. */
+  readonly meta?: object;
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */
   readonly timeoutMs: number;
@@ -204,6 +208,7 @@ export interface CallContext {
   readonly uiSession?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
+  readonly tracestate?: string;
 }
 
 /**

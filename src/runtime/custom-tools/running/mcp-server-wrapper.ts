@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../../base/common/json.js';
 import { jsonExcerpt } from '../../../base/common/json-depth.js';
 import { errorTable, Refusal } from '../../../base/common/errors.js';
 import type {
+  CallContext,
   Caller,
   Slot,
   Tool,
@@ -20,17 +21,27 @@ import {
   type McpDefinition,
   type McpListing,
   type McpReview,
-  reviewTools,
+  calledName,
+  instructionsName,
+  isToolName,
   mcpToolName,
+  promptName,
+  reviewTools,
   unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
 import { inSlot, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
+import { isDeepStrictEqual } from 'node:util';
+import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
+import { withOwnIcons } from '../../mcp-client/own-icons.js';
+import { McpSessionTool } from './mcp-session-tool.js';
 
 /** An MCP server: not called itself, but each of its tools that was approved. */
 export class McpServerWrapper extends CustomToolWrapper {
+  /** Its hidden tool. */
+  readonly session: McpSessionTool;
   private readonly tools: readonly McpTool[];
   private reviews: ReadonlyMap<string, McpReview> = new Map();
 
@@ -45,6 +56,7 @@ export class McpServerWrapper extends CustomToolWrapper {
   ) {
     super(tool, none, backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
+    this.session = new McpSessionTool(this, this.calls);
     this.tools = [...validators].flatMap(([name, checked]) => {
       const approved = definitions.get(name);
       if (!approved || 'wrong' in checked) return [];
@@ -62,6 +74,27 @@ export class McpServerWrapper extends CustomToolWrapper {
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
     this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
+    const listed = new Map(this.listing?.tools?.map((each) => [each['name'], each]));
+    for (const tool of this.tools) if (tool.isDecorated(listed.get(tool.approved.name))) this.changed(tool);
+  }
+
+  /** What it offers beside its tools, as far as that is approved. */
+  offer(): ServerOffer {
+    const { handshake } = this.listing ?? {};
+    const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
+    const { url } = this.tool;
+    const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, url);
+    return {
+      isKnown: handshake !== undefined || 'unavailable' in this.backend,
+      resources: resources.map(decorated),
+      templates: resourceTemplates.map(decorated),
+      prompts: prompts
+        .filter(({ name }) => this.whyNot(promptName(String(name))) === undefined)
+        .map(decorated),
+      instructions: this.approvedInstructions(),
+      completes: isObject(offers['completions']),
+      pages: this.tools.flatMap(({ definition }) => pageOfTool(definition.meta) ?? []),
+    };
   }
 
   /** Reviews of all tools that were approved or are listed. */
@@ -74,6 +107,12 @@ export class McpServerWrapper extends CustomToolWrapper {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }
 
+  /** Of the approval: they are told before any process has started. */
+  private approvedInstructions(): string | undefined {
+    const review = this.reviews.get(instructionsName);
+    return review?.state === 'callable' ? review.approved?.description : undefined;
+  }
+
   counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
     const count = (wanted: string): number => this.review().filter(({ state }) => state === wanted).length;
     return { callable: count('callable'), held: count('held'), refused: count('refused') };
@@ -81,7 +120,7 @@ export class McpServerWrapper extends CustomToolWrapper {
 
   override warnings(): readonly string[] {
     return this.review().flatMap(({ name, state, why, warning }) => {
-      const called = mcpToolName(this.tool.name, name);
+      const called = calledName(this.tool.name, name);
       if (state !== 'callable') return [`${called} is not callable (${state}): ${why}`];
       return warning === undefined ? [] : [`${called}: ${warning}`];
     });
@@ -91,7 +130,10 @@ export class McpServerWrapper extends CustomToolWrapper {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
     const definition = review.listed ?? review.approved;
-    const claim = definition && !this.isClosed && isDoubted(definition, this.tool) ? doubted : undefined;
+    const claim =
+      definition && isToolName(review.name) && !this.isClosed && isDoubted(definition, this.tool)
+        ? doubted
+        : undefined;
     const warning = [review.warning, checked?.warning, claim].filter(Boolean).join('; ');
     return warning === '' ? review : { ...review, warning };
   }
@@ -153,6 +195,21 @@ class McpTool implements Tool {
     this.definition = { ...definition, inputSchema, ...(outputSchema && { outputSchema }) };
   }
 
+  /** Takes over what the server lists for programs alone, which is not reviewed. @returns whether that changed */
+  isDecorated(listed: JsonObject | undefined): boolean {
+    if (!listed) return false;
+    const { icons, _meta } = withOwnIcons(listed, this.server.tool.url);
+    const { icons: _icons, meta: _before, ...definition } = this.definition;
+    const isGiven = icons !== undefined || isObject(_meta);
+    if (!isGiven && _icons === undefined && _before === undefined) return false;
+    this.definition = {
+      ...definition,
+      ...(icons !== undefined && { icons: icons as object[] }),
+      ...(isObject(_meta) && { meta: _meta }),
+    };
+    return !isDeepStrictEqual([_icons, _before], [this.definition.icons, this.definition.meta]);
+  }
+
   redact(value: unknown): unknown {
     return this.calls.cleanJson(value);
   }
@@ -176,7 +233,10 @@ class McpTool implements Tool {
       annotations: this.definition.annotations,
       fresh: false,
     }));
-    return { run: async (input, run) => this.resultOf(await slot.run(input, run)), release: slot.release };
+    return {
+      run: async (input, run) => this.resultOf(await slot.run(input, run), run),
+      release: slot.release,
+    };
   }
 
   /** Runs a call in a slot that is taken for it. */
@@ -184,10 +244,12 @@ class McpTool implements Tool {
     return inSlot(this.takeSlot(run), input, run);
   }
 
-  private resultOf(result: unknown): unknown {
+  private resultOf(result: unknown, { context }: ToolRun): unknown {
     const now = performance.now();
     if (!isFailed(result)) {
       this.workedAt = now;
+      const content = isObject(result) ? result['content'] : undefined;
+      if (Array.isArray(content)) this.server.session.rememberLinks(context.projectId, content);
       return this.checkStructured(result);
     }
     const text = textIn(result);
@@ -201,7 +263,7 @@ class McpTool implements Tool {
 
   private checkStructured(result: unknown): unknown {
     const { outputSchema, ...others } = this.definition;
-    if (outputSchema && !(isObject(result) && isObject(result['structuredContent']))) {
+    if (outputSchema && !(isObject(result) && result['structuredContent'] !== undefined)) {
       this.definition = others;
       this.server.answeredUnstructured(this);
     }
@@ -216,6 +278,7 @@ class McpTool implements Tool {
       'toolkeeper/executionId': executionId,
       'toolkeeper/runId': context.runId ?? context.requestId,
       ...(onProgress && { progressToken: executionId }),
+      ...(context.traceparent !== undefined && traceOf(executionId, context)),
     };
     return { name: this.approved.name, arguments: input, _meta };
   }
@@ -223,6 +286,17 @@ class McpTool implements Tool {
   private heldBack(why: string): string {
     return `${this.definition.name} is held back: ${why}`;
   }
+}
+
+/** The place of a call in its caller's trace, below the execution's own span. */
+export function traceOf(executionId: string, { traceparent, tracestate }: CallContext): object {
+  const [version, trace, caller, flags] = traceparent?.split('-') ?? [];
+  if (!flags || trace?.length !== 32 || caller?.length !== 16) return {};
+  const span = executionId.replaceAll('-', '').slice(-16);
+  return {
+    traceparent: [version, trace, span, flags].join('-'),
+    ...(tracestate !== undefined && { tracestate }),
+  };
 }
 
 /** An approved tool, without its output schema. */

@@ -20,6 +20,8 @@ import type { RunningBackend, ToolBackend } from './tool-backend.js';
 
 /** A call as the processes of a tool get it. */
 export interface PoolJob {
+  /** Absent: the dialect's own for a call. */
+  readonly method?: string;
   /** Makes the request's parameters, given the milliseconds that are left. */
   readonly params: (remainingMs: number) => object;
   /** Annotations of the tool that is called. */
@@ -133,12 +135,13 @@ export class PoolCalls {
   private request(
     slot: PoolSlot,
     redactor: Redactor,
-    { params, fresh }: PoolJob,
+    { method, params, fresh }: PoolJob,
     { executionId, deadline, begin, cancellation, onProgress }: ToolRun,
   ): Promise<PoolAnswer> {
     const arrivedAt = performance.now();
     const answer = slot.run({
       method: 'execute',
+      wireMethod: method,
       params,
       deadline,
       begin,

@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import type { Tool, ToolDefinition } from '../../../web/contract/tool.js';
-import { McpListing } from '../../mcp-client/mcp-review.js';
+import { isToolName, McpListing } from '../../mcp-client/mcp-review.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import { PoolFactory } from '../../process-pool/process-pool.module.js';
@@ -128,6 +128,7 @@ export class RunningTools {
     if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
     this.offered.put(name, wrapper.offered());
+    if (wrapper instanceof McpServerWrapper) this.registry.putServer(wrapper.session);
     this.warn(wrapper);
   }
 
@@ -150,6 +151,7 @@ export class RunningTools {
   /** Takes away what a tool offers; calls in flight end. */
   withdraw(name: string): void {
     this.offered.delete(name);
+    this.registry.deleteServer(name);
     const wrapper = this.wrappers.get(name);
     this.wrappers.delete(name);
     if (wrapper) void this.retire(wrapper);
@@ -211,7 +213,7 @@ export class RunningTools {
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const listing = dialect && new McpListing(handshake?.tools);
+    const listing = dialect && new McpListing(handshake);
     const make = (minProcesses: number): ProcessPool => {
       const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
       this.pools.set(pool, { tool: tool.name, confined });
@@ -240,8 +242,8 @@ export class RunningTools {
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
       if (event.type === 'listed') {
-        const tools = redactor.cleanJson(event.tools, { names: false }) as typeof event.tools;
-        if (listing?.take(tools)) this.listed(event.pool, listing);
+        const handshake = redactor.cleanJson(event.handshake, { names: false }) as typeof event.handshake;
+        if (listing?.take(handshake)) this.listed(event.pool, listing);
         return;
       }
       if (event.type === 'unparsed') {
@@ -259,6 +261,7 @@ export class RunningTools {
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
     wrapper.refresh();
     this.offered.put(name, wrapper.offered());
+    this.registry.offers.emit();
     this.warn(wrapper);
   }
 
@@ -345,6 +348,8 @@ function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): To
 /** An output schema is listed once it has been tried. */
 const definitionsOf = (tool: CustomTool): ToolDefinition[] =>
   tool.protocol === 'mcp'
-    ? (tool.definitions ?? []).map((approved) => mcpDefinitionOf(tool, approved))
+    ? (tool.definitions ?? [])
+        .filter(({ name }) => isToolName(name))
+        .map((approved) => mcpDefinitionOf(tool, approved))
     : [definitionOf(tool)];
 const namesOf = (tool: CustomTool): string[] => definitionsOf(tool).map(({ name }) => name);
