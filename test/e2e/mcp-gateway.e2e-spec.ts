@@ -1,8 +1,14 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
+import { postForEvents } from '../support/sse.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
@@ -46,21 +52,27 @@ async function connect(headers: Record<string, string> = {}): Promise<Client> {
   return made;
 }
 
+const own = 'io.modelcontextprotocol/';
 /** A request as clients from 2026-07-28 on send it. */
-async function modern(method: string, params: Record<string, unknown>, headers: Record<string, string> = {}) {
-  const meta = 'io.modelcontextprotocol/';
+const modernMessage = (method: string, params: object, id: string | number = 1) => {
   const _meta = {
-    [`${meta}protocolVersion`]: '2026-07-28',
-    [`${meta}clientInfo`]: { name: 'test', version: '1' },
-    [`${meta}clientCapabilities`]: {},
+    [`${own}protocolVersion`]: '2026-07-28',
+    [`${own}clientInfo`]: { name: 'test', version: '1' },
+    [`${own}clientCapabilities`]: {},
   };
-  const { name, uri } = params as { name?: string; uri?: string };
+  return { jsonrpc: '2.0', id, method, params: { ...params, _meta } };
+};
+const modernHeaders = (method: string, { name, uri }: { name?: string; uri?: string } = {}) => ({
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': method,
+  ...((name ?? uri) !== undefined && { 'mcp-name': String(name ?? uri) }),
+});
+
+async function modern(method: string, params: { name?: string; uri?: string; [other: string]: unknown }) {
   const response = await tk.http
     .post('/mcp')
-    .set('accept', 'application/json, text/event-stream')
-    .set({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers })
-    .set((name ?? uri) === undefined ? {} : { 'mcp-name': String(name ?? uri) })
-    .send({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } });
+    .set({ accept: 'application/json, text/event-stream', ...modernHeaders(method, params) })
+    .send(modernMessage(method, params));
   return response.body as { result?: Record<string, unknown>; error?: { code: number; message: string } };
 }
 
@@ -190,7 +202,7 @@ describe('a caller', () => {
   it('sees and reads of the servers alone whose tools its key may call', async () => {
     const { body } = await tk.http
       .post('/api/v1/keys')
-      .send({ name: 'of-two', userId: 'u', scopes: ['tools:call'], tools: ['two__*'] })
+      .send({ name: 'of-two', scopes: ['tools:call'], tools: ['two__*'] })
       .expect(201);
     const bound = await connect({ authorization: `Bearer ${body.key}` });
     expect((await bound.listResources()).resources.map(({ uri }) => uri)).toEqual([
@@ -290,5 +302,54 @@ describe('nothing is lost:', () => {
     );
     const [execution] = await executions({ tool: 'two__heard' });
     expect(execution).toBeDefined();
+  });
+});
+
+describe('changes', () => {
+  it('of lists and of watched resources are told to a session', async () => {
+    const watching = await connect();
+    const told: string[] = [];
+    watching.setNotificationHandler(ResourceListChangedNotificationSchema, () => void told.push('resources'));
+    watching.setNotificationHandler(PromptListChangedNotificationSchema, () => void told.push('prompts'));
+    watching.setNotificationHandler(
+      ResourceUpdatedNotificationSchema,
+      ({ params }) => void told.push(params.uri),
+    );
+    const uri = 'test://two/shared/note';
+    await watching.subscribeResource({ uri });
+    await expect(watching.subscribeResource({ uri: 'no:where' })).rejects.toMatchObject({ code: -32002 });
+    const touch = (own: string) => tk.call('two__touch', { uri: own }).expect(200);
+    await until(async () => (await touch('test://shared/note'), told.includes(uri)), { what: 'the update' });
+    writeFileSync(lists, JSON.stringify({ resources: [{ uri: 'test://new', name: 'new' }] }));
+    await tk.call('one__change', {}).expect(200);
+    await until(() => told.includes('resources') && told.includes('prompts'), { what: 'the changes' });
+    await watching.unsubscribeResource({ uri });
+    const before = told.filter((each) => each === uri).length;
+    await touch('test://shared/note');
+    await watching.listTools();
+    expect(told.filter((each) => each === uri)).toHaveLength(before);
+    expect(told.filter((each) => each.startsWith('test://') && each !== uri)).toEqual([]);
+    await watching.close();
+    writeFileSync(lists, '{}');
+  });
+
+  it('are told to a subscription, which is told first what it gets', async () => {
+    const uri = 'test://two/only';
+    const notifications = { promptsListChanged: true, resourceSubscriptions: [uri, 'no:where'] };
+    const leave = new AbortController();
+    const method = 'subscriptions/listen';
+    const message = modernMessage(method, { notifications }, 'sub');
+    const headers = { ...tk.key, ...modernHeaders(method) };
+    const stream = await postForEvents(`${tk.url}/mcp`, message, { signal: leave.signal, headers });
+    expect((await stream.next())?.data).toMatchObject({
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: { promptsListChanged: true, resourceSubscriptions: [uri] } },
+    });
+    await tk.call('two__touch', { uri }).expect(200);
+    expect((await stream.next())?.data).toMatchObject({
+      method: 'notifications/resources/updated',
+      params: { uri, _meta: { [`${own}subscriptionId`]: 'sub' } },
+    });
+    leave.abort();
   });
 });

@@ -259,10 +259,10 @@ describe('the stateless revision', () => {
 
   it.each([
     ['changes of the tools', { toolsListChanged: true, promptsListChanged: true }],
-    ['what is not offered', { promptsListChanged: true, resourceSubscriptions: ['file:///a'] }],
+    ['what there is not', { resourceSubscriptions: ['file:///a'] }],
     ['nothing', {}],
   ])('tells a listener what of its wishes it will hear: %s', async (what, notifications) => {
-    const offered = what.startsWith('changes') ? { toolsListChanged: true } : {};
+    const offered = what.startsWith('changes') ? notifications : {};
     const message = {
       jsonrpc: '2.0',
       id: 's1',

@@ -19,11 +19,12 @@ export interface ServerOffer {
 /** The hidden tool of an MCP server: its reads, prompts and completions are calls of it. */
 export interface ServerTool extends Tool {
   readonly server: string;
-  offer(): ServerOffer;
+  /** As the processes of a project list it. */
+  offer(project: string): ServerOffer;
   /** Whether a tool of the server gave this link to the project. */
   hasLink(project: string, uri: string): boolean;
-  /** Starts a process, so that it lists what there is. Resolves when it has, or could not. */
-  wake(): Promise<void>;
+  /** Starts a process for a project, so that it lists what there is. @throws Error if there can be none */
+  wake(project: string): Promise<void>;
 }
 
 /** No tool has such a name, and patterns that name all tools of a server match it. */

@@ -51,6 +51,10 @@ export class ToolRegistry {
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
   /** Emits after each change of what MCP servers offer beside their tools. */
   readonly offers = new TypedEvents<void>((error) => this.logger.error(error));
+  /** Emits the updates of resources that MCP servers tell of. */
+  readonly updates = new TypedEvents<{ readonly server: string; readonly uri: string }>((error) =>
+    this.logger.error(error),
+  );
 
   constructor(private readonly knownTools: KnownTools) {
     knownTools.unavailable = (name) => this.unavailable(name);

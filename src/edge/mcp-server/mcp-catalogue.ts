@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import { errorTable, Problem } from '../../base/common/errors.js';
 import { callOf, listerOf } from '../../call/door/incoming-call.js';
@@ -7,11 +8,12 @@ import { pageOfTool } from '../../call/door/server-tool.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import { isOfObject } from '../../call/platforms/tool-formats.js';
 import { serverOf } from '../../runtime/mcp-client/mcp-review.js';
-import { principalOf } from '../../web/auth/principal.decorator.js';
+import { foreignProject } from '../../web/auth/principal.decorator.js';
+import type { Principal } from '../../web/contract/principal.js';
 import type { ExecutionKind } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { type Page, pageOf } from '../../web/rest/page.js';
-import { errorOf, invalidParams, type RpcId } from './mcp-messages.js';
+import { errorOf, invalidParams } from './mcp-messages.js';
 import {
   type Answered,
   type Asked,
@@ -22,6 +24,7 @@ import {
   type Methods,
   ownMembers,
   type Params,
+  sessionHeader,
 } from './mcp-methods.js';
 import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
 
@@ -30,18 +33,16 @@ const itemsOnPage = 500;
 /** The code before 2026-07-28 for a resource that there is not. */
 const resourceNotFound = -32002;
 
-/** A request to a server for something that it offers. */
-interface Wanted {
-  readonly kind: ExecutionKind;
-  readonly method: string;
-  readonly params: JsonObject;
-}
+/** Sessions whose watched resources are remembered, and how many of each. */
+const maxSessions = 1_000;
+const maxWatched = 100;
 
-/** What a server answered about something that it offers. */
-export interface ServerAnswer {
-  readonly found: Offered;
-  readonly outcome: ToolOutcome;
-}
+/** Kinds of executions by the beginning of a method. */
+const kinds: Readonly<Record<string, ExecutionKind>> = {
+  resources: 'resource',
+  prompts: 'prompt',
+  completion: 'completion',
+};
 
 /** The lists of what there is, and what MCP servers offer beside their tools. */
 @Injectable()
@@ -51,38 +52,50 @@ export class McpCatalogue {
     'resources/list': this.listing('resources', 'resources'),
     'resources/templates/list': this.listing('templates', 'resourceTemplates'),
     'resources/read': { handle: (asked) => this.readResource(asked) },
+    'resources/subscribe': { only: 'legacy', handle: (asked) => this.subscribe(asked) },
+    'resources/unsubscribe': { only: 'legacy', handle: (asked) => this.unsubscribe(asked) },
     'prompts/list': this.listing('prompts', 'prompts'),
     'prompts/get': { handle: (asked) => this.getPrompt(asked) },
     'completion/complete': { handle: (asked) => this.complete(asked) },
   };
+
+  /** Resources that clients with a session watch. */
+  private readonly watched = new LRUCache<string, Set<string>>({ max: maxSessions });
 
   constructor(
     private readonly tools: ToolsService,
     private readonly offers: ServerOffers,
   ) {}
 
-  /** What the servers tell a model about themselves. */
-  about(request: FastifyRequest): { instructions?: string } {
-    const instructions = this.offers.instructions(principalOf(request));
-    return instructions === undefined ? {} : { instructions };
+  /** @returns undefined if the caller has no such resource. @throws Refusal for a read that was not sent */
+  async read(uri: string, request: FastifyRequest, meta?: Params): Promise<ToolOutcome | undefined> {
+    const found = await this.offers.resource(uri, ...callerOf(request));
+    const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, meta));
+    if (outcome?.status !== 'success') return outcome?.error.code === resourceNotFound ? undefined : outcome;
+    const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
+    if (!Array.isArray(contents) || contents.length === 0) return undefined;
+    const named = contents.map((each) =>
+      isObject(each) && each['uri'] === found?.own ? { ...each, uri } : each,
+    );
+    return { ...outcome, result: { ...others, contents: named } };
   }
 
-  /** @returns undefined if the caller has no such resource. @throws Refusal for a read that was not sent */
-  async read(uri: string, request: FastifyRequest, meta?: Params): Promise<ServerAnswer | undefined> {
-    const { context } = callOf({ tool: '', input: {} }, request);
-    const found = await this.offers.resource(uri, principalOf(request), context.projectId);
-    if (!found) return undefined;
-    const wanted = { kind: 'resource', method: 'resources/read', params: { uri: found.own } } as const;
-    const { outcome } = await this.ask(found, wanted, request, meta);
-    const result = outcome.status === 'success' ? outcome.result : undefined;
-    const contents = isObject(result) ? result['contents'] : undefined;
-    if (outcome.status !== 'success')
-      return outcome.error.code === resourceNotFound ? undefined : { found, outcome };
-    if (!isObject(result) || !Array.isArray(contents) || contents.length === 0) return undefined;
-    const named = contents.map((each) =>
-      isObject(each) && each['uri'] === found.own ? { ...each, uri } : each,
-    );
-    return { found, outcome: { ...outcome, result: { ...result, contents: named } } };
+  /**
+   * Asks a resource's server to tell of its updates, as long as the process runs that took the request.
+   * @returns whether it does
+   */
+  async watch(uri: string, request: FastifyRequest): Promise<boolean> {
+    const found = await this.offers.resource(uri, ...callerOf(request));
+    const outcome = found && (await this.ask(found, 'resources/subscribe', { uri: found.own }, request));
+    return outcome?.status === 'success';
+  }
+
+  /** Resources that the client of this session watches. */
+  watchedBy({ headers, principal }: FastifyRequest): Set<string> {
+    const key = `${principal?.keyId} ${String(headers[sessionHeader])}`;
+    const known = this.watched.get(key) ?? new Set<string>();
+    if (headers[sessionHeader] !== undefined) this.watched.set(key, known);
+    return known;
   }
 
   /** @returns undefined if the caller has no such prompt. @throws Refusal for a request that was not sent */
@@ -91,25 +104,25 @@ export class McpCatalogue {
     given: unknown,
     request: FastifyRequest,
     meta?: Params,
-  ): Promise<ServerAnswer | undefined> {
-    const found = (await this.offers.list('prompts', principalOf(request))).find(({ key }) => key === name);
+  ): Promise<ToolOutcome | undefined> {
+    const offered = await this.offers.list('prompts', ...callerOf(request));
+    const found = offered.find(({ key }) => key === name);
     const params = { name: found?.own, ...(given !== undefined && { arguments: given }) };
-    return found && this.ask(found, { kind: 'prompt', method: 'prompts/get', params }, request, meta);
+    return found && this.ask(found, 'prompts/get', params, request, meta);
   }
 
   /** Sends a request to a server through the door. */
   private async ask(
-    found: Offered,
-    { kind, method, params }: Wanted,
+    { server }: Offered,
+    method: string,
+    params: JsonObject,
     request: FastifyRequest,
     meta: Params = {},
-  ): Promise<ServerAnswer> {
+  ): Promise<ToolOutcome> {
     const { idempotencyKey: _none, ...context } = ownMembers(meta);
-    const call = callOf(
-      { tool: found.server.definition.name, input: { method, params }, context, trace: meta },
-      request,
-    );
-    return { found, outcome: (await this.tools.call({ ...call, kind })).outcome };
+    const asked = { tool: server.definition.name, input: { method, params }, context, trace: meta };
+    const kind = kinds[method.split('/')[0] ?? ''];
+    return (await this.tools.call({ ...callOf(asked, request), ...(kind && { kind }) })).outcome;
   }
 
   /** @throws Problem `invalid_request` for an invalid cursor */
@@ -118,16 +131,16 @@ export class McpCatalogue {
     const uiSession = _meta?.[`${metaPrefix}uiSession`];
     const wanted = { format: 'mcp', limit: itemsOnPage, cursor: cursorIn(message) } as const;
     const { data, nextCursor } = await this.tools.list(wanted, listerOf(request, uiSession));
-    const tools = data.map((tool) => this.forClient(tool, isModern));
+    const tools = data.map((tool) => this.forClient(tool, isModern, request));
     return cached({ tools, ...(nextCursor !== null && { nextCursor }) }, isModern);
   }
 
   /** A tool without an output schema that the client does not know, and with the page that we serve. */
-  private forClient(tool: object, isModern: boolean): object {
+  private forClient(tool: object, isModern: boolean, request: FastifyRequest): object {
     const { name, outputSchema, _meta, ...others } = tool as JsonObject;
     const page = pageOfTool(_meta);
     if (page === undefined && (isModern || !isObject(outputSchema) || isOfObject(outputSchema))) return tool;
-    const shown = page && this.offers.shownUri(serverOf(String(name)) ?? '', page);
+    const shown = page && this.offers.shownUri(serverOf(String(name)) ?? '', page, callerOf(request)[1]);
     const { ui } = isObject(_meta) ? _meta : {};
     const meta =
       shown === page ? _meta : { ...(_meta as object), ui: { ...(ui as object), resourceUri: shown } };
@@ -141,7 +154,7 @@ export class McpCatalogue {
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
     request: FastifyRequest,
   ): Promise<Page<{ readonly server: string; readonly item: JsonObject }>> {
-    const offered = await this.offers.list(what, principalOf(request));
+    const offered = await this.offers.list(what, ...callerOf(request));
     const { data, nextCursor } = pageOf(offered, ({ key }) => key, limit, cursor);
     return { data: data.map(({ server, item }) => ({ server: server.server, item })), nextCursor };
   }
@@ -161,39 +174,60 @@ export class McpCatalogue {
   private async readResource(asked: Asked): Promise<Answered> {
     const { message, request, isModern } = asked;
     const uri = textIn(message.params, 'uri');
-    const answer = await this.read(uri, request, message.params?._meta);
-    if (answer) return answered(asked, answer);
+    const outcome = await this.read(uri, request, message.params?._meta);
     const code = isModern ? invalidParams : resourceNotFound;
-    return errorOf(message.id, code, `There is no resource ${uri}`, { uri });
+    return outcome
+      ? answered(asked, outcome)
+      : errorOf(message.id, code, `There is no resource ${uri}`, { uri });
+  }
+
+  private async subscribe(asked: Asked): Promise<Answered> {
+    const { message, request } = asked;
+    const uri = textIn(message.params, 'uri');
+    const watched = this.watchedBy(request);
+    if (watched.size >= maxWatched)
+      throw new Problem('rate_limited', `A session watches at most ${maxWatched} resources`);
+    if (!(await this.watch(uri, request))) {
+      const why = `There is no resource ${uri} whose server tells of updates`;
+      return errorOf(message.id, resourceNotFound, why);
+    }
+    watched.add(uri);
+    return done(asked, {});
+  }
+
+  /** Its server may go on telling, for other clients: nobody passes that on. */
+  private unsubscribe(asked: Asked): Answered {
+    this.watchedBy(asked.request).delete(textIn(asked.message.params, 'uri'));
+    return done(asked, {});
   }
 
   private async getPrompt(asked: Asked): Promise<Answered> {
-    const { message, request } = asked;
-    const name = textIn(message.params, 'name');
-    const answer = await this.prompt(name, message.params?.['arguments'], request, message.params?._meta);
-    return answer ? answered(asked, answer) : unknown(message.id, `prompt ${name}`);
+    const { params } = asked.message;
+    const name = textIn(params, 'name');
+    const outcome = await this.prompt(name, params?.['arguments'], asked.request, params?._meta);
+    return outcome ? answered(asked, outcome) : unknown(asked, `prompt ${name}`);
   }
 
   private async complete(asked: Asked): Promise<Answered> {
     const { message, request } = asked;
     const { ref, argument, context, _meta } = message.params ?? {};
     const { type, name, uri } = isObject(ref) ? ref : {};
-    const isPrompt = type === 'ref/prompt';
-    const key = isPrompt ? name : uri;
-    const caller = principalOf(request);
-    const offered = await this.offers.list(isPrompt ? 'prompts' : 'templates', caller);
-    const found = offered.find((each) => each.key === key);
-    if (!found) return unknown(message.id, `${isPrompt ? 'prompt' : 'resource template'} ${String(key)}`);
-    if (!found.server.offer().completes)
-      return done(asked, { completion: { values: [], total: 0, hasMore: false } });
-    const own = { type, [isPrompt ? 'name' : 'uri']: found.own };
-    const params = { ref: own, argument, ...(context !== undefined && { context }) };
-    const wanted = { kind: 'completion', method: 'completion/complete', params } as const;
-    return answered(asked, await this.ask(found, wanted, request, _meta));
+    const [list, member, key] =
+      type === 'ref/prompt' ? (['prompts', 'name', name] as const) : (['templates', 'uri', uri] as const);
+    const [caller, project] = callerOf(request);
+    const found = (await this.offers.list(list, caller, project)).find((each) => each.key === key);
+    if (!found) return unknown(asked, `${String(type)} ${String(key)}`);
+    if (!found.server.offer(project).completes) return done(asked, { completion: { values: [] } });
+    const params = {
+      ref: { type, [member]: found.own },
+      argument,
+      ...(context !== undefined && { context }),
+    };
+    return answered(asked, await this.ask(found, 'completion/complete', params, request, _meta));
   }
 }
 
-function answered(asked: Asked, { outcome, found }: ServerAnswer): Answered {
+function answered(asked: Asked, outcome: ToolOutcome): Answered {
   const { id } = asked.message;
   if (outcome.status !== 'success') {
     const { code, message, data } = outcome.error;
@@ -201,10 +235,11 @@ function answered(asked: Asked, { outcome, found }: ServerAnswer): Answered {
   }
   const { result } = outcome;
   if (isObject(result)) return done(asked, cached(result, asked.isModern));
-  return errorOf(id, errorTable.protocol_error.jsonRpc, `${found.server.server} answered with no object`);
+  return errorOf(id, errorTable.protocol_error.jsonRpc, 'The server answered with no object');
 }
 
-const unknown = (id: RpcId, what: string): Answered => errorOf(id, invalidParams, `There is no ${what}`);
+const unknown = ({ message: { id } }: Asked, what: string): Answered =>
+  errorOf(id, invalidParams, `There is no ${what}`);
 
 /**
  * A result with what clients from 2026-07-28 on need to know of keeping it: as long as its server says, else not at all,
@@ -215,6 +250,14 @@ function cached(result: object, isModern: boolean): object {
   if (!isModern) return others;
   const isGiven = typeof ttlMs === 'number' && ttlMs >= 0;
   return { ...fresh(others), ...(isGiven && { ttlMs }) };
+}
+
+/** The caller and its project. @throws Problem `forbidden` for a project that is not its own */
+function callerOf(request: FastifyRequest): [Principal, string] {
+  const { principal, context } = callOf({ tool: '', input: {} }, request);
+  const foreign = foreignProject(principal, context.projectId);
+  if (foreign !== undefined) throw new Problem('forbidden', foreign);
+  return [principal, context.projectId];
 }
 
 /** @throws Problem `invalid_request` */

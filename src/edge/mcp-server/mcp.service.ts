@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { Problem } from '../../base/common/errors.js';
 import { loggedProblem } from '../../web/rest/problem.filter.js';
 import { sseHeaders } from '../../base/streams/sse.js';
-import { holderIn } from '../../web/auth/principal.decorator.js';
+import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
 import { McpCalls } from './mcp-calls.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 import { errorOf, givenMembers, invalidParams, methodNotFound, problemAnswer } from './mcp-messages.js';
@@ -23,6 +23,7 @@ import {
   sessionHeader,
 } from './mcp-methods.js';
 import { classified, explained, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { ServerOffers } from './server-offers.js';
 import { McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
 const capabilities = {
@@ -46,6 +47,7 @@ export class McpService {
     private readonly streams: McpStreams,
     private readonly calls: McpCalls,
     private readonly catalogue: McpCatalogue,
+    private readonly offers: ServerOffers,
   ) {
     const own: Methods = {
       initialize: { only: 'legacy', handle: (asked) => done(asked, this.introduced(asked)) },
@@ -89,7 +91,7 @@ export class McpService {
   follow(request: FastifyRequest, reply: FastifyReply): Readable {
     if (!acceptsStream(request))
       throw new Problem('invalid_request', 'This address answers with text/event-stream', { status: 406 });
-    const stream = this.streams.follow(holderIn(request));
+    const stream = this.streams.follow(holderIn(request), this.catalogue.watchedBy(request));
     void reply.headers(sseHeaders);
     return stream;
   }
@@ -109,7 +111,8 @@ export class McpService {
 
   private discovered({ request }: Asked): object {
     const supportedVersions = [modernRevision];
-    return fresh({ supportedVersions, capabilities, ...this.catalogue.about(request) });
+    const instructions = this.offers.instructions(principalOf(request));
+    return fresh({ supportedVersions, capabilities, instructions });
   }
 
   private introduced({ message, reply, request, sdk }: Asked): object {
@@ -118,15 +121,16 @@ export class McpService {
       ? wanted
       : sdk.LATEST_PROTOCOL_VERSION;
     void reply.header(sessionHeader, randomUUID());
-    return { protocolVersion, capabilities, serverInfo, ...this.catalogue.about(request) };
+    const instructions = this.offers.instructions(principalOf(request));
+    return { protocolVersion, capabilities, serverInfo, instructions };
   }
 
   /**
-   * Offers subscriptions to changes of the tools only. A client that does not ask for them gets a result at once, and the
-   * stream ends.
+   * Offers subscriptions to changes of lists, and to resources whose servers tell of updates. A client that gets none gets a
+   * result at once, and the stream ends.
    * @throws Problem `rate_limited`, `shutting_down`
    */
-  private listen(asked: Asked): Answered {
+  private async listen(asked: Asked): Promise<Answered> {
     const { message, request, reply, sdk } = asked;
     const { id, params = {} } = message;
     const wanted = params['notifications'];
@@ -134,9 +138,16 @@ export class McpService {
       const example = '{"toolsListChanged": true}';
       return errorOf(id, invalidParams, `notifications must name what to subscribe to, such as ${example}`);
     }
-    const toolsListChanged = wanted.toolsListChanged === true;
-    const stream = this.streams.follow(holderIn(request), { id, toolsListChanged });
-    if (!toolsListChanged) stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
+    const { resourceSubscriptions: uris = [], ...flags } = wanted;
+    const taken = await Promise.all(uris.map((uri) => this.catalogue.watch(uri, request)));
+    const watched = uris.filter((_, at) => taken[at]);
+    const notifications = {
+      ...Object.fromEntries(Object.entries(flags).filter(([, isWanted]) => isWanted === true)),
+      ...(watched.length > 0 && { resourceSubscriptions: watched }),
+    };
+    const stream = this.streams.follow(holderIn(request), new Set(watched), { id, notifications });
+    if (Object.keys(notifications).length === 0)
+      stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
     void reply.headers(sseHeaders);
     return stream;
   }

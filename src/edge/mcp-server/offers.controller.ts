@@ -7,7 +7,7 @@ import { ApiRoutes } from '../../web/auth/scopes.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import { AnyObject, Cursor, Example, Limit, OneOf, PageOf, Text } from '../../web/rest/dto.js';
-import { McpCatalogue, type ServerAnswer } from './mcp-catalogue.js';
+import { McpCatalogue } from './mcp-catalogue.js';
 
 class OffersQuery {
   @Limit(100) readonly limit!: number;
@@ -66,7 +66,7 @@ export class OffersController {
   @ApiOkResponse({ type: OutcomeView })
   @ApiProblems('not_found', ...runProblems)
   async readResource(@Query() { uri }: UriQuery, @Req() request: FastifyRequest): Promise<ToolOutcome> {
-    return outcomeOf(await this.catalogue.read(uri, request), `resource ${uri}`);
+    return found(await this.catalogue.read(uri, request), `resource ${uri}`);
   }
 
   @Get('prompts')
@@ -90,12 +90,12 @@ export class OffersController {
     @Body() body: PromptBody,
     @Req() request: FastifyRequest,
   ): Promise<ToolOutcome> {
-    return outcomeOf(await this.catalogue.prompt(name, body.arguments, request), `prompt ${name}`);
+    return found(await this.catalogue.prompt(name, body.arguments, request), `prompt ${name}`);
   }
 }
 
 /** @throws Problem `not_found` */
-function outcomeOf(answer: ServerAnswer | undefined, what: string): ToolOutcome {
-  if (answer) return answer.outcome;
+function found(outcome: ToolOutcome | undefined, what: string): ToolOutcome {
+  if (outcome) return outcome;
   throw new Problem('not_found', `There is no ${what}`);
 }

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../../base/common/json.js';
 import type { ServerTool } from '../../call/door/server-tool.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
+import { mcpToolName } from '../../runtime/mcp-client/mcp-review.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 
 /** Something that a server offers, as callers see it. */
@@ -19,58 +21,59 @@ export type OfferList = 'resources' | 'templates' | 'prompts';
 /** The lists of all servers, sorted by key. */
 type Index = Readonly<Record<OfferList, readonly Offered[]>>;
 
-const between = '__';
 const maxInstructions = { server: 2_000, all: 8_000 };
 
 /** What MCP servers offer beside their tools, by the names that callers use. */
 @Injectable()
 export class ServerOffers {
-  private built: Index | undefined;
-  private readonly woken = new WeakMap<ServerTool, Promise<void>>();
+  /** By project, until anything changes. */
+  private readonly built = new LRUCache<string, Index>({ max: 100 });
+  /** By project. */
+  private readonly woken = new WeakMap<ServerTool, Map<string, Promise<void>>>();
 
   constructor(private readonly registry: ToolRegistry) {
-    registry.offers.subscribe(() => (this.built = undefined));
+    registry.offers.subscribe(() => this.built.clear());
   }
 
   /** A list as a caller sees it. Servers that no process has run of since the start are asked first. */
-  async list(what: OfferList, caller: Principal): Promise<readonly Offered[]> {
-    const servers = this.registry.allServers().filter((server) => this.isVisible(server, caller));
-    await Promise.all(servers.map((server) => this.woken.get(server) ?? this.wake(server)));
-    return this.known(what, caller);
+  async list(what: OfferList, caller: Principal, project: string): Promise<readonly Offered[]> {
+    await Promise.all(this.visible(caller).map((server) => this.wake(server, project)));
+    return this.known(what, caller, project);
   }
 
   /** The resource of a URI: one that is listed, a link that the project got from a tool, or one that a template describes. */
   async resource(uri: string, caller: Principal, project: string): Promise<Offered | undefined> {
-    const listed = (await this.list('resources', caller)).find(({ key }) => key === uri);
+    const listed = (await this.list('resources', caller, project)).find(({ key }) => key === uri);
     if (listed) return listed;
-    const servers = this.registry.allServers().filter((server) => this.isVisible(server, caller));
-    const linked = servers.find(
-      (server) => server.hasLink(project, uri) || server.offer().pages.includes(uri),
+    const linked = this.visible(caller).find(
+      (server) => server.hasLink(project, uri) || server.offer(project).pages.includes(uri),
     );
     if (linked) return { server: linked, key: uri, own: uri, item: {} };
-    const template = this.template(uri, caller);
+    const template = this.template(uri, caller, project);
     return template && { ...template, key: uri, own: unprefixed(uri, template) };
   }
 
   /** The template that describes a URI; of several the one with most literal text. */
-  template(uri: string, caller: Principal): Offered | undefined {
+  private template(uri: string, caller: Principal, project: string): Offered | undefined {
     const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
-    return this.known('templates', caller)
+    return this.known('templates', caller, project)
       .filter(({ key }) => key === uri || describes(key, uri))
       .sort((a, b) => literal(b) - literal(a))[0];
   }
 
   /** The URI by which callers read a resource of a server. */
-  shownUri(server: string, uri: string): string {
-    const known = this.index().resources.find((each) => each.server.server === server && each.own === uri);
+  shownUri(server: string, uri: string, project = 'default'): string {
+    const known = this.index(project).resources.find(
+      (each) => each.server.server === server && each.own === uri,
+    );
     return known?.key ?? uri;
   }
 
   /** What servers tell a model about themselves, each under its name; undefined if none says anything. */
   instructions(caller: Principal): string | undefined {
     let left = maxInstructions.all;
-    const told = this.registry.allServers().flatMap((server) => {
-      const text = this.isVisible(server, caller) ? server.offer().instructions?.trim() : undefined;
+    const told = this.visible(caller).flatMap((server) => {
+      const text = server.offer('default').instructions?.trim();
       if (!text || left < 100) return [];
       const cut = text.slice(0, Math.min(maxInstructions.server, left));
       left -= cut.length;
@@ -79,26 +82,31 @@ export class ServerOffers {
     return told.length > 0 ? told.join('\n\n') : undefined;
   }
 
-  private wake(server: ServerTool): Promise<void> {
-    const waking = server.offer().isKnown ? Promise.resolve() : server.wake();
-    this.woken.set(server, waking);
+  private wake(server: ServerTool, project: string): Promise<void> {
+    const projects = this.woken.get(server) ?? new Map<string, Promise<void>>();
+    this.woken.set(server, projects);
+    const wakes = (): Promise<void> => server.wake(project).catch(() => undefined);
+    const waking = projects.get(project) ?? (server.offer(project).isKnown ? Promise.resolve() : wakes());
+    projects.set(project, waking);
     return waking;
   }
 
-  private known(what: OfferList, caller: Principal): readonly Offered[] {
-    return this.index()[what].filter(({ server }) => this.isVisible(server, caller));
+  private known(what: OfferList, caller: Principal, project: string): readonly Offered[] {
+    return this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
   }
 
-  private isVisible({ definition }: ServerTool, caller: Principal): boolean {
-    return mayCall(caller, definition);
+  private visible(caller: Principal): ServerTool[] {
+    return this.registry.allServers().filter(({ definition }) => mayCall(caller, definition));
   }
 
-  private index(): Index {
-    return (this.built ??= this.build());
+  private index(project: string): Index {
+    const known = this.built.get(project) ?? this.build(project);
+    this.built.set(project, known);
+    return known;
   }
 
-  private build(): Index {
-    const servers = this.registry.allServers().map((server) => ({ server, offer: server.offer() }));
+  private build(project: string): Index {
+    const servers = this.registry.allServers().map((server) => ({ server, offer: server.offer(project) }));
     const all = (list: OfferList, member: string): Offered[] =>
       servers.flatMap(({ server, offer }) =>
         offer[list].flatMap((item) => {
@@ -110,9 +118,7 @@ export class ServerOffers {
       resources: placed(all('resources', 'uri'), 'uri'),
       templates: placed(all('templates', 'uriTemplate'), 'uriTemplate'),
       prompts: sorted(
-        all('prompts', 'name').map((each) =>
-          named(each, 'name', `${each.server.server}${between}${each.own}`),
-        ),
+        all('prompts', 'name').map((each) => named(each, 'name', mcpToolName(each.server.server, each.own))),
       ),
     };
   }

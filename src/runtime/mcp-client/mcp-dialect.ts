@@ -45,6 +45,10 @@ export function mcpDialect(roots: readonly string[]): Dialect {
       return (message) => session.handle(message);
     },
     readNotice: readMcpNotice,
+    updatedIn: ({ method, params }) => {
+      const uri = method === 'notifications/resources/updated' && isObject(params) && params['uri'];
+      return typeof uri === 'string' ? uri : undefined;
+    },
     cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
     asksAfterCancel: true,
   };

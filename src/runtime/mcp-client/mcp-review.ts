@@ -159,28 +159,33 @@ type Tools = readonly JsonObject[];
 
 /** What one server's processes list now. */
 export class McpListing {
-  /** Definitions to review, as listed; absent until a process has started. */
+  /** Definitions to review, as last listed; absent until a process has started. */
   tools: Tools | undefined;
   /** SHA-256 of these; absent until there are any. */
   hash: string | undefined;
-  /** Absent until a process has started. */
-  handshake: Handshake | undefined;
-  private wholeHash: string | undefined;
+  /** What the processes of each pool list: resources may be of one project. */
+  private readonly byPool = new WeakMap<object, { readonly handshake: Handshake; readonly hash: string }>();
 
-  /** @param handshake of a process that has just ended */
-  constructor(handshake?: Handshake) {
-    if (handshake) this.take(handshake);
+  /** @param first handshake of a process that has just ended, for pools without a process of their own yet */
+  constructor(private readonly first?: Handshake) {
+    if (first) this.take(first, this);
   }
 
-  /** @returns whether anything of it changed */
-  take(handshake: Handshake): boolean {
+  /** Absent until a process has started. @param pool undefined: the project has none yet */
+  of(pool: object | undefined): Handshake | undefined {
+    return (pool && this.byPool.get(pool)?.handshake) ?? this.first;
+  }
+
+  /** @returns whether anything changed */
+  take(handshake: Handshake, pool: object): boolean {
     const { resources, resourceTemplates, prompts, offers } = handshake;
-    const tools = reviewedIn(handshake);
-    const hash = sha256(canonicalJson(tools));
-    const wholeHash = sha256(canonicalJson({ hash, resources, resourceTemplates, prompts, offers }));
-    if (wholeHash === this.wholeHash) return false;
-    Object.assign(this, { tools, hash, handshake, wholeHash });
-    return true;
+    this.tools = reviewedIn(handshake);
+    const toolsHash = sha256(canonicalJson(this.tools));
+    const hash = sha256(canonicalJson({ toolsHash, resources, resourceTemplates, prompts, offers }));
+    const isSame = toolsHash === this.hash && hash === this.byPool.get(pool)?.hash;
+    this.hash = toolsHash;
+    this.byPool.set(pool, { handshake, hash });
+    return !isSame;
   }
 }
 

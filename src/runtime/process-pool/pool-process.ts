@@ -227,6 +227,8 @@ export class PoolProcess {
 
   /** Handles a request of the process. The reply is dropped if the process does not read its input. */
   private received(message: JsonObject): void {
+    const uri = this.dialect.updatedIn?.(message);
+    if (uri !== undefined) return this.emit({ type: 'updated', uri });
     const reply = this.handle(message);
     if (reply && message.id !== undefined && !this.congested)
       this.lines.write(encodeReply(message.id, reply));

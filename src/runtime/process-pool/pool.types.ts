@@ -121,6 +121,8 @@ export interface Dialect {
    */
   begin(sender: DialectSender, onHandshake: (handshake: Handshake | string) => void): MessageHandler;
   readonly readNotice: (method: unknown, params: unknown) => AddressedNotice | 'unknown' | 'malformed';
+  /** The resource whose update a notification tells of. */
+  updatedIn?(message: JsonObject): string | undefined;
   /** The notification that cancels a request. */
   cancel(id: string, reason: TerminationReason): { readonly method: string; readonly params: object };
   /** Whether a cancelled request gets no answer, so that a health request must show that the process still responds. */
@@ -260,6 +262,8 @@ export type ProcessOutput =
       /** The call that the process runs, if it runs one alone. */
       readonly executionId?: string | undefined;
     }
+  /** A resource of an MCP server was updated. */
+  | { readonly type: 'updated'; readonly uri: string }
   /** What an MCP server tells of itself, at its start and after each change that it announces. */
   | { readonly type: 'listed'; readonly handshake: Handshake }
   /** A line on stdout that is not a message, or a summary of `lines` such lines. */

@@ -3,7 +3,6 @@ import { isObject, type JsonObject } from '../../../base/common/json.js';
 import { jsonExcerpt } from '../../../base/common/json-depth.js';
 import { errorTable, Refusal } from '../../../base/common/errors.js';
 import type {
-  CallContext,
   Caller,
   Slot,
   Tool,
@@ -23,7 +22,6 @@ import {
   type McpReview,
   calledName,
   instructionsName,
-  isToolName,
   mcpToolName,
   promptName,
   reviewTools,
@@ -31,7 +29,7 @@ import {
 } from '../../mcp-client/mcp-review.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
-import { inSlot, type PoolCalls } from './pool-calls.js';
+import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 import { isDeepStrictEqual } from 'node:util';
 import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
@@ -79,11 +77,13 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 
   /** What it offers beside its tools, as far as that is approved. */
-  offer(): ServerOffer {
-    const { handshake } = this.listing ?? {};
+  offer(project: string): ServerOffer {
+    const { backend } = this;
+    const pool = 'pool' in backend ? (backend.projects ?? { at: () => backend.pool }).at(project) : undefined;
+    const handshake = this.listing?.of(pool);
     const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
-    const { url } = this.tool;
-    const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, url);
+    const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, this.tool.url);
+    const told = this.reviews.get(instructionsName);
     return {
       isKnown: handshake !== undefined || 'unavailable' in this.backend,
       resources: resources.map(decorated),
@@ -91,7 +91,8 @@ export class McpServerWrapper extends CustomToolWrapper {
       prompts: prompts
         .filter(({ name }) => this.whyNot(promptName(String(name))) === undefined)
         .map(decorated),
-      instructions: this.approvedInstructions(),
+      // Of the approval: they are told before any process has started.
+      instructions: told?.state === 'callable' ? told.approved?.description : undefined,
       completes: isObject(offers['completions']),
       pages: this.tools.flatMap(({ definition }) => pageOfTool(definition.meta) ?? []),
     };
@@ -105,12 +106,6 @@ export class McpServerWrapper extends CustomToolWrapper {
   /** Finds held tools too, so that their calls get the reason, but not tools that are gone. */
   override offered(): readonly Tool[] {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
-  }
-
-  /** Of the approval: they are told before any process has started. */
-  private approvedInstructions(): string | undefined {
-    const review = this.reviews.get(instructionsName);
-    return review?.state === 'callable' ? review.approved?.description : undefined;
   }
 
   counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
@@ -130,10 +125,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
     const definition = review.listed ?? review.approved;
-    const claim =
-      definition && isToolName(review.name) && !this.isClosed && isDoubted(definition, this.tool)
-        ? doubted
-        : undefined;
+    const claim = definition && !this.isClosed && isDoubted(definition, this.tool) ? doubted : undefined;
     const warning = [review.warning, checked?.warning, claim].filter(Boolean).join('; ');
     return warning === '' ? review : { ...review, warning };
   }
@@ -197,17 +189,15 @@ class McpTool implements Tool {
 
   /** Takes over what the server lists for programs alone, which is not reviewed. @returns whether that changed */
   isDecorated(listed: JsonObject | undefined): boolean {
-    if (!listed) return false;
-    const { icons, _meta } = withOwnIcons(listed, this.server.tool.url);
-    const { icons: _icons, meta: _before, ...definition } = this.definition;
-    const isGiven = icons !== undefined || isObject(_meta);
-    if (!isGiven && _icons === undefined && _before === undefined) return false;
+    const { icons, _meta: meta } = withOwnIcons(listed ?? {}, this.server.tool.url);
+    const { icons: iconsBefore, meta: metaBefore, ...definition } = this.definition;
+    if (!listed || isDeepStrictEqual([icons, meta], [iconsBefore, metaBefore])) return false;
     this.definition = {
       ...definition,
       ...(icons !== undefined && { icons: icons as object[] }),
-      ...(isObject(_meta) && { meta: _meta }),
+      ...(isObject(meta) && { meta }),
     };
-    return !isDeepStrictEqual([_icons, _before], [this.definition.icons, this.definition.meta]);
+    return true;
   }
 
   redact(value: unknown): unknown {
@@ -274,29 +264,13 @@ class McpTool implements Tool {
   private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
-    const _meta = {
-      'toolkeeper/executionId': executionId,
-      'toolkeeper/runId': context.runId ?? context.requestId,
-      ...(onProgress && { progressToken: executionId }),
-      ...(context.traceparent !== undefined && traceOf(executionId, context)),
-    };
+    const _meta = { ...metaOf(executionId, context), ...(onProgress && { progressToken: executionId }) };
     return { name: this.approved.name, arguments: input, _meta };
   }
 
   private heldBack(why: string): string {
     return `${this.definition.name} is held back: ${why}`;
   }
-}
-
-/** The place of a call in its caller's trace, below the execution's own span. */
-export function traceOf(executionId: string, { traceparent, tracestate }: CallContext): object {
-  const [version, trace, caller, flags] = traceparent?.split('-') ?? [];
-  if (!flags || trace?.length !== 32 || caller?.length !== 16) return {};
-  const span = executionId.replaceAll('-', '').slice(-16);
-  return {
-    traceparent: [version, trace, span, flags].join('-'),
-    ...(tracestate !== undefined && { tracestate }),
-  };
 }
 
 /** An approved tool, without its output schema. */

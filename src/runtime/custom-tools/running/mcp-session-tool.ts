@@ -1,20 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { isObject, type JsonObject } from '../../../base/common/json.js';
-import type { ServerOffer, ServerTool } from '../../../call/door/server-tool.js';
-import { serverToolName } from '../../../call/door/server-tool.js';
-import type {
-  Caller,
-  Slot,
-  Tool,
-  ToolDefinition,
-  ToolRun,
-  Unavailability,
-} from '../../../web/contract/tool.js';
+import { type ServerOffer, type ServerTool, serverToolName } from '../../../call/door/server-tool.js';
+import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { Deadline } from '../../../base/common/deadline.js';
 import { captureOf, definitionOf } from './custom-tool-wrapper.js';
 import type { McpServerWrapper } from './mcp-server-wrapper.js';
-import { inSlot, type PoolCalls } from './pool-calls.js';
+import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
 
 /** Links that results gave to callers: projects, and links of each. */
 const maxLinks = { projects: 100, links: 1_000, chars: 2_048 };
@@ -33,7 +25,6 @@ export class McpSessionTool implements ServerTool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
-  readonly revision: string;
   private readonly links = new LRUCache<string, LRUCache<string, true>>({ max: maxLinks.projects });
 
   constructor(
@@ -42,33 +33,24 @@ export class McpSessionTool implements ServerTool {
   ) {
     const { tool } = wrapper;
     this.capture = captureOf(tool);
-    this.revision = wrapper.revision;
-    // What is read once more is read anew: it harms nobody.
+    // What failed may be asked again.
     const annotations = { ...tool.annotations, readOnly: true, idempotent: true, destructive: false };
     const { cacheTtlMs: _never, fallback: _none, ...definition } = definitionOf(tool);
     const name = serverToolName(tool.name);
-    this.definition = {
-      ...definition,
-      name,
-      kind: 'mcp',
-      inputSchema: {},
-      annotations,
-      semanticErrors: 'off',
-    };
+    const own = { name, kind: 'mcp', inputSchema: {}, annotations, semanticErrors: 'off' } as const;
+    this.definition = { ...definition, ...own };
   }
 
   get server(): string {
     return this.wrapper.tool.name;
   }
 
-  offer(): ServerOffer {
-    return this.wrapper.offer();
+  offer(project: string): ServerOffer {
+    return this.wrapper.offer(project);
   }
 
-  isListed = (): boolean => false;
   validate = (): [] => [];
   redact = (value: unknown): unknown => this.calls.cleanJson(value);
-  unavailable = (): Unavailability | undefined => this.calls.unavailable();
 
   hasLink(project: string, uri: string): boolean {
     return this.links.get(project)?.has(uri) ?? false;
@@ -86,25 +68,19 @@ export class McpSessionTool implements ServerTool {
     }
   }
 
-  async wake(): Promise<void> {
+  async wake(project: string): Promise<void> {
     const { backend } = this.wrapper;
-    if ('pool' in backend) await backend.pool.wake(Deadline.ofSmallest([wakeMs]));
+    if ('unavailable' in backend) return;
+    const pool = backend.projects?.of(project) ?? backend.pool;
+    await pool.wake(Deadline.ofSmallest([wakeMs]));
   }
 
   takeSlot(caller: Caller): Slot {
     const slot = this.calls.takeSlot(caller, (input, { executionId, context }) => {
       const { method, params } = input as ServerRequest;
-      const _meta = {
-        ...(isObject(params['_meta']) && params['_meta']),
-        'toolkeeper/executionId': executionId,
-      };
-      const runId = context.runId ?? context.requestId;
-      return {
-        method,
-        params: () => ({ ...params, _meta: { ..._meta, 'toolkeeper/runId': runId } }),
-        annotations: this.definition.annotations,
-        fresh: false,
-      };
+      const _meta = metaOf(executionId, context);
+      const { annotations } = this.definition;
+      return { method, params: () => ({ ...params, _meta }), annotations, fresh: false };
     });
     return {
       run: (input, run) => slot.run(input, run).catch((error: unknown) => refused(error)),

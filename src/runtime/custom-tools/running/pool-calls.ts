@@ -12,7 +12,14 @@ import {
   type PoolFailureReason,
   type PoolSlot,
 } from '../../process-pool/pool.types.js';
-import type { Caller, Slot, ToolAnnotations, ToolRun, Unavailability } from '../../../web/contract/tool.js';
+import type {
+  CallContext,
+  Caller,
+  Slot,
+  ToolAnnotations,
+  ToolRun,
+  Unavailability,
+} from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
@@ -209,6 +216,19 @@ export class PoolCalls {
     if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
     return this.backend.confined.brokenRule(notes);
   }
+}
+
+/** What a server is told about a call: its place in its caller's trace is below the execution's own span. */
+export function metaOf(executionId: string, { runId, requestId, ...context }: CallContext): object {
+  const { traceparent = '', tracestate } = context;
+  const trace = /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
+  const span = executionId.replaceAll('-', '').slice(-16);
+  return {
+    'toolkeeper/executionId': executionId,
+    'toolkeeper/runId': runId ?? requestId,
+    ...(trace && { traceparent: `${trace[1]}${span}${trace[2]}` }),
+    ...(trace && tracestate !== undefined && { tracestate }),
+  };
 }
 
 /** Runs a call that has no slot yet. */

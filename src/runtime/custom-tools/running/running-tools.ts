@@ -27,7 +27,7 @@ export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'li
   readonly source: ProcessPool;
 };
 type StrayLines = Extract<PoolEvent, { type: 'unparsed' }>;
-type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' };
+type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' | 'updated' };
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
@@ -243,9 +243,11 @@ export class RunningTools {
       if (event.type === 'stderr' || event.type === 'log') return;
       if (event.type === 'listed') {
         const handshake = redactor.cleanJson(event.handshake, { names: false }) as typeof event.handshake;
-        if (listing?.take(handshake)) this.listed(event.pool, listing);
+        if (listing?.take(handshake, pool)) this.listed(event.pool, listing);
         return;
       }
+      if (event.type === 'updated')
+        return this.registry.updates.emit({ server: event.pool, uri: redactor.clean(event.uri) });
       if (event.type === 'unparsed') {
         // Noise events are frequent: counts are forwarded without redacting the text.
         const { line: _unread, ...counted } = event;
