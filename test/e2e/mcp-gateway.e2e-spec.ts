@@ -229,7 +229,7 @@ describe('a caller', () => {
     expect(body).toMatchObject({ data: [{ server: 'one', item: { uri: 'test://one/only' } }] });
     const next = await tk.http.get('/api/v1/resources').query({ cursor: body.nextCursor }).expect(200);
     expect(next.body.data).toHaveLength(3);
-    const templates = await tk.http.get('/api/v1/resources').query({ list: 'templates' }).expect(200);
+    const templates = await tk.http.get('/api/v1/resources').query({ templates: true }).expect(200);
     expect(templates.body.data[0].item).toMatchObject({ uriTemplate: 'one://items/{id}' });
     const read = (uri: string) => tk.http.get('/api/v1/resources/read').query({ uri });
     expect((await read('two://items/9').expect(200)).body).toMatchObject({

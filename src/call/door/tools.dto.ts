@@ -76,13 +76,11 @@ class NamedView extends MaybeUnavailable {
 }
 
 const metaExample = { ui: { resourceUri: 'ui://files/browse' } };
-const ListedIcons = (): PropertyDecorator =>
-  ApiPropertyOptional({
-    type: 'array',
-    items: { type: 'object', additionalProperties: true },
-    example: [{ src: 'https://files.example.com/icon.png' }],
-    description: "Of its MCP server's origin, or data",
-  });
+const icons = {
+  type: 'array',
+  items: { type: 'object' },
+  example: [{ src: 'https://files.example.com/icon.png' }],
+} as const;
 
 export class ToolView extends NamedView {
   @ApiPropertyOptional({ example: 'Read a file', description: 'As its MCP server listed it' })
@@ -99,7 +97,7 @@ export class ToolView extends NamedView {
   @ApiProperty() readonly annotations!: AnnotationsView;
   @OptionalObject({ readOnlyHint: true }, 'Annotations as its MCP server listed them')
   readonly hints?: object;
-  @ListedIcons() readonly icons?: readonly object[];
+  @ApiPropertyOptional(icons) readonly icons?: readonly object[];
   @OptionalObject(metaExample, 'The `_meta` with which its MCP server listed it') readonly meta?: object;
   @Texts(['incidents']) readonly tags!: string[];
   @Example(30000, 'Limit of one call, milliseconds') readonly timeoutMs!: number;
@@ -192,7 +190,7 @@ class McpListedToolView extends NamedView {
   @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
   @AnyObject({ required: false, example: { type: 'object' } }) readonly outputSchema?: object;
   @AnyObject({ required: false, example: { readOnlyHint: true } }) readonly annotations?: object;
-  @ListedIcons() readonly icons?: readonly object[];
+  @ApiPropertyOptional(icons) readonly icons?: readonly object[];
   @AnyObject({ required: false, example: metaExample }) readonly _meta?: object;
 }
 

@@ -4,13 +4,10 @@ import { LRUCache } from 'lru-cache';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import { errorTable, Problem } from '../../base/common/errors.js';
 import { callOf, listerOf } from '../../call/door/incoming-call.js';
-import { pageOfTool } from '../../call/door/server-tool.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import { isOfObject } from '../../call/platforms/tool-formats.js';
-import { serverOf } from '../../runtime/mcp-client/mcp-review.js';
 import { foreignProject } from '../../web/auth/principal.decorator.js';
 import type { Principal } from '../../web/contract/principal.js';
-import type { ExecutionKind } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { type Page, pageOf } from '../../web/rest/page.js';
 import { errorOf, invalidParams } from './mcp-messages.js';
@@ -19,7 +16,6 @@ import {
   type Asked,
   done,
   fresh,
-  type Method,
   metaPrefix,
   type Methods,
   ownMembers,
@@ -30,19 +26,18 @@ import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
 
 /** Some clients read the first page only. */
 const itemsOnPage = 500;
-/** The code before 2026-07-28 for a resource that there is not. */
+/** The code before 2026-07-28 for a resource that there is not; then it is that of invalid parameters. */
 const resourceNotFound = -32002;
+const isUnknown = (code: unknown): boolean => code === resourceNotFound || code === invalidParams;
 
 /** Sessions whose watched resources are remembered, and how many of each. */
 const maxSessions = 1_000;
-const maxWatched = 100;
+export const maxWatched = 100;
+type Watched = LRUCache<string, true>;
 
 /** Kinds of executions by the beginning of a method. */
-const kinds: Readonly<Record<string, ExecutionKind>> = {
-  resources: 'resource',
-  prompts: 'prompt',
-  completion: 'completion',
-};
+const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
+type Method = `${keyof typeof kinds}/${string}`;
 
 /** The lists of what there is, and what MCP servers offer beside their tools. */
 @Injectable()
@@ -60,7 +55,7 @@ export class McpCatalogue {
   };
 
   /** Resources that clients with a session watch. */
-  private readonly watched = new LRUCache<string, Set<string>>({ max: maxSessions });
+  private readonly watched = new LRUCache<string, Watched>({ max: maxSessions });
 
   constructor(
     private readonly tools: ToolsService,
@@ -71,10 +66,10 @@ export class McpCatalogue {
   async read(uri: string, request: FastifyRequest, meta?: Params): Promise<ToolOutcome | undefined> {
     const found = await this.offers.resource(uri, ...callerOf(request));
     const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, meta));
-    if (outcome?.status !== 'success') return outcome?.error.code === resourceNotFound ? undefined : outcome;
+    if (outcome?.status !== 'success') return isUnknown(outcome?.error.code) ? undefined : outcome;
     const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
     if (!Array.isArray(contents) || contents.length === 0) return undefined;
-    const named = contents.map((each) =>
+    const named = contents.map((each: unknown) =>
       isObject(each) && each['uri'] === found?.own ? { ...each, uri } : each,
     );
     return { ...outcome, result: { ...others, contents: named } };
@@ -90,11 +85,12 @@ export class McpCatalogue {
     return outcome?.status === 'success';
   }
 
-  /** Resources that the client of this session watches. */
-  watchedBy({ headers, principal }: FastifyRequest): Set<string> {
-    const key = `${principal?.keyId} ${String(headers[sessionHeader])}`;
-    const known = this.watched.get(key) ?? new Set<string>();
-    if (headers[sessionHeader] !== undefined) this.watched.set(key, known);
+  /** Resources that the client of this session watches, as long as they are not too many. */
+  watchedBy({ headers, principal }: FastifyRequest): Watched {
+    const session = headers[sessionHeader];
+    const key = `${principal?.keyId} ${String(session)}`;
+    const known = this.watched.get(key) ?? new LRUCache({ max: maxWatched });
+    if (session !== undefined) this.watched.set(key, known);
     return known;
   }
 
@@ -114,15 +110,15 @@ export class McpCatalogue {
   /** Sends a request to a server through the door. */
   private async ask(
     { server }: Offered,
-    method: string,
+    method: Method,
     params: JsonObject,
     request: FastifyRequest,
     meta: Params = {},
   ): Promise<ToolOutcome> {
     const { idempotencyKey: _none, ...context } = ownMembers(meta);
     const asked = { tool: server.definition.name, input: { method, params }, context, trace: meta };
-    const kind = kinds[method.split('/')[0] ?? ''];
-    return (await this.tools.call({ ...callOf(asked, request), ...(kind && { kind }) })).outcome;
+    const kind = kinds[method.split('/')[0] as keyof typeof kinds];
+    return (await this.tools.call({ ...callOf(asked, request), kind })).outcome;
   }
 
   /** @throws Problem `invalid_request` for an invalid cursor */
@@ -131,21 +127,8 @@ export class McpCatalogue {
     const uiSession = _meta?.[`${metaPrefix}uiSession`];
     const wanted = { format: 'mcp', limit: itemsOnPage, cursor: cursorIn(message) } as const;
     const { data, nextCursor } = await this.tools.list(wanted, listerOf(request, uiSession));
-    const tools = data.map((tool) => this.forClient(tool, isModern, request));
+    const tools = isModern ? data : data.map(forOldClient);
     return cached({ tools, ...(nextCursor !== null && { nextCursor }) }, isModern);
-  }
-
-  /** A tool without an output schema that the client does not know, and with the page that we serve. */
-  private forClient(tool: object, isModern: boolean, request: FastifyRequest): object {
-    const { name, outputSchema, _meta, ...others } = tool as JsonObject;
-    const page = pageOfTool(_meta);
-    if (page === undefined && (isModern || !isObject(outputSchema) || isOfObject(outputSchema))) return tool;
-    const shown = page && this.offers.shownUri(serverOf(String(name)) ?? '', page, callerOf(request)[1]);
-    const { ui } = isObject(_meta) ? _meta : {};
-    const meta =
-      shown === page ? _meta : { ...(_meta as object), ui: { ...(ui as object), resourceUri: shown } };
-    const isKept = isObject(outputSchema) && (isModern || isOfObject(outputSchema));
-    return { name, ...others, ...(isKept && { outputSchema }), ...(meta !== undefined && { _meta: meta }) };
   }
 
   /** A page of a list. @throws Problem `invalid_request` for an invalid cursor */
@@ -159,7 +142,7 @@ export class McpCatalogue {
     return { data: data.map(({ server, item }) => ({ server: server.server, item })), nextCursor };
   }
 
-  private listing(what: OfferList, member: string): Method {
+  private listing(what: OfferList, member: string): Methods[string] {
     return {
       handle: async (asked) => {
         const wanted = { cursor: cursorIn(asked.message), limit: itemsOnPage };
@@ -184,14 +167,11 @@ export class McpCatalogue {
   private async subscribe(asked: Asked): Promise<Answered> {
     const { message, request } = asked;
     const uri = textIn(message.params, 'uri');
-    const watched = this.watchedBy(request);
-    if (watched.size >= maxWatched)
-      throw new Problem('rate_limited', `A session watches at most ${maxWatched} resources`);
     if (!(await this.watch(uri, request))) {
       const why = `There is no resource ${uri} whose server tells of updates`;
       return errorOf(message.id, resourceNotFound, why);
     }
-    watched.add(uri);
+    this.watchedBy(request).set(uri, true);
     return done(asked, {});
   }
 
@@ -236,6 +216,12 @@ function answered(asked: Asked, outcome: ToolOutcome): Answered {
   const { result } = outcome;
   if (isObject(result)) return done(asked, cached(result, asked.isModern));
   return errorOf(id, errorTable.protocol_error.jsonRpc, 'The server answered with no object');
+}
+
+/** A tool without an output schema that clients before 2026-07-28 do not know. */
+function forOldClient(tool: object): object {
+  const { outputSchema, ...others } = tool as JsonObject;
+  return isObject(outputSchema) && !isOfObject(outputSchema) ? others : tool;
 }
 
 const unknown = ({ message: { id } }: Asked, what: string): Answered =>

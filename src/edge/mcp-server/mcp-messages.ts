@@ -101,7 +101,7 @@ export function toolResultOf(outcome: ToolOutcome, isMcp: boolean, isModern: boo
     ...((isModern || isObject(structuredContent)) &&
       structuredContent !== undefined && { structuredContent }),
     _meta: { ...(isObject(_meta) && _meta), 'toolkeeper/outcome': about },
-  } as CallToolResult;
+  };
 }
 
 /** A call that was not run, for the model to read. */

@@ -82,7 +82,7 @@ export function wrongHeader(
   if (!isModern || id === undefined) return undefined;
   if (version === undefined) return mismatch('MCP-Protocol-Version');
   if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
-  const name = (params as Partial<Record<string, unknown>> | undefined)?.[named.get(method ?? '') ?? ''];
+  const name = params?.[named.get(method ?? '') ?? ''];
   if (typeof name === 'string' && plainHeader(headers['mcp-name']) !== name) return mismatch('Mcp-Name');
   return undefined;
 }

@@ -63,13 +63,17 @@ export class McpStreams {
    * @param watched URIs of resources; others may be added later
    * @throws Problem `rate_limited`, `shutting_down`
    */
-  follow(holder: string, watched: ReadonlySet<string>, subscription?: Subscription): SseStream<Notification> {
+  follow(
+    holder: string,
+    watched: Pick<ReadonlySet<string>, 'has'>,
+    subscription?: Subscription,
+  ): SseStream<Notification> {
     const eventOf = subscription ? subscribed(subscription) : eventOfPlaced;
-    const followed = lists.filter(
-      (list) => subscription?.notifications[`${list}ListChanged`] ?? !subscription,
-    );
-    const rings = followed.flatMap((list) => this.changes.get(list) ?? []);
-    const followings = rings.map((ring) => ({ ring, place: ring.end, missedEvent, eventOf }));
+    const followings = lists.flatMap((list) => {
+      const ring = this.changes.get(list);
+      const isWanted = subscription?.notifications[`${list}ListChanged`] ?? !subscription;
+      return ring && isWanted ? [{ ring, place: ring.end, missedEvent, eventOf }] : [];
+    });
     const ofWatched: Following<Notification>['eventOf'] = (message) =>
       watched.has(String(message.params?.['uri'])) ? eventOf(message) : undefined;
     const { updates } = this;

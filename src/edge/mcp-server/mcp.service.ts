@@ -8,7 +8,7 @@ import { loggedProblem } from '../../web/rest/problem.filter.js';
 import { sseHeaders } from '../../base/streams/sse.js';
 import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
 import { McpCalls } from './mcp-calls.js';
-import { McpCatalogue } from './mcp-catalogue.js';
+import { maxWatched, McpCatalogue } from './mcp-catalogue.js';
 import { errorOf, givenMembers, invalidParams, methodNotFound, problemAnswer } from './mcp-messages.js';
 import {
   acceptsStream,
@@ -138,7 +138,8 @@ export class McpService {
       const example = '{"toolsListChanged": true}';
       return errorOf(id, invalidParams, `notifications must name what to subscribe to, such as ${example}`);
     }
-    const { resourceSubscriptions: uris = [], ...flags } = wanted;
+    const { resourceSubscriptions = [], ...flags } = wanted;
+    const uris = resourceSubscriptions.slice(0, maxWatched);
     const taken = await Promise.all(uris.map((uri) => this.catalogue.watch(uri, request)));
     const watched = uris.filter((_, at) => taken[at]);
     const notifications = {

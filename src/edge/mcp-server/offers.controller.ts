@@ -6,7 +6,7 @@ import { OutcomeView, runProblems } from '../../call/door/tools.dto.js';
 import { ApiRoutes } from '../../web/auth/scopes.decorator.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
-import { AnyObject, Cursor, Example, Limit, OneOf, PageOf, Text } from '../../web/rest/dto.js';
+import { AnyObject, Cursor, Example, Limit, OptionalFlag, PageOf, Text } from '../../web/rest/dto.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 
 class OffersQuery {
@@ -14,11 +14,8 @@ class OffersQuery {
   @Cursor() readonly cursor?: string;
 }
 
-const lists = ['resources', 'templates'] as const;
-
 class ResourcesQuery extends OffersQuery {
-  @OneOf(lists, { required: false, example: 'templates', default: 'resources' })
-  readonly list?: (typeof lists)[number];
+  @OptionalFlag({ example: true, description: 'Templates of URIs instead' }) readonly templates?: boolean;
 }
 
 class UriQuery {
@@ -51,10 +48,10 @@ export class OffersController {
   })
   @ApiOkResponse({ type: OfferPageView })
   listResources(
-    @Query() { list = 'resources', ...query }: ResourcesQuery,
+    @Query() { templates = false, ...query }: ResourcesQuery,
     @Req() request: FastifyRequest,
   ): Promise<OfferPageView> {
-    return this.catalogue.page(list, query, request);
+    return this.catalogue.page(templates ? 'templates' : 'resources', query, request);
   }
 
   @Get('resources/read')

@@ -62,11 +62,9 @@ export class ServerOffers {
   }
 
   /** The URI by which callers read a resource of a server. */
-  shownUri(server: string, uri: string, project = 'default'): string {
-    const known = this.index(project).resources.find(
-      (each) => each.server.server === server && each.own === uri,
-    );
-    return known?.key ?? uri;
+  shownUri(of: string, uri: string): string {
+    const { resources } = this.index('default');
+    return resources.find(({ server, own }) => server.server === of && own === uri)?.key ?? uri;
   }
 
   /** What servers tell a model about themselves, each under its name; undefined if none says anything. */
@@ -100,9 +98,9 @@ export class ServerOffers {
   }
 
   private index(project: string): Index {
-    const known = this.built.get(project) ?? this.build(project);
-    this.built.set(project, known);
-    return known;
+    const index = this.built.get(project) ?? this.build(project);
+    this.built.set(project, index);
+    return index;
   }
 
   private build(project: string): Index {

@@ -38,72 +38,52 @@ export function readLists(
   const found: Partial<Record<keyof ServerLists, readonly JsonObject[]>> = {};
   let isOver = false;
   const end = (listed: ServerLists | string): void => {
-    if (isOver) return;
-    isOver = true;
     clearTimeout(timer);
-    done(listed);
+    if (!isOver) done(listed);
+    isOver = true;
   };
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    if (found.tools) end({ ...found, tools: found.tools });
-  }, othersMs).unref();
-  for (const { member, method } of wanted) {
-    readPages(ask, method, member, (list, wrong) => {
+  const take = (member: keyof ServerLists, list: readonly JsonObject[]): void => {
+    found[member] ??= list;
+    if (Object.keys(found).length === wanted.length) end(found as ServerLists);
+  };
+  const timer = setTimeout(() => wanted.slice(1).forEach(({ member }) => take(member, [])), othersMs).unref();
+  for (const { member, method } of wanted)
+    readPages(ask, method, member, (list, wrong, code) => {
+      if (member !== 'tools' || wrong === undefined) take(member, list);
+      else if (code !== methodNotFound) end(wrong);
       // Some servers have tools and do not say so in their capabilities: the list decides.
-      const isWithout = wrong?.code === methodNotFound && wanted.length > 1;
-      if (member === 'tools' && wrong && !isWithout)
-        return end(wrong.code === methodNotFound ? 'It is an MCP server without tools' : wrong.message);
-      found[member] = list;
-      const { tools } = found;
-      if (tools && (isLate || Object.keys(found).length === wanted.length)) end({ ...found, tools });
+      else if (wanted.length > 1) take(member, []);
+      else end('It is an MCP server without tools');
     });
-  }
 }
-
-type Wrong = { readonly code?: number; readonly message: string };
 
 /** @param done called with what was listed, and with what was wrong with the rest */
 function readPages(
   ask: Ask,
   method: string,
   member: string,
-  done: (list: readonly JsonObject[], wrong?: Wrong) => void,
+  done: (list: readonly JsonObject[], wrong?: string, code?: number) => void,
 ): void {
+  const answered = `It answered "${method}"`;
   const list: JsonObject[] = [];
   let [pages, bytes] = [0, 0];
   const page = (params: object): void =>
     ask(method, params, (reply, size) => {
-      const read = readPage(reply, method, member);
-      if ('message' in read) return done(list, read);
-      const message = overLimit(member, list.length + read.items.length, (pages += 1), (bytes += size));
-      if (message !== undefined) return done(list, { message });
-      list.push(...read.items);
-      if (read.cursor === undefined) done(list);
-      else page({ cursor: read.cursor });
+      if ('error' in reply) {
+        const { code, message } = reply.error;
+        return done(list, `${answered} with error ${code}: ${message}`, code);
+      }
+      const { [member]: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
+      if (!Array.isArray(listed)) return done(list, `${answered} without a list of ${member}`);
+      const over = overLimit(member, list.length + listed.length, (pages += 1), (bytes += size));
+      if (over !== undefined) return done(list, over);
+      list.push(...listed.map(readableItem));
+      // Some servers write '', 0 or false behind the last page.
+      if (!nextCursor) return done(list);
+      if (typeof nextCursor === 'string') return page({ cursor: nextCursor });
+      done(list, `${answered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`);
     });
   page({});
-}
-
-function readPage(
-  reply: Reply,
-  method: string,
-  member: string,
-): { readonly items: readonly JsonObject[]; readonly cursor?: string } | Wrong {
-  const answered = `It answered "${method}"`;
-  if ('error' in reply) {
-    const { code, message } = reply.error;
-    return { code, message: `${answered} with error ${code}: ${message}` };
-  }
-  const result = isObject(reply.result) ? reply.result : {};
-  const { [member]: listed, nextCursor } = result;
-  if (!Array.isArray(listed)) return { message: `${answered} without a list of ${member}` };
-  const items = listed.map(readableItem);
-  // Some servers write '', 0 or false behind the last page.
-  if (!nextCursor) return { items };
-  return typeof nextCursor === 'string'
-    ? { items, cursor: nextCursor }
-    : { message: `${answered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text` };
 }
 
 /** An item without what is nested too deep to be read; anything else by a name that says what it is. */
@@ -117,9 +97,9 @@ function readableItem(item: unknown): JsonObject {
 }
 
 function overLimit(member: string, items: number, pages: number, bytes: number): string | undefined {
-  if (member === 'tools' && items > listLimits.tools) return `It lists more than ${listLimits.tools} tools`;
-  if (bytes > listLimits.bytes) return `Its list of ${member} is over ${listLimits.bytes} bytes`;
-  return pages > listLimits.pages
-    ? `Its list of ${member} has more than ${listLimits.pages} pages`
-    : undefined;
+  const { tools, bytes: most } = listLimits;
+  if (member === 'tools' && items > tools) return `It lists more than ${tools} tools`;
+  if (bytes > most) return `Its list of ${member} is over ${most} bytes`;
+  const isLong = pages > listLimits.pages;
+  return isLong ? `Its list of ${member} has more than ${listLimits.pages} pages` : undefined;
 }

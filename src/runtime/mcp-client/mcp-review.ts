@@ -139,20 +139,14 @@ export const calledName = (server: string, name: string): string =>
 
 /** Everything that a server lists and a model reads before a call: its tools, its prompts and its instructions. */
 export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Tools {
-  const isGiven = description !== undefined && description.trim() !== '';
-  const words = isGiven ? [{ name: instructionsName, description, inputSchema: {} }] : [];
-  return [...tools, ...prompts.map(definitionOfPrompt), ...words];
-}
-
-function definitionOfPrompt({ name, title, description, arguments: given }: JsonObject): JsonObject {
-  const listed = Array.isArray(given) ? given.filter(isObject) : [];
-  const properties = listed.map(({ name: member, required: _is, ...said }) => [String(member), said]);
-  const required = listed.filter((each) => each['required'] === true).map((each) => String(each['name']));
-  const inputSchema = {
-    ...(properties.length > 0 && { properties: Object.fromEntries(properties) as JsonObject }),
-    ...(required.length > 0 && { required }),
-  };
-  return { name: promptName(String(name)), title, description, inputSchema };
+  const told = prompts.map(({ name, title, description: said, arguments: given }) => ({
+    name: promptName(String(name)),
+    title,
+    description: said,
+    inputSchema: { arguments: given },
+  }));
+  const words = description?.trim() ? [{ name: instructionsName, description, inputSchema: {} }] : [];
+  return [...tools, ...told, ...words];
 }
 
 type Tools = readonly JsonObject[];

@@ -22,6 +22,7 @@ import {
   type McpReview,
   calledName,
   instructionsName,
+  isToolName,
   mcpToolName,
   promptName,
   reviewTools,
@@ -274,11 +275,7 @@ class McpTool implements Tool {
 }
 
 /** An approved tool, without its output schema. */
-export const mcpDefinitionOf = (
-  tool: CustomTool,
-  approved: McpDefinition,
-  isClosed = false,
-): ToolDefinition => ({
+const mcpDefinitionOf = (tool: CustomTool, approved: McpDefinition, isClosed = false): ToolDefinition => ({
   ...definitionOf(tool),
   name: mcpToolName(tool.name, approved.name),
   ...(approved.title !== undefined && { title: approved.title }),
@@ -291,6 +288,12 @@ export const mcpDefinitionOf = (
   },
   hints: approved.annotations ?? {},
 });
+
+/** The approved tools of a server, without their output schemas. */
+export const mcpDefinitionsOf = (tool: CustomTool): ToolDefinition[] =>
+  (tool.definitions ?? [])
+    .filter(({ name }) => isToolName(name))
+    .map((approved) => mcpDefinitionOf(tool, approved));
 
 /** It claims to reach nobody: without a closed sandbox only the registration decides that. */
 const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>

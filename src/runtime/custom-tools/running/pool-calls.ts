@@ -219,16 +219,14 @@ export class PoolCalls {
 }
 
 /** What a server is told about a call: its place in its caller's trace is below the execution's own span. */
-export function metaOf(executionId: string, { runId, requestId, ...context }: CallContext): object {
-  const { traceparent = '', tracestate } = context;
-  const trace = /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
+export function metaOf(executionId: string, context: CallContext): object {
+  const { runId, requestId, traceparent, tracestate } = context;
+  const own = { 'toolkeeper/executionId': executionId, 'toolkeeper/runId': runId ?? requestId };
+  const trace = traceparent === undefined ? null : /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
+  if (!trace) return own;
   const span = executionId.replaceAll('-', '').slice(-16);
-  return {
-    'toolkeeper/executionId': executionId,
-    'toolkeeper/runId': runId ?? requestId,
-    ...(trace && { traceparent: `${trace[1]}${span}${trace[2]}` }),
-    ...(trace && tracestate !== undefined && { tracestate }),
-  };
+  const place = { traceparent: `${trace[1]}${span}${trace[2]}` };
+  return { ...own, ...place, ...(tracestate !== undefined && { tracestate }) };
 }
 
 /** Runs a call that has no slot yet. */
