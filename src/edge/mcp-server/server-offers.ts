@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../../base/common/json.js';
 import type { ServerTool } from '../../call/door/server-tool.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
-import { mcpToolName } from '../../runtime/mcp-client/mcp-review.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 
 /** Something that a server offers, as callers see it. */
@@ -116,7 +115,7 @@ export class ServerOffers {
       resources: placed(all('resources', 'uri'), 'uri'),
       templates: placed(all('templates', 'uriTemplate'), 'uriTemplate'),
       prompts: sorted(
-        all('prompts', 'name').map((each) => named(each, 'name', mcpToolName(each.server.server, each.own))),
+        all('prompts', 'name').map((each) => named(each, 'name', `${each.server.server}__${each.own}`)),
       ),
     };
   }

@@ -4,9 +4,10 @@ import { type ServerOffer, type ServerTool, serverToolName } from '../../../call
 import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { Deadline } from '../../../base/common/deadline.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { captureOf, definitionOf } from './custom-tool-wrapper.js';
-import type { McpServerWrapper } from './mcp-server-wrapper.js';
 import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
+import type { ToolBackend } from './tool-backend.js';
 
 /** Links that results gave to callers: projects, and links of each. */
 const maxLinks = { projects: 100, links: 1_000, chars: 2_048 };
@@ -20,6 +21,12 @@ interface ServerRequest {
   readonly params: JsonObject;
 }
 
+/** The server whose hidden tool it is. */
+interface Wrapper extends Pick<ServerTool, 'offer'> {
+  readonly tool: CustomTool;
+  readonly backend: ToolBackend;
+}
+
 /** The hidden tool of an MCP server. Its input is a request, its result what the server answers. */
 export class McpSessionTool implements ServerTool {
   readonly definition: ToolDefinition;
@@ -28,7 +35,7 @@ export class McpSessionTool implements ServerTool {
   private readonly links = new LRUCache<string, LRUCache<string, true>>({ max: maxLinks.projects });
 
   constructor(
-    private readonly wrapper: McpServerWrapper,
+    private readonly wrapper: Wrapper,
     private readonly calls: PoolCalls,
   ) {
     const { tool } = wrapper;
