@@ -82,7 +82,11 @@ export class ServerOffers {
   private wake(server: ServerTool, project: string): Promise<void> {
     const projects = this.woken.get(server) ?? new Map<string, Promise<void>>();
     this.woken.set(server, projects);
-    const wakes = (): Promise<void> => server.wake(project).catch(() => undefined);
+    // One that could not be asked is asked again.
+    const wakes = async (): Promise<void> => {
+      await server.wake(project).catch(() => undefined);
+      if (!server.offer(project).isKnown) projects.delete(project);
+    };
     const waking = projects.get(project) ?? (server.offer(project).isKnown ? Promise.resolve() : wakes());
     projects.set(project, waking);
     return waking;

@@ -353,3 +353,30 @@ describe('changes', () => {
     leave.abort();
   });
 });
+
+describe('another replica', () => {
+  let other: TestApp;
+  beforeAll(async () => {
+    other = await startApp({ DATABASE_URL: tk.db.url, ADMIN_API_KEY: tk.key.authorization.slice(7) });
+  });
+  afterAll(() => other.close());
+
+  it('lists the same when it is asked for the first time', async () => {
+    const { body } = await other.http.get('/api/v1/resources').expect(200);
+    expect(body.data.map(({ item }: { item: { uri: string } }) => item.uri)).toEqual([
+      'test://one/only',
+      'test://one/shared/note',
+      'test://two/only',
+      'test://two/shared/note',
+    ]);
+    expect((await other.http.get('/api/v1/prompts').expect(200)).body.data).toHaveLength(2);
+  });
+
+  it('reads by its template what another one gave a link to, and nothing else', async () => {
+    const [described, unknown] = ['two://items/42', 'file:///elsewhere'];
+    for (const uri of [described, unknown]) await tk.call('two__link', { uri }).expect(200);
+    const read = (uri: string) => other.http.get('/api/v1/resources/read').query({ uri });
+    expect((await read(described).expect(200)).body.result.contents).toHaveLength(1);
+    await read(unknown).expect(404);
+  });
+});
