@@ -19,6 +19,7 @@ describe('the conformance suite of MCP', () => {
   let relay;
   before(async () => {
     server = await startPlatformServer({ SANDBOX_GRANTABLE_PATHS: root });
+    const { data: own } = await server.ask('tools?limit=500');
     await server.register({
       name: 'fixtures',
       protocol: 'mcp',
@@ -26,7 +27,11 @@ describe('the conformance suite of MCP', () => {
       args: [fixture],
       workingDir: root,
     });
-    relay = await startNamesRelay(server.url, 'fixtures__');
+    relay = await startNamesRelay(
+      server.url,
+      'fixtures__',
+      own.map(({ name }) => name),
+    );
   });
   after(async () => {
     relay.closeAllConnections();

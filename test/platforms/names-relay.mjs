@@ -1,11 +1,14 @@
 import { createServer, request } from 'node:http';
 import { createInterface } from 'node:readline';
 
-/** Starts a relay that gives tools and prompts without their server's prefix: the conformance suite knows them so. */
-export function startNamesRelay(url, prefix) {
+/**
+ * Starts a relay that gives tools and prompts without their server's prefix: the conformance suite knows them so.
+ * @param others names of tools of no such server
+ */
+export function startNamesRelay(url, prefix, others) {
   const relay = createServer(async (asked, answered) => {
     const headers = { ...asked.headers };
-    const body = named(headers, (await asked.toArray()).join(''), prefix);
+    const body = named(headers, (await asked.toArray()).join(''), prefix, others);
     delete headers['content-length'];
     const forwarded = request(new URL(asked.url, url), { method: asked.method, headers });
     const broken = () => answered.destroy();
@@ -25,7 +28,7 @@ export function startNamesRelay(url, prefix) {
 }
 
 /** Puts the full name of a tool or of a prompt into the headers. @returns the body with it */
-function named(headers, text, prefix) {
+function named(headers, text, prefix, others) {
   let message;
   try {
     message = JSON.parse(text);
@@ -34,6 +37,7 @@ function named(headers, text, prefix) {
   }
   const of = message.params?.ref ?? message.params;
   if (!/^(tools|prompts)\/|^completion/.test(message.method) || typeof of?.name !== 'string') return text;
+  if (others.includes(of.name)) return text;
   of.name = `${prefix}${of.name}`;
   const header = headers['mcp-name'];
   // The suite also sends wrong headers: those that are encoded, or are no name, stay as they are.

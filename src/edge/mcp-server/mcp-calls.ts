@@ -32,6 +32,7 @@ import {
   sessionHeader,
 } from './mcp-methods.js';
 import { mismatch, ParamHeaders } from './mcp-revisions.js';
+import { McpTasks } from './mcp-tasks.js';
 import { eventOfPlaced, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
@@ -47,6 +48,7 @@ export class McpCalls {
 
   constructor(
     private readonly tools: ToolsService,
+    private readonly tasks: McpTasks,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
@@ -72,6 +74,8 @@ export class McpCalls {
     }
     const { idempotencyKey, ...context } = ownMembers(about);
     const call = callOf({ tool: name, input, context, idempotencyKey, trace: about }, request);
+    const task = await this.tasks.create(asked, call);
+    if (task) return task;
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
     if (key !== undefined) this.cancellable.set(key, cancellation);

@@ -34,12 +34,12 @@ export const metaPrefix = 'toolkeeper/';
 export const sessionHeader = 'mcp-session-id';
 export const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 
-/** The answer with a result. From 2026-07-28 on it marks the result as complete and names the server. */
-export function done({ message: { id }, isModern }: Asked, result: object): Answer {
+/** The answer with a result. From 2026-07-28 on it says what kind of result it is, and names the server. */
+export function done({ message: { id }, isModern }: Asked, result: object, resultType = 'complete'): Answer {
   if (!isModern) return resultOf(id, result);
   const { _meta } = result as { _meta?: object };
   const whose = { ..._meta, 'io.modelcontextprotocol/serverInfo': serverInfo };
-  return resultOf(id, { ...result, resultType: 'complete', _meta: whose });
+  return resultOf(id, { ...result, resultType, _meta: whose });
 }
 
 export function refused(reply: FastifyReply, status: number, error: Answer): Answer {

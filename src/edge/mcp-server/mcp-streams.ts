@@ -13,7 +13,7 @@ export interface Subscription {
   /** The id of the request that asked for it, which each of its messages carries. */
   readonly id: string | number;
   /** What it is told of. */
-  readonly notifications: SubscriptionFilter;
+  readonly notifications: SubscriptionFilter & { readonly taskIds?: readonly string[] };
 }
 
 /** The lists whose changes are told. */
@@ -61,12 +61,14 @@ export class McpStreams {
    * The stream of changes. Its first message lists which of the requested subscriptions are supported.
    * @param holder whose stream it is, in the limits of callers
    * @param watched URIs of resources; others may be added later
+   * @param tasks changes of tasks, for this subscription alone
    * @throws Problem `rate_limited`, `shutting_down`
    */
   follow(
     holder: string,
     watched: Pick<ReadonlySet<string>, 'has'>,
     subscription?: Subscription,
+    tasks?: EventRing<Notification>,
   ): SseStream<Notification> {
     const eventOf = subscription ? subscribed(subscription) : eventOfPlaced;
     const followings = lists.flatMap((list) => {
@@ -77,7 +79,11 @@ export class McpStreams {
     const ofWatched: Following<Notification>['eventOf'] = (message) =>
       watched.has(String(message.params?.['uri'])) ? eventOf(message) : undefined;
     const { updates } = this;
-    const all = [...followings, { ring: updates, place: updates.end, missedEvent, eventOf: ofWatched }];
+    const all = [
+      ...followings,
+      { ring: updates, place: updates.end, missedEvent, eventOf: ofWatched },
+      ...(tasks ? [{ ring: tasks, place: 0, missedEvent, eventOf }] : []),
+    ];
     const greeting = subscription && acknowledged(subscription);
     return this.streams.follow('streams of changed tools', holder, all, greeting);
   }

@@ -8,6 +8,7 @@ import { ToolsModule } from '../../call/door/tools.module.js';
 import { McpCalls } from './mcp-calls.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 import { McpService } from './mcp.service.js';
+import { McpTasks } from './mcp-tasks.js';
 import { McpStreams } from './mcp-streams.js';
 import { OffersController } from './offers.controller.js';
 import { ServerOffers } from './server-offers.js';
@@ -48,6 +49,6 @@ export class McpController {
 @Module({
   imports: [ToolsModule],
   controllers: [McpController, OffersController],
-  providers: [McpService, McpStreams, McpCalls, McpCatalogue, ServerOffers],
+  providers: [McpService, McpStreams, McpCalls, McpCatalogue, McpTasks, ServerOffers],
 })
 export class McpModule {}

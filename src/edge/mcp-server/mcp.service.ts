@@ -18,11 +18,13 @@ import {
   fresh,
   type Method,
   type Methods,
+  type Params,
   refused,
   serverInfo,
   sessionHeader,
 } from './mcp-methods.js';
 import { classified, explained, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { McpTasks, tasksExtension } from './mcp-tasks.js';
 import { ServerOffers } from './server-offers.js';
 import { McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
@@ -33,6 +35,7 @@ const capabilities = {
   completions: {},
   logging: {},
 };
+const extensions = { [tasksExtension]: {} };
 
 /**
  * MCP's messages of the revisions with `initialize`, and of the stateless one. Nothing is kept between requests: the id
@@ -46,6 +49,7 @@ export class McpService {
   constructor(
     private readonly streams: McpStreams,
     private readonly calls: McpCalls,
+    private readonly tasks: McpTasks,
     private readonly catalogue: McpCatalogue,
     private readonly offers: ServerOffers,
   ) {
@@ -56,7 +60,9 @@ export class McpService {
       'server/discover': { only: 'modern', handle: (asked) => done(asked, this.discovered(asked)) },
       'subscriptions/listen': { only: 'modern', handle: (asked) => this.listen(asked) },
     };
-    this.methods = new Map(Object.entries({ ...own, ...calls.methods, ...catalogue.methods }));
+    this.methods = new Map(
+      Object.entries({ ...own, ...calls.methods, ...catalogue.methods, ...tasks.methods }),
+    );
   }
 
   /** @returns a message, a stream of messages, or nothing where none is due */
@@ -112,7 +118,7 @@ export class McpService {
   private discovered({ request }: Asked): object {
     const supportedVersions = [modernRevision];
     const instructions = this.offers.instructions(principalOf(request));
-    return fresh({ supportedVersions, capabilities, instructions });
+    return fresh({ supportedVersions, capabilities: { ...capabilities, extensions }, instructions });
   }
 
   private introduced({ message, reply, request, sdk }: Asked): object {
@@ -126,8 +132,8 @@ export class McpService {
   }
 
   /**
-   * Offers subscriptions to changes of lists, and to resources whose servers tell of updates. A client that gets none gets a
-   * result at once, and the stream ends.
+   * Offers subscriptions to changes of lists and of tasks, and to resources whose servers tell of updates. A client that gets
+   * none gets a result at once, and the stream ends; one that follows tasks alone gets it once all have ended.
    * @throws Problem `rate_limited`, `shutting_down`
    */
   private async listen(asked: Asked): Promise<Answered> {
@@ -146,9 +152,14 @@ export class McpService {
       ...Object.fromEntries(Object.entries(flags).filter(([, isWanted]) => isWanted === true)),
       ...(watched.length > 0 && { resourceSubscriptions: watched }),
     };
-    const stream = this.streams.follow(holderIn(request), new Set(watched), { id, notifications });
-    if (Object.keys(notifications).length === 0)
-      stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
+    const left = new AbortController();
+    const tasks = await this.tasks.follow(asked, (wanted as Params)['taskIds'], left.signal);
+    const told = { ...notifications, ...(tasks && { taskIds: tasks.taskIds }) };
+    const subscription = { id, notifications: told };
+    const stream = this.streams.follow(holderIn(request), new Set(watched), subscription, tasks?.ring);
+    stream.once('close', () => left.abort());
+    const finish = (): void => stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
+    if (Object.keys(notifications).length === 0) void Promise.resolve(tasks?.ended).then(finish);
     void reply.headers(sseHeaders);
     return stream;
   }

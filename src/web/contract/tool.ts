@@ -114,6 +114,8 @@ export interface Unavailability {
   readonly why: string;
 }
 
+export type TaskSupport = 'optional' | 'required';
+
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
@@ -140,6 +142,8 @@ export interface Tool {
   refuses?(input: unknown, caller: Principal): string | undefined;
   /** Whether a list shows it to a caller that may call it. Absent: yes. Calls are not refused for it. */
   isListed?(lister: Lister): boolean;
+  /** Whether its calls are to be run as tasks, as an MCP server lists it now. */
+  taskSupport?(): TaskSupport | undefined;
   /** Why it cannot be called now, for lists and reports. Absent: it can. */
   unavailable?(): Unavailability | undefined;
   /**

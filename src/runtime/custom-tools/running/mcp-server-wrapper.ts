@@ -5,6 +5,7 @@ import { errorTable, Refusal } from '../../../base/common/errors.js';
 import type {
   Caller,
   Slot,
+  TaskSupport,
   Tool,
   ToolAnnotations,
   ToolDefinition,
@@ -212,6 +213,12 @@ class McpTool implements Tool {
   unavailable(): Unavailability | undefined {
     const why = this.server.whyNot(this.approved.name);
     return why === undefined ? this.calls.unavailable() : { state: 'held', why };
+  }
+
+  taskSupport(): TaskSupport | undefined {
+    const listed = this.server.listing?.tools?.find(({ name }) => name === this.approved.name);
+    const { taskSupport } = isObject(listed?.['execution']) ? listed['execution'] : {};
+    return taskSupport === 'optional' || taskSupport === 'required' ? taskSupport : undefined;
   }
 
   takeSlot(caller: Caller): Slot {
