@@ -11,21 +11,23 @@ import type { Principal } from '../../web/contract/principal.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { type Page, pageOf } from '../../web/rest/page.js';
 import { errorOf, invalidParams } from './mcp-messages.js';
+import { McpSkills } from './mcp-skills.js';
 import {
   type Answered,
   type Asked,
+  cursorIn,
   done,
   fresh,
+  itemsOnPage,
   metaPrefix,
   type Methods,
   ownMembers,
   type Params,
   sessionHeader,
+  textIn,
 } from './mcp-methods.js';
 import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
 
-/** Some clients read the first page only. */
-const itemsOnPage = 500;
 /** The code before 2026-07-28 for a resource that there is not; then it is that of invalid parameters. */
 const resourceNotFound = -32002;
 const isUnknown = (code: unknown): boolean => code === resourceNotFound || code === invalidParams;
@@ -34,6 +36,10 @@ const isUnknown = (code: unknown): boolean => code === resourceNotFound || code 
 const maxSessions = 1_000;
 export const maxWatched = 100;
 type Watched = LRUCache<string, true>;
+
+/** Something that this server offers itself. */
+type OwnOffer = Pick<Offered, 'key' | 'item'> & { readonly server?: undefined };
+const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key ? -1 : 1);
 
 /** Kinds of executions by the beginning of a method. */
 const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
@@ -60,6 +66,7 @@ export class McpCatalogue {
   constructor(
     private readonly tools: ToolsService,
     private readonly offers: ServerOffers,
+    private readonly skills: McpSkills,
   ) {}
 
   /** @returns undefined if the caller has no such resource. @throws Refusal for a read that was not sent */
@@ -136,17 +143,19 @@ export class McpCatalogue {
     what: OfferList,
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
     request: FastifyRequest,
+    own: readonly OwnOffer[] = [],
   ): Promise<Page<{ readonly server: string; readonly item: JsonObject }>> {
     const offered = await this.offers.list(what, ...callerOf(request));
-    const { data, nextCursor } = pageOf(offered, ({ key }) => key, limit, cursor);
-    return { data: data.map(({ server, item }) => ({ server: server.server, item })), nextCursor };
+    const { data, nextCursor } = pageOf([...offered, ...own].sort(byKey), ({ key }) => key, limit, cursor);
+    return { data: data.map(({ server, item }) => ({ server: server?.server ?? '', item })), nextCursor };
   }
 
   private listing(what: OfferList, member: string): Methods[string] {
     return {
       handle: async (asked) => {
         const wanted = { cursor: cursorIn(asked.message), limit: itemsOnPage };
-        const { data, nextCursor } = await this.page(what, wanted, asked.request);
+        const own = what === 'resources' ? await this.skills.resources() : [];
+        const { data, nextCursor } = await this.page(what, wanted, asked.request, own);
         const items = data.map(({ item }) => item);
         const page = { [member]: items, ...(nextCursor !== null && { nextCursor }) };
         return done(asked, cached(page, asked.isModern));
@@ -157,6 +166,8 @@ export class McpCatalogue {
   private async readResource(asked: Asked): Promise<Answered> {
     const { message, request, isModern } = asked;
     const uri = textIn(message.params, 'uri');
+    const skill = await this.skills.read(uri);
+    if (skill) return done(asked, cached(skill, isModern));
     const outcome = await this.read(uri, request, message.params?._meta);
     const code = isModern ? invalidParams : resourceNotFound;
     return outcome
@@ -244,16 +255,4 @@ function callerOf(request: FastifyRequest): [Principal, string] {
   const foreign = foreignProject(principal, context.projectId);
   if (foreign !== undefined) throw new Problem('forbidden', foreign);
   return [principal, context.projectId];
-}
-
-/** @throws Problem `invalid_request` */
-function textIn(params: Params | undefined, member: string): string {
-  const value = params?.[member];
-  if (typeof value === 'string') return value;
-  throw new Problem('invalid_request', `${member} must be a string`);
-}
-
-/** @throws Problem `invalid_request` */
-function cursorIn({ params }: Asked['message']): string | undefined {
-  return params?.['cursor'] === undefined ? undefined : textIn(params, 'cursor');
 }

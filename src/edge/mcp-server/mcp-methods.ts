@@ -2,6 +2,7 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { manifest } from '../../base/common/project.js';
+import { Problem } from '../../base/common/errors.js';
 import { type Answer, resultOf } from './mcp-messages.js';
 import type { Sdk } from './mcp-revisions.js';
 
@@ -30,6 +31,8 @@ export interface Method {
 /** Methods by name. */
 export type Methods = Readonly<Record<string, Method>>;
 
+/** Some clients read the first page only. */
+export const itemsOnPage = 500;
 export const metaPrefix = 'toolkeeper/';
 export const sessionHeader = 'mcp-session-id';
 export const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
@@ -57,4 +60,16 @@ export const acceptsStream = ({ headers }: FastifyRequest): boolean =>
 export function ownMembers(meta: Params): Record<string, unknown> {
   const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
   return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
+}
+
+/** @throws Problem `invalid_request` */
+export function textIn(params: Params | undefined, member: string): string {
+  const value = params?.[member];
+  if (typeof value === 'string') return value;
+  throw new Problem('invalid_request', `${member} must be a string`);
+}
+
+/** @throws Problem `invalid_request` */
+export function cursorIn({ params }: Asked['message']): string | undefined {
+  return params?.['cursor'] === undefined ? undefined : textIn(params, 'cursor');
 }

@@ -27,6 +27,7 @@ const ringSize = { maxEntries: 100, maxBytes: 1_000_000 };
 
 /** A task as it is now. */
 interface DetailedTask {
+  readonly status: string;
   readonly taskId: string;
   readonly result?: object;
   readonly error?: object;

@@ -4,10 +4,12 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answered } from './mcp-methods.js';
 import type { Readable } from 'node:stream';
+import { PlaybooksModule } from '../../agents/playbooks/playbooks.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
 import { McpCalls } from './mcp-calls.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 import { McpService } from './mcp.service.js';
+import { McpSkills } from './mcp-skills.js';
 import { McpTasks } from './mcp-tasks.js';
 import { McpStreams } from './mcp-streams.js';
 import { OffersController } from './offers.controller.js';
@@ -47,8 +49,8 @@ export class McpController {
 
 /** The registry as an MCP server. */
 @Module({
-  imports: [ToolsModule],
+  imports: [ToolsModule, PlaybooksModule],
   controllers: [McpController, OffersController],
-  providers: [McpService, McpStreams, McpCalls, McpCatalogue, McpTasks, ServerOffers],
+  providers: [McpService, McpStreams, McpCalls, McpCatalogue, McpSkills, McpTasks, ServerOffers],
 })
 export class McpModule {}

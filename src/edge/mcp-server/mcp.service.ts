@@ -24,6 +24,7 @@ import {
   sessionHeader,
 } from './mcp-methods.js';
 import { classified, explained, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { McpSkills, skillsExtension } from './mcp-skills.js';
 import { McpTasks, tasksExtension } from './mcp-tasks.js';
 import { ServerOffers } from './server-offers.js';
 import { McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
@@ -35,7 +36,7 @@ const capabilities = {
   completions: {},
   logging: {},
 };
-const extensions = { [tasksExtension]: {} };
+const extensions = { [tasksExtension]: {}, [skillsExtension]: {} };
 
 /**
  * MCP's messages of the revisions with `initialize`, and of the stateless one. Nothing is kept between requests: the id
@@ -50,6 +51,7 @@ export class McpService {
     private readonly streams: McpStreams,
     private readonly calls: McpCalls,
     private readonly tasks: McpTasks,
+    skills: McpSkills,
     private readonly catalogue: McpCatalogue,
     private readonly offers: ServerOffers,
   ) {
@@ -60,9 +62,8 @@ export class McpService {
       'server/discover': { only: 'modern', handle: (asked) => done(asked, this.discovered(asked)) },
       'subscriptions/listen': { only: 'modern', handle: (asked) => this.listen(asked) },
     };
-    this.methods = new Map(
-      Object.entries({ ...own, ...calls.methods, ...catalogue.methods, ...tasks.methods }),
-    );
+    const all = [own, ...[calls, catalogue, tasks, skills].map(({ methods }) => methods)];
+    this.methods = new Map(all.flatMap((each) => Object.entries(each)));
   }
 
   /** @returns a message, a stream of messages, or nothing where none is due */
