@@ -3,135 +3,98 @@ import { sha256 } from '../../base/common/canonical-json.js';
 import type { PlaybookRow } from './playbook-views.dto.js';
 import { PlaybooksRepository, type VersionKey } from './playbooks.repository.js';
 
-/** The fields of a version of which its skill is made. */
-export type SkillSource = Pick<
-  PlaybookRow,
-  | 'playbook_id'
-  | 'version'
-  | 'name'
-  | 'description'
-  | 'when_to_use'
-  | 'when_not_to_use'
-  | 'signals'
-  | 'content'
->;
-
-/** What stands before the text of a skill's file (Agent Skills). */
-export interface Frontmatter {
-  readonly name: string;
-  readonly description: string;
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
 /** A playbook as a skill of one file. */
 export interface PlaybookSkill {
   readonly uri: string;
-  readonly frontmatter: Frontmatter;
-  /** Of the file. */
+  /** The head of the file (Agent Skills). */
+  readonly frontmatter: { readonly name: string; readonly description: string; readonly metadata: object };
+  /** Of the file; its size in bytes. */
   readonly digest: string;
-  /** Of the file, in bytes. */
   readonly size: number;
   readonly key: VersionKey;
 }
-
-/** The limits of Agent Skills, in characters. */
-const max = { name: 64, description: 1_024 };
+type Skills = ReadonlyMap<string, PlaybookSkill>;
 
 /** The latest active version of each playbook as a skill. */
 @Injectable()
 export class PlaybookSkills {
   private readonly logger = new Logger(PlaybookSkills.name);
-  private known:
-    { readonly revision: string; readonly skills: ReadonlyMap<string, PlaybookSkill> } | undefined;
+  private known: { readonly revision: string; readonly skills: Skills } | undefined;
 
   constructor(private readonly repository: PlaybooksRepository) {}
 
   /** Skills by URI, sorted. */
-  async all(): Promise<ReadonlyMap<string, PlaybookSkill>> {
+  async all(): Promise<Skills> {
     const revision = await this.repository.revision();
     if (this.known?.revision !== revision)
       this.known = { revision, skills: this.named(await this.repository.active()) };
     return this.known.skills;
   }
 
-  /** @returns the text of the skill's file */
-  async read({ key }: PlaybookSkill): Promise<string | undefined> {
-    const row = await this.repository.find(key.id, key.version);
+  /** The text of the skill's file; undefined if there is no such skill. */
+  async read(uri: string): Promise<string | undefined> {
+    const { key } = (await this.all()).get(uri) ?? {};
+    const row = key && (await this.repository.find(key.id, key.version));
     return row && fileOf(row);
   }
 
-  /** Two playbooks of one name would be one skill: that whose id is the name, else the first, is it. */
-  private named(sources: readonly SkillSource[]): ReadonlyMap<string, PlaybookSkill> {
-    const isExact = ({ playbook_id: id }: SkillSource): boolean => skillName(id) === id;
-    const owners = new Map<string, SkillSource>();
-    for (const source of [...sources.filter(isExact), ...sources.filter((each) => !isExact(each))]) {
-      const { playbook_id: id } = source;
-      const name = skillName(id);
-      const owner = owners.get(name)?.playbook_id;
-      if (owner === undefined) owners.set(name, source);
-      else this.logger.warn(`Playbook ${id} is no skill: ${owner} has its name ${name}`);
+  /** Two playbooks of one name would be one skill: the first is it. */
+  private named(rows: readonly PlaybookRow[]): Skills {
+    const skills = new Map<string, PlaybookSkill>();
+    for (const skill of rows.map(skillOf)) {
+      const { uri, key } = skill;
+      const owner = skills.get(uri)?.key.id;
+      if (owner === undefined) skills.set(uri, skill);
+      else this.logger.warn(`Playbook ${key.id} is no skill: the playbook ${owner} is ${uri}`);
     }
-    const skills = [...owners.values()].map(skillOf).sort((a, b) => (a.uri < b.uri ? -1 : 1));
-    return new Map(skills.map((skill) => [skill.uri, skill]));
+    return new Map([...skills].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 }
 
-/** A name by the rules of Agent Skills: lower case, digits and single hyphens. */
-export const skillName = (id: string): string =>
-  id
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, max.name)
-    .replace(/^-|-$/g, '');
+/** A name by the rules of Agent Skills: 64 small letters, digits and single hyphens. */
+const skillName = (id: string): string => {
+  const words = id.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  return words.slice(0, 64).replace(/-$/, '');
+};
 
-function skillOf(source: SkillSource): PlaybookSkill {
-  const frontmatter = frontmatterOf(source);
-  const text = fileOf(source);
-  const key = { id: source.playbook_id, version: source.version };
-  const uri = `skill://playbooks/${frontmatter.name}/SKILL.md`;
-  return { uri, frontmatter, digest: `sha256:${sha256(text)}`, size: Buffer.byteLength(text), key };
+export function skillOf(row: PlaybookRow): PlaybookSkill {
+  const frontmatter = frontmatterOf(row);
+  const text = fileOf(row);
+  return {
+    uri: `skill://playbooks/${frontmatter.name}/SKILL.md`,
+    frontmatter,
+    ...{ digest: `sha256:${sha256(text)}`, size: Buffer.byteLength(text) },
+    key: { id: row.playbook_id, version: row.version },
+  };
 }
 
-/** The description is all that a model chooses by. */
-function frontmatterOf(source: SkillSource): Frontmatter {
-  const { playbook_id: id, version, name, description, signals } = source;
-  const parts = [
-    `${name}: ${description}`,
-    source.when_to_use && `Use when: ${source.when_to_use}`,
-    source.when_not_to_use && `Not when: ${source.when_not_to_use}`,
-    signals.length > 0 && `Signals: ${signals.join(', ')}`,
-  ];
+/** What a playbook says beside its description and its procedure. */
+function sectionsOf({ when_to_use, when_not_to_use, signals }: PlaybookRow): [string, string][] {
+  const named = { 'Use when': when_to_use, 'Not when': when_not_to_use, Signals: signals.join(', ') };
+  return Object.entries(named).flatMap(([title, text]) => (text ? [[title, text]] : []));
+}
+
+/** The description is all that a model chooses by; Agent Skills have 1,024 characters for it. */
+function frontmatterOf(row: PlaybookRow): PlaybookSkill['frontmatter'] {
+  const { playbook_id, version, name, description } = row;
+  const parts = [[name, description], ...sectionsOf(row)].map((part) => part.join(': '));
   const said = parts
-    .filter(Boolean)
     .join(' ')
-    .replace(/[\s\p{Cc}]+/gu, ' ');
-  const cut = [...said].slice(0, max.description).join('').toWellFormed();
-  return { name: skillName(id), description: cut, metadata: { playbook_id: id, version } };
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .slice(0, 1_024)
+    .toWellFormed();
+  return { name: skillName(playbook_id), description: said, metadata: { playbook_id, version } };
 }
 
 /** The members of the frontmatter are JSON, which is YAML, too. */
-function fileOf(source: SkillSource): string {
-  const { name, description, when_to_use: when, when_not_to_use: not, signals, content } = source;
-  const head = Object.entries(frontmatterOf(source)).map(
-    ([key, value]) => `${key}: ${JSON.stringify(value)}`,
-  );
-  const [kind, steps] =
-    typeof content === 'string' ? ['', content] : ['json', JSON.stringify(content, null, 2)];
-  const parts = [
-    ['---', ...head, '---'].join('\n'),
-    `# ${name}`,
-    description,
-    when && `## When to use\n\n${when}`,
-    not && `## When not to use\n\n${not}`,
-    signals.length > 0 && `## Signals\n\n${signals.map((signal) => `- ${signal}`).join('\n')}`,
-    `## Procedure\n\n${fenced(steps, kind)}`,
-  ];
-  return `${parts.filter(Boolean).join('\n\n')}\n`;
-}
-
-/** A fence that the text itself does not end. */
-function fenced(text: string, kind: string): string {
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence}${kind}\n${text.trimEnd()}\n${fence}`;
+function fileOf(row: PlaybookRow): string {
+  const { name, description, content } = row;
+  const head = Object.entries(frontmatterOf(row)).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  const procedure = typeof content === 'string' ? content.trimEnd() : JSON.stringify(content, null, 2);
+  const ticks = (procedure.match(/`+/g) ?? []).map(({ length }) => length);
+  // A fence that the text itself does not end.
+  const fence = '`'.repeat(Math.max(2, ...ticks) + 1);
+  const sections = [...sectionsOf(row), ['Procedure', `${fence}\n${procedure}\n${fence}`]];
+  const body = sections.map(([title, text]) => `## ${title}\n\n${text}\n`).join('\n');
+  return `---\n${head.join('\n')}\n---\n\n# ${name}\n\n${description}\n\n${body}`;
 }

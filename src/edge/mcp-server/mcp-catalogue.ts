@@ -37,8 +37,6 @@ const maxSessions = 1_000;
 export const maxWatched = 100;
 type Watched = LRUCache<string, true>;
 
-/** Something that this server offers itself. */
-type OwnOffer = Pick<Offered, 'key' | 'item'> & { readonly server?: undefined };
 const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key ? -1 : 1);
 
 /** Kinds of executions by the beginning of a method. */
@@ -143,7 +141,7 @@ export class McpCatalogue {
     what: OfferList,
     { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
     request: FastifyRequest,
-    own: readonly OwnOffer[] = [],
+    own: readonly { key: string; item: JsonObject; server?: undefined }[] = [],
   ): Promise<Page<{ readonly server: string; readonly item: JsonObject }>> {
     const offered = await this.offers.list(what, ...callerOf(request));
     const { data, nextCursor } = pageOf([...offered, ...own].sort(byKey), ({ key }) => key, limit, cursor);

@@ -46,8 +46,7 @@ export class McpSkills {
 
   /** @returns undefined if there is no such file */
   async read(uri: string): Promise<object | undefined> {
-    const skill = (await this.skills.all()).get(uri);
-    const text = skill && (await this.skills.read(skill));
+    const text = await this.skills.read(uri);
     return text === undefined ? undefined : { contents: [{ uri, mimeType, text }] };
   }
 

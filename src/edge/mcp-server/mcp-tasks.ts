@@ -10,11 +10,9 @@ import { principalOf } from '../../web/auth/principal.decorator.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { errorOf, invalidParams, type Notification, notificationOf, toolResultOf } from './mcp-messages.js';
-import { type Answered, type Asked, done, type Methods, refused } from './mcp-methods.js';
+import { type Answered, type Asked, done, type Methods, refused, textIn } from './mcp-methods.js';
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
-/** The client lacks a capability without which the request cannot be answered. */
-const missingCapability = -32021;
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
 /** Clients give up after a minute unless they are told to wait longer: a tool that may take longer is run as a task. */
 const longMs = 60_000;
@@ -23,29 +21,18 @@ const waitMs = 250;
 const pollIntervalMs = 1_000;
 /** The most tasks of one subscription: each is looked up again and again. */
 const maxFollowed = 20;
-const ringSize = { maxEntries: 100, maxBytes: 1_000_000 };
 
-/** A task as it is now. */
-interface DetailedTask {
-  readonly status: string;
-  readonly taskId: string;
-  readonly result?: object;
-  readonly error?: object;
-}
-
-/** Tasks that a subscription follows. */
-interface FollowedTasks {
-  readonly taskIds: readonly string[];
-  readonly ring: EventRing<Notification>;
-  /** Settles when all have ended. */
-  readonly ended: Promise<unknown>;
-}
+/** A task as it is now: with its result, or with the error of JSON-RPC that stands in its place. */
+type Task = Record<'taskId' | 'status', string> & { result?: object; error?: object };
 
 /** Calls as tasks: asynchronous executions in the words of the extension, for clients that declare it. */
 @Injectable()
 export class McpTasks {
   readonly methods: Methods = {
-    'tasks/get': { only: 'modern', handle: (asked) => this.get(asked) },
+    'tasks/get': {
+      only: 'modern',
+      handle: (asked) => this.withTask(asked, (view) => this.detailed(asked, view)),
+    },
     'tasks/update': { only: 'modern', handle: (asked) => this.update(asked) },
     'tasks/cancel': { only: 'modern', handle: (asked) => this.cancel(asked) },
   };
@@ -76,33 +63,26 @@ export class McpTasks {
 
   /**
    * Follows tasks for a subscription.
-   * @param ids those that the client names; of others than its own it gets nothing
+   * @param ids those that the client names: too many, and those of others, are left out
    * @returns undefined if there is none to follow
-   * @throws Problem `invalid_request` for too many tasks
    */
-  async follow(asked: Asked, ids: unknown, end: AbortSignal): Promise<FollowedTasks | undefined> {
-    const named = isDeclared(asked) && Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
-    if (named.length > maxFollowed)
-      throw new Problem(
-        'invalid_request',
-        `taskIds may name ${maxFollowed} tasks, and names ${named.length}`,
-      );
-    const views: AsyncExecutionView[] = [];
-    for (const id of named) views.push(...(await this.found(asked, id)));
-    const ring = new EventRing<Notification>(ringSize);
-    const report = (view: AsyncExecutionView): void => {
-      ring.append(notificationOf('notifications/tasks', { ...this.detailed(asked, view) }));
-    };
+  async follow(
+    asked: Asked,
+    ids: unknown,
+    end: AbortSignal,
+  ): Promise<{ taskIds: string[]; ring: EventRing<Notification>; ended: Promise<unknown> } | undefined> {
+    const named = isDeclared(asked) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
+    const found = await Promise.all(named.map((id) => this.found(asked, id)));
+    const views = found.filter((view) => view !== undefined);
+    const ring = new EventRing<Notification>({ maxEntries: 100, maxBytes: 1_000_000 });
+    const report = (view: AsyncExecutionView): unknown =>
+      ring.append(notificationOf('notifications/tasks', this.detailed(asked, view)));
     const untilEnd = async (view: AsyncExecutionView): Promise<void> => {
       report(view);
       for await (const changed of this.executions.changes(view, asked.request, end)) report(changed);
     };
     const ended = Promise.allSettled(views.map(untilEnd));
     return views.length > 0 ? { taskIds: views.map(({ id }) => id), ring, ended } : undefined;
-  }
-
-  private async get(asked: Asked): Promise<Answered> {
-    return this.withTask(asked, (view) => this.detailed(asked, view));
   }
 
   /** Takes the answers to what a task asks for. No task asks for anything yet, and answers to no question are ignored. */
@@ -112,12 +92,10 @@ export class McpTasks {
     return this.withTask(asked, () => ({}));
   }
 
-  private async cancel(asked: Asked): Promise<Answered> {
+  /** That it has ended is no error of the client's. */
+  private cancel(asked: Asked): Promise<Answered> {
     return this.withTask(asked, async ({ id }) => {
-      await this.executions.cancel(id, asked.request).catch((error: unknown) => {
-        // It has ended: that is no error of the client's.
-        if (!isProblem(error, 'conflict')) throw error;
-      });
+      await this.executions.cancel(id, asked.request).catch(ignoring('conflict'));
       return {};
     });
   }
@@ -127,53 +105,35 @@ export class McpTasks {
     answer: (view: AsyncExecutionView) => object | Promise<object>,
   ): Promise<Answered> {
     if (!isDeclared(asked)) return notDeclared(asked);
-    const { taskId } = asked.message.params ?? {};
-    if (typeof taskId !== 'string') throw new Problem('invalid_request', 'taskId must be a string');
-    const [view] = await this.found(asked, taskId);
+    const taskId = textIn(asked.message.params, 'taskId');
+    const view = await this.found(asked, taskId);
     if (view) return done(asked, await answer(view));
     return errorOf(asked.message.id, invalidParams, `This caller has no task ${JSON.stringify(taskId)}`);
   }
 
-  /** @returns nothing for a task of another caller, or one that is no longer stored */
-  private async found({ request }: Asked, id: string): Promise<AsyncExecutionView[]> {
-    try {
-      return [await this.executions.get(id, request)];
-    } catch (error) {
-      if (isProblem(error, 'not_found')) return [];
-      throw error;
-    }
+  /** @returns undefined for a task of another caller, or one that is no longer stored */
+  private found({ request }: Asked, id: string): Promise<AsyncExecutionView | undefined> {
+    return this.executions.get(id, request).catch(ignoring('not_found'));
   }
 
-  /** A task with its result, or with the error of JSON-RPC that stands in its place. */
-  private detailed({ request, isModern }: Asked, view: AsyncExecutionView): DetailedTask {
+  private detailed({ request, isModern }: Asked, view: AsyncExecutionView): Task {
     const isMcp = this.tools.find(view.tool, principalOf(request))?.definition.kind === 'mcp';
     const outcome = view.outcome as ToolOutcome | undefined;
     const problem = view.problem as { readonly code: ProblemCode; readonly detail: string } | undefined;
-    const task = taskOf(view);
-    if (problem) {
-      const { jsonRpc: code } = errorTable[problem.code];
-      return { ...task, status: 'failed', error: { code, message: problem.detail, data: problem } };
-    }
-    if (!outcome) return task;
-    const error = errorIn(outcome, isMcp);
-    return error
-      ? { ...task, status: 'failed', error }
-      : { ...task, result: toolResultOf(outcome, isMcp, isModern) };
+    const error = problem
+      ? { code: errorTable[problem.code].jsonRpc, message: problem.detail, data: problem }
+      : outcome && errorIn(outcome, isMcp);
+    if (error) return { ...taskOf(view), status: 'failed', error };
+    return { ...taskOf(view), ...(outcome && { result: toolResultOf(outcome, isMcp, isModern) }) };
   }
 }
 
-const statuses = {
-  queued: 'working',
-  running: 'working',
-  cancelled: 'cancelled',
-  refused: 'failed',
-  ended: 'completed',
-} as const;
+const statuses = { queued: 'working', running: 'working', refused: 'failed', ended: 'completed' } as const;
 
-function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncExecutionView): DetailedTask {
+function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncExecutionView): Task {
   const lastUpdatedAt = endedAt ?? startedAt ?? submittedAt;
   const times = { createdAt: submittedAt, lastUpdatedAt, ttlMs: storedMs, pollIntervalMs };
-  return { taskId, status: statuses[status], ...times };
+  return { taskId, status: status === 'cancelled' ? status : statuses[status], ...times };
 }
 
 /** Why there is no result: the call broke off, or an MCP server answered it with an error of JSON-RPC. */
@@ -184,8 +144,10 @@ function errorIn(outcome: ToolOutcome, isMcp: boolean): object | undefined {
   return isReport ? undefined : { code, message, data: outcome };
 }
 
-const isProblem = (error: unknown, code: ProblemCode): boolean =>
-  error instanceof Problem && error.code === code;
+const ignoring = (code: ProblemCode) => (error: unknown) => {
+  if (error instanceof Problem && error.code === code) return undefined;
+  throw error;
+};
 
 function isDeclared({ message }: Asked): boolean {
   const declared = message.params?._meta?.['io.modelcontextprotocol/clientCapabilities'];
@@ -195,5 +157,5 @@ function isDeclared({ message }: Asked): boolean {
 
 function notDeclared({ message, reply }: Asked): Answered {
   const why = `The client has not declared the extension ${tasksExtension} in this request`;
-  return refused(reply, 400, errorOf(message.id, missingCapability, why, { requiredCapabilities }));
+  return refused(reply, 400, errorOf(message.id, -32021, why, { requiredCapabilities }));
 }

@@ -114,8 +114,6 @@ export interface Unavailability {
   readonly why: string;
 }
 
-export type TaskSupport = 'optional' | 'required';
-
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
@@ -143,7 +141,7 @@ export interface Tool {
   /** Whether a list shows it to a caller that may call it. Absent: yes. Calls are not refused for it. */
   isListed?(lister: Lister): boolean;
   /** Whether its calls are to be run as tasks, as an MCP server lists it now. */
-  taskSupport?(): TaskSupport | undefined;
+  taskSupport?(): 'optional' | 'required' | undefined;
   /** Why it cannot be called now, for lists and reports. Absent: it can. */
   unavailable?(): Unavailability | undefined;
   /**

@@ -5,7 +5,6 @@ import { errorTable, Refusal } from '../../../base/common/errors.js';
 import type {
   Caller,
   Slot,
-  TaskSupport,
   Tool,
   ToolAnnotations,
   ToolDefinition,
@@ -215,7 +214,7 @@ class McpTool implements Tool {
     return why === undefined ? this.calls.unavailable() : { state: 'held', why };
   }
 
-  taskSupport(): TaskSupport | undefined {
+  taskSupport(): 'optional' | 'required' | undefined {
     const listed = this.server.listing?.tools?.find(({ name }) => name === this.approved.name);
     const { taskSupport } = isObject(listed?.['execution']) ? listed['execution'] : {};
     return taskSupport === 'optional' || taskSupport === 'required' ? taskSupport : undefined;
