@@ -11,7 +11,14 @@ import { skillOf } from '../../dist/src/agents/playbooks/playbook-skills.js';
 const threshold = 0.7;
 const here = fileURLToPath(new URL('.', import.meta.url));
 const read = (path) => parse(readFileSync(here + path, 'utf8'));
-const complete = (playbook) => ({ labels: {}, signals: [], aliases: [], when_to_use: null, ...playbook });
+const complete = (playbook) => ({
+  labels: {},
+  signals: [],
+  aliases: [],
+  when_to_use: null,
+  content: '',
+  ...playbook,
+});
 const sets = {
   rich: [
     readdirSync(`${here}../../playbooks`).map((file) => read(`../../playbooks/${file}`)),
