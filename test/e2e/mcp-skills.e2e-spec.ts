@@ -101,7 +101,10 @@ describe('a playbook as a skill', () => {
     const [skill] = (await listed()).filter(({ uri }) => uri === uriOf('certificate-renew'));
     expect(skill.frontmatter.metadata.version).toBe('1.1.0');
     const version = '/api/v1/playbooks/certificate-renew/1.1.0';
-    await tk.http.patch(`${version}/disable`).send({ disabled_by: 'dora', reason: 'wrong' }).expect(200);
+    await tk.http
+      .patch(`${version}/disable`)
+      .send({ disabled_by: 'dora', disabled_reason: 'wrong' })
+      .expect(200);
     expect(urisOf(await listed())).not.toContain(skill.uri);
     for (const method of ['skills/get', 'resources/read'])
       expect((await ask(method, { uri: skill.uri })).error).toMatchObject({ code: -32602 });
