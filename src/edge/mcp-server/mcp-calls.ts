@@ -74,7 +74,7 @@ export class McpCalls {
     }
     const { idempotencyKey, ...context } = ownMembers(about);
     const call = callOf({ tool: name, input, context, idempotencyKey, trace: about }, request);
-    const task = await this.tasks.create(asked, call);
+    const task = isModern ? await this.tasks.create(asked, call) : undefined;
     if (task) return task;
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);

@@ -43,12 +43,12 @@ export class McpTasks {
   ) {}
 
   /**
-   * Queues a call that is to be run as a task.
+   * Queues a call of a client of 2026-07-28 that is to be run as a task.
    * @returns undefined for a call that is answered with its result
    * @throws Refusal for a call that would be refused now
    */
   async create(asked: Asked, call: CallRequest): Promise<Answered> {
-    const tool = asked.isModern ? this.tools.find(call.tool, call.principal) : undefined;
+    const tool = this.tools.find(call.tool, call.principal);
     if (!tool) return undefined;
     const support = tool.taskSupport?.();
     if (!isDeclared(asked)) return support === 'required' ? notDeclared(asked) : undefined;
