@@ -138,7 +138,11 @@ const allowed = {
     'agents/llm',
   ],
 
-  'edge/mcp-server': [...rest, 'base/streams', 'base/schemas', 'call/platforms', 'call/door'],
+  'edge/mcp-server': [
+    ...[...rest, 'base/streams', 'base/schemas', 'call/platforms', 'call/door'],
+    'runtime/mcp-client',
+    'agents/playbooks',
+  ],
   'edge/health': [...rest, 'base/database'],
   'edge/grpc': [...rest, 'records/executions', 'call/circuits', 'insight/tool-health', 'edge/health'],
   'edge/console': [...base, 'web/rest', 'web/auth'],

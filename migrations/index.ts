@@ -11,6 +11,7 @@ import { Findings1764000420000 } from './0042-findings.js';
 import { Callers1764000430000 } from './0043-callers.js';
 import { RunFigures1764000440000 } from './0044-run-figures.js';
 import { AuditDetails1764000470000 } from './0047-audit-details.js';
+import { ExecutionKinds1764000480000 } from './0048-execution-kinds.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -27,4 +28,5 @@ export const migrations = [
   Callers1764000430000,
   RunFigures1764000440000,
   AuditDetails1764000470000,
+  ExecutionKinds1764000480000,
 ];

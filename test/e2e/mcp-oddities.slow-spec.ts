@@ -61,8 +61,6 @@ describe('an output schema', () => {
     const odd: Record<string, object> = {
       dangling: { properties: { a: { $ref: '#/$defs/Gone' } } },
       elsewhere: { properties: { a: { $ref: 'https://example.com/schema.json' } } },
-      listed: { type: 'array', items: {} },
-      nullable: { type: ['object', 'null'] },
       mistyped: { properties: { a: { type: 'strnig' } } },
       unmatchable: { properties: { a: { type: 'string', pattern: '(?i)a' } } },
       draft04: {
@@ -80,7 +78,12 @@ describe('an output schema', () => {
       // Another schema of the same $id.
       two: { $id: id, properties: { b: { type: 'string' } }, required: ['b'] },
     };
-    const tools = Object.entries({ ...odd, ...sound }).map(([name, outputSchema]) =>
+    // Clients before 2026-07-28 know schemas of objects alone.
+    const newer: Record<string, object> = {
+      listed: { type: 'array', items: {} },
+      nullable: { type: ['object', 'null'] },
+    };
+    const tools = Object.entries({ ...odd, ...newer, ...sound }).map(([name, outputSchema]) =>
       tool(name, { outputSchema }),
     );
     await serve('odd', tools).expect(201);
@@ -90,6 +93,12 @@ describe('an output schema', () => {
         warning: expect.stringMatching(/^it is listed without its outputSchema: its outputSchema /),
       });
       expect(await listed(`odd__${name}`)).not.toHaveProperty('outputSchema');
+    }
+    for (const [name, outputSchema] of Object.entries(newer)) {
+      expect(await stateOf('odd', name)).not.toHaveProperty('warning');
+      expect(await listed(`odd__${name}`)).not.toHaveProperty('outputSchema');
+      const { body } = await tk.http.get(`/api/v1/tools/odd__${name}`).query({ format: 'mcp' }).expect(200);
+      expect(body).toMatchObject({ outputSchema });
     }
     for (const name of Object.keys(sound)) {
       expect(await stateOf('odd', name)).not.toHaveProperty('warning');

@@ -40,7 +40,13 @@ const spoken = `${JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { id: 
 describe('an MCP client', () => {
   it('learns who answers, and which tools there are', async () => {
     expect(client.getServerVersion()).toMatchObject({ name: 'toolkeeper', version: manifest().version });
-    expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: true }, logging: {} });
+    expect(client.getServerCapabilities()).toEqual({
+      tools: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      prompts: { listChanged: true },
+      completions: {},
+      logging: {},
+    });
     const { tools } = await client.listTools();
     expect(tools).toContainEqual(
       expect.objectContaining({ name: 'echo', inputSchema: expect.objectContaining({ type: 'object' }) }),
@@ -253,10 +259,10 @@ describe('the stateless revision', () => {
 
   it.each([
     ['changes of the tools', { toolsListChanged: true, promptsListChanged: true }],
-    ['what is not offered', { promptsListChanged: true, resourceSubscriptions: ['file:///a'] }],
+    ['what there is not', { resourceSubscriptions: ['file:///a'] }],
     ['nothing', {}],
   ])('tells a listener what of its wishes it will hear: %s', async (what, notifications) => {
-    const offered = what.startsWith('changes') ? { toolsListChanged: true } : {};
+    const offered = what.startsWith('changes') ? notifications : {};
     const message = {
       jsonrpc: '2.0',
       id: 's1',
@@ -297,7 +303,7 @@ describe('the stateless revision', () => {
     const params = { name: 'echo', arguments: {} };
     const differs = await ask('tools/call', params, { 'mcp-name': 'other' }).expect(400);
     expect(differs.body).toMatchObject({ id: 7, error: { code: -32020 } });
-    expect((await ask('prompts/list').expect(404)).body.error.code).toBe(-32601);
+    expect((await ask('roots/list').expect(404)).body.error.code).toBe(-32601);
     const older = await tk.anonymous
       .post('/mcp')
       .set('mcp-protocol-version', '1999-01-01')

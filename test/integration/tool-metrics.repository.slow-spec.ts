@@ -57,6 +57,7 @@ describe('ToolMetricsRepository', () => {
     isTest: true,
     toolFault: true,
     semanticFailure: 'It answered another question',
+    kind: 'tool',
     recordedAt: new Date('2026-01-23T10:30:00.123Z'),
   };
 
@@ -71,6 +72,16 @@ describe('ToolMetricsRepository', () => {
       await recordMany([{ ...full, status: 'success' }, newToolMetric({ toolName: 'other' })]);
       expect((await repository.getExecution(full.metricId))?.status).toBe('error');
       expect(await repository.getAllToolNames()).toEqual(['log_summary', 'other']);
+    });
+
+    it('keeps executions of other kinds, and counts none of them', async () => {
+      await recordMany([{ ...full, kind: 'resource', toolName: 'files__/mcp' }]);
+      await record({ kind: 'prompt' }, { kind: 'completion' });
+      expect(await repository.getExecution(full.metricId)).toMatchObject({ kind: 'resource' });
+      expect(await repository.getExecutions({ kind: 'prompt', limit: 100 })).toHaveLength(1);
+      expect(await repository.getAllToolNames()).toEqual([]);
+      await record({});
+      expect(await repository.getAllToolNames()).toEqual(['t']);
     });
 
     it('takes the same id twice in one statement', async () => {

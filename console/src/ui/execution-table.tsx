@@ -8,9 +8,10 @@ import css from './controls.module.css';
 import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
-const marks = ({ isTest, semanticFailure, metadata }: ExecutionView): ReactNode => (
+const marks = ({ isTest, kind, semanticFailure, metadata }: ExecutionView): ReactNode => (
   <>
-    {isTest && <Tag>test</Tag>} {semanticFailure !== null && <Tag>semantic failure</Tag>}
+    {isTest && <Tag>test</Tag>} {kind !== 'tool' && <Tag>{kind}</Tag>}{' '}
+    {semanticFailure !== null && <Tag>semantic failure</Tag>}
     {semanticFailure === null && 'semanticError' in metadata && <Tag>error in result</Tag>}
   </>
 );

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import { PlaybookSkills } from './playbook-skills.js';
 import { PlaybookVersionsController } from './playbook-versions.controller.js';
 import { PlaybooksController } from './playbooks.controller.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
@@ -12,7 +13,13 @@ import { ShownPlaybooks } from './shown/shown-playbooks.js';
   // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
   imports: [TypeOrmModule.forFeature([])],
   controllers: [PlaybooksController, PlaybookVersionsController],
-  providers: [PlaybooksRepository, PlaybookCatalogueService, PlaybookImportService, ShownPlaybooks],
-  exports: [PlaybooksRepository, PlaybookCatalogueService, ShownPlaybooks],
+  providers: [
+    PlaybooksRepository,
+    PlaybookCatalogueService,
+    PlaybookImportService,
+    PlaybookSkills,
+    ShownPlaybooks,
+  ],
+  exports: [PlaybooksRepository, PlaybookCatalogueService, PlaybookSkills, ShownPlaybooks],
 })
 export class PlaybooksModule {}

@@ -96,6 +96,14 @@ export class PlaybooksRepository {
     return { revision: rows[0]?.revision ?? '', playbooks };
   }
 
+  /** The same versions in full, first those whose id is a name of a skill as it stands. */
+  active(): Promise<PlaybookRow[]> {
+    return this.dataSource.query(
+      `SELECT ${allFields} FROM playbook_catalog WHERE is_latest_version AND status = 'active'
+       ORDER BY playbook_id ~ '[^a-z0-9-]', playbook_id COLLATE "C"`,
+    );
+  }
+
   /** Latest versions that search may not show. */
   hidden(): Promise<HiddenPlaybook[]> {
     return this.dataSource.query(

@@ -114,7 +114,6 @@ export class InputSchemas implements OnApplicationShutdown {
    * @throws as `compile`
    */
   async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
-    if (schema['type'] !== 'object') throw wrong('outputSchema', 'is no schema of an object');
     await this.tried(schema, 'outputSchema');
     if (/"\$id":"/.test(JSON.stringify(schema)))
       throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');

@@ -52,6 +52,8 @@ const queue = 'executions';
 /** Lost replicas and handovers after which a job is given up. */
 const retryLimit = 5;
 const daySeconds = 86_400;
+/** Minimum time for which a call is found after it was queued, in milliseconds. */
+export const storedMs = daySeconds * 1_000;
 /** Refusals that a queued call waits out. */
 const passing: ReadonlySet<ProblemCode> = new Set(['queue_full', 'recorder_full', 'conflict']);
 /** Refusals that another replica need not repeat. */
@@ -83,14 +85,20 @@ export class AsyncExecutions {
     });
   }
 
+  /** Queues the call that a request asks for. @throws as `queue` does */
+  async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
+    const view = await this.queue(incomingCall(request, true), this.webhookUrlIn(request.body));
+    const location = `${this.config.server.publicPath}/api/v1/executions/${view.id}`;
+    void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
+    return view;
+  }
+
   /**
    * Queues a call. With the same Idempotency-Key it is queued once.
    * @throws Refusal for a call that would be refused now; Problem `queue_full`, `idempotency_key_reused`,
    *   `database_unavailable`
    */
-  async submit(request: FastifyRequest, reply: FastifyReply): Promise<AsyncExecutionView> {
-    const call = incomingCall(request, true);
-    const webhookUrl = this.webhookUrlIn(request.body);
+  async queue(call: CallRequest, webhookUrl?: string): Promise<AsyncExecutionView> {
     await this.door.accept(call);
     const { tool, input, context, timeoutMs, address, principal, idempotencyKey } = call;
     const caller = callerOf(principal);
@@ -108,9 +116,12 @@ export class AsyncExecutions {
         'idempotency_key_reused',
         `This Idempotency-Key was used for a call of ${tool} with another input`,
       );
-    const location = `${this.config.server.publicPath}/api/v1/executions/${id}`;
-    void reply.status(202).headers({ location, 'preference-applied': 'respond-async' });
     return viewOf(job);
+  }
+
+  /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
+  async get(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
+    return viewOf(await this.find(id, callerOf(principalOf(request))));
   }
 
   /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
@@ -120,15 +131,13 @@ export class AsyncExecutions {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<AsyncExecutionView | Readable> {
-    const caller = callerOf(principalOf(request));
-    const view = viewOf(await this.find(id, caller));
-    if (request.method === 'GET' && acceptsEvents(request.headers))
-      return this.follow(view, caller, request, reply);
+    const view = await this.get(id, request);
+    if (request.method === 'GET' && acceptsEvents(request.headers)) return this.follow(view, request, reply);
     if (waitMs === 0 || view.endedAt !== null) return view;
     const release = this.streams.take('long waits', holderIn(request));
     const { signal } = request.cancellation ?? new AbortController();
     const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-    return lastOf(view, this.changes(view, caller, end)).finally(release);
+    return lastOf(view, this.changes(view, request, end)).finally(release);
   }
 
   /** @throws Problem `not_found`; `conflict` if it has ended */
@@ -150,25 +159,20 @@ export class AsyncExecutions {
   }
 
   /** The execution whenever its status has changed, until its end or that of the wait. */
-  private async *changes(
+  async *changes(
     view: AsyncExecutionView,
-    caller: string,
+    request: FastifyRequest,
     wait: AbortSignal,
   ): AsyncGenerator<AsyncExecutionView> {
     for (let looks = 1; view.endedAt === null && !wait.aborted; looks++) {
       await delay(backOff(looks, lookPause), undefined, { signal: wait }).catch(() => undefined);
       const { status } = view;
-      view = viewOf(await this.find(view.id, caller));
+      view = await this.get(view.id, request);
       if (view.status !== status) yield view;
     }
   }
 
-  private follow(
-    view: AsyncExecutionView,
-    caller: string,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Readable {
+  private follow(view: AsyncExecutionView, request: FastifyRequest, reply: FastifyReply): Readable {
     const ring = new EventRing<AsyncExecutionView>({ maxEntries: 100, maxBytes: 1_000_000 });
     const eventOf = (data: AsyncExecutionView): ServerSentEvent => ({ event: 'status', data });
     const stream = this.streams.follow('streams of executions', holderIn(request), {
@@ -182,7 +186,7 @@ export class AsyncExecutions {
     const last = async (): Promise<ServerSentEvent> => {
       let data = view;
       if (data.endedAt === null) ring.append(data);
-      for await (data of this.changes(view, caller, left.signal))
+      for await (data of this.changes(view, request, left.signal))
         if (data.endedAt === null) ring.append(data);
       return { event: 'outcome', data };
     };

@@ -135,8 +135,9 @@ export class CallReports {
   }
 
   /** @param tool undefined: no tool has the name that was called, or the caller may know nothing about it */
-  refused(tool: Tool | undefined, { input, context }: CallRequest, refusal: Refusal): void {
-    if (!tool) return this.refusals.inc({ tool: 'unknown', reason: refusal.code });
+  refused(tool: Tool | undefined, { input, context, kind }: CallRequest, refusal: Refusal): void {
+    const { code: reason } = refusal;
+    if (!tool || kind) return this.refusals.inc({ tool: tool?.definition.name ?? 'unknown', reason });
     this.events.emit({ kind: 'refused', tool: tool.definition.name, input, context, refusal });
   }
 

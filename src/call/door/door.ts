@@ -85,8 +85,8 @@ export class Door implements OnApplicationBootstrap {
 
   /** @throws Refusal for a call that was not run */
   call(request: CallRequest): Promise<CallAnswer> {
-    const tool = this.registry.find(request.tool);
-    return tool
+    const tool = request.kind ? this.registry.findServer(request.tool) : this.registry.find(request.tool);
+    return tool || request.kind
       ? this.answer(tool, request)
       : this.registry.lookUp(request.tool).then((found) => this.answer(found, request));
   }

@@ -9,7 +9,9 @@ import { rateLimitHeaders } from '../budgets/investigation-budget.guard.js';
 import { compileSchema } from '../../base/schemas/schema-compiler.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
-type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent'>> & { readonly timeoutMs?: number };
+type ContextBody = Partial<Omit<CallContext, 'projectId' | 'traceparent' | 'tracestate'>> & {
+  readonly timeoutMs?: number;
+};
 
 interface ExecuteBody {
   readonly input: unknown;
@@ -71,6 +73,8 @@ export interface AskedCall {
   readonly context?: unknown;
   /** Wins over the header. */
   readonly idempotencyKey?: unknown;
+  /** Members with the place in the caller's trace, which win over the headers. */
+  readonly trace?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -108,12 +112,12 @@ export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
 function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: string): CallRequest {
   const { headers } = request;
   const principal = principalOf(request);
-  const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
+  const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'], trace = {} } = asked;
   const own = context as ContextBody;
   return {
     tool,
     input,
-    context: contextOf(own, request, principal),
+    context: contextOf(own, request, principal, trace),
     principal,
     address: request.ip,
     timeoutMs: own.timeoutMs,
@@ -133,6 +137,7 @@ function contextOf(
   body: ContextBody,
   { id, headers }: FastifyRequest,
   { userId, projects }: Principal,
+  trace: NonNullable<AskedCall['trace']>,
 ): CallContext {
   return {
     userId: body.userId ?? header(headers, 'x-user-id') ?? userId,
@@ -144,7 +149,8 @@ function contextOf(
     threadId: body.threadId ?? header(headers, 'x-thread-id'),
     uiSession: body.uiSession ?? header(headers, 'x-ui-session'),
     labels: body.labels,
-    traceparent: header(headers, 'traceparent'),
+    traceparent: textOf(trace['traceparent']) ?? header(headers, 'traceparent'),
+    tracestate: textOf(trace['tracestate']) ?? header(headers, 'tracestate'),
   };
 }
 
@@ -156,9 +162,11 @@ export const listerOf = (request: FastifyRequest, uiSession?: unknown): Lister =
 
 /** @returns undefined for an empty header */
 function header(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
+  return textOf(headers[name]);
 }
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
 
 function wellFormed(key: unknown): string | undefined {
   if (key === undefined) return undefined;

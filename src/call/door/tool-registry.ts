@@ -5,6 +5,7 @@ import { endsWithin } from '../../base/common/abortable.js';
 import { isDatabaseUnavailable, Problem, Refusal } from '../../base/common/errors.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
 import type { Tool, Unavailability } from '../../web/contract/tool.js';
+import { type ServerTool, serverToolName } from './server-tool.js';
 import { KnownTools } from '../circuits/known-tools.js';
 import { nameRules, PlatformNames } from '../platforms/platform-names.js';
 import type { ToolFormat } from '../platforms/tool-formats.js';
@@ -41,11 +42,19 @@ export class ToolRegistry {
   fetch: ((name: string) => Promise<void>) | undefined;
   /** What disabled custom tools would offer, by tool. Set by the room that keeps them. */
   readonly disabled = new Map<string, readonly string[]>();
+  /** The hidden tools of MCP servers, by name: no list has them. */
+  private readonly servers = new Map<string, ServerTool>();
   private readonly fetches = new Map<string, Promise<void>>();
   private readonly unknown = new LRUCache<string, true>(unknownNames);
   private readonly logger = new Logger(ToolRegistry.name);
   /** Emits after each change; the MCP server notifies its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
+  /** Emits after each change of what MCP servers offer beside their tools. */
+  readonly offers = new TypedEvents<void>((error) => this.logger.error(error));
+  /** Emits the updates of resources that MCP servers tell of. */
+  readonly updates = new TypedEvents<{ readonly server: string; readonly uri: string }>((error) =>
+    this.logger.error(error),
+  );
 
   constructor(private readonly knownTools: KnownTools) {
     knownTools.unavailable = (name) => this.unavailable(name);
@@ -91,6 +100,26 @@ export class ToolRegistry {
       });
     const found = this.find(name);
     return found?.load ? undefined : found;
+  }
+
+  /** Puts an MCP server's hidden tool in the place of the one before. */
+  putServer(tool: ServerTool): void {
+    this.servers.set(tool.definition.name, tool);
+    this.offers.emit();
+  }
+
+  deleteServer(server: string): void {
+    if (this.servers.delete(serverToolName(server))) this.offers.emit();
+  }
+
+  /** An MCP server's hidden tool, which `find` does not find: a caller cannot name it. */
+  findServer(name: string): ServerTool | undefined {
+    return this.servers.get(name);
+  }
+
+  /** The hidden tools of all MCP servers, by the servers' names. */
+  allServers(): ServerTool[] {
+    return [...this.servers.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
   }
 
   private unavailable(name: string): Unavailability | undefined {

@@ -75,6 +75,13 @@ class NamedView extends MaybeUnavailable {
   @Example('Search for relevant remediation workflows') readonly description!: string;
 }
 
+const metaExample = { ui: { resourceUri: 'ui://files/browse' } };
+const icons = {
+  type: 'array',
+  items: { type: 'object' },
+  example: [{ src: 'https://files.example.com/icon.png' }],
+} as const;
+
 export class ToolView extends NamedView {
   @ApiPropertyOptional({ example: 'Read a file', description: 'As its MCP server listed it' })
   readonly title?: string;
@@ -90,6 +97,8 @@ export class ToolView extends NamedView {
   @ApiProperty() readonly annotations!: AnnotationsView;
   @OptionalObject({ readOnlyHint: true }, 'Annotations as its MCP server listed them')
   readonly hints?: object;
+  @ApiPropertyOptional(icons) readonly icons?: readonly object[];
+  @OptionalObject(metaExample, 'The `_meta` with which its MCP server listed it') readonly meta?: object;
   @Texts(['incidents']) readonly tags!: string[];
   @Example(30000, 'Limit of one call, milliseconds') readonly timeoutMs!: number;
   @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
@@ -181,6 +190,8 @@ class McpListedToolView extends NamedView {
   @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
   @AnyObject({ required: false, example: { type: 'object' } }) readonly outputSchema?: object;
   @AnyObject({ required: false, example: { readOnlyHint: true } }) readonly annotations?: object;
+  @ApiPropertyOptional(icons) readonly icons?: readonly object[];
+  @AnyObject({ required: false, example: metaExample }) readonly _meta?: object;
 }
 
 class DistriToolView extends NamedView {

@@ -31,7 +31,7 @@ import { ToolsService } from './tools.service.js';
     AsyncExecutions,
     ToolsService,
   ],
-  exports: [Door, ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],
+  exports: [AsyncExecutions, Door, ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],
 })
 export class ToolsModule {
   constructor(

@@ -59,14 +59,19 @@ describe('a result of an MCP server', () => {
     [
       'a structured list beside its text',
       { content: [text('[1]')], structuredContent: [1] },
-      { content: [text('[1]')] },
+      { content: [text('[1]')], structuredContent: [1] },
     ],
     [
       'a structured list beside another text',
       { content: [text('a')], structuredContent: [1] },
-      { content: [text('a'), text('[1]')] },
+      { content: [text('a'), text('[1]')], structuredContent: [1] },
     ],
-    ['a structured list alone', { content: [], structuredContent: [1] }, { content: [text('[1]')] }],
+    [
+      'a structured list alone',
+      { content: [], structuredContent: [1] },
+      { content: [text('[1]')], structuredContent: [1] },
+    ],
+    ['structured content of null', { content: [], structuredContent: null }, { content: [] }],
   ])('that is %s', (_what, value, expected) => {
     expect(mcpResult(value, true)).toEqual(expected);
   });

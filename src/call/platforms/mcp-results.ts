@@ -7,7 +7,8 @@ type Block = JsonObject & { readonly type: string };
 /** A result in the form of MCP. Its blocks are those that clients accept. */
 export type McpResult = JsonObject & {
   readonly content: readonly Block[];
-  readonly structuredContent?: JsonObject;
+  /** Of an MCP server any JSON value, else an object. */
+  readonly structuredContent?: unknown;
   readonly isError?: boolean;
 };
 
@@ -32,14 +33,15 @@ export function mcpResult(value: unknown, isMcp: boolean): McpResult | undefined
   const given = isObject(value) ? value : { content: value };
   const { content: said, structuredContent, isError, ...others } = given;
   const { _meta, ...members } = others;
-  const isStructured = isObject(structuredContent);
+  const isStructured =
+    isObject(structuredContent) || (isMcp && (structuredContent ?? undefined) !== undefined);
   const isBare = isMcp && given === value && !said && !isStructured && Object.keys(members).length > 0;
   const listed: unknown = withoutNulls(isBare ? members : (said ?? []));
   const hasForm = given === value && Array.isArray(listed) && (isStructured || listed.some(isBlock));
   if (!isMcp && !hasForm) return undefined;
   const content = (Array.isArray(listed) ? listed : [listed]).map(blockOf);
   // A model reads text: a server may give structured content alone.
-  const isUnsaid = isStructured
+  const isUnsaid = isObject(structuredContent)
     ? content.length === 0
     : !isSaid(content.map(partOf), structuredContent ?? []);
   return {
@@ -62,7 +64,8 @@ export function ownResult(outcome: ToolOutcome, isMcp: boolean): McpResult | und
 export function partsOf(result: McpResult, isMcp: boolean): Part[] {
   const { content, structuredContent, isError: _isError, _meta, ...others } = result;
   const parts = content.map(partOf);
-  if (structuredContent && !isSaid(parts, structuredContent)) parts.push(jsonWithoutFiles(structuredContent));
+  if (structuredContent !== undefined && !isSaid(parts, structuredContent))
+    parts.push(jsonWithoutFiles(structuredContent));
   if (!isMcp && Object.keys(others).length > 0) parts.push(jsonWithoutFiles(others));
   return parts;
 }

@@ -25,15 +25,19 @@ export const toolFormats = {
     description,
     input_schema: platformSchema(inputSchema).schema,
   }),
-  mcp: ({ name, title, description, inputSchema, outputSchema, ...tool }: ToolDefinition) => {
+  mcp: ({ name, title, description, inputSchema, outputSchema, icons, meta, ...tool }: ToolDefinition) => {
     const annotations = hintsOf(tool);
     return {
       name,
       ...(title !== undefined && { title }),
       description,
       inputSchema: objectSchema(inputSchema),
-      ...(outputSchema && { outputSchema: objectSchema(outputSchema) }),
+      ...(outputSchema && {
+        outputSchema: isOfObject(outputSchema) ? objectSchema(outputSchema) : outputSchema,
+      }),
       ...(Object.keys(annotations).length > 0 && { annotations }),
+      ...(icons && { icons }),
+      ...(meta && { _meta: meta }),
     };
   },
   /** Distri's function tools take `parameters`, not `input_schema`. */
@@ -56,6 +60,9 @@ export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 
 /** Formats in which a platform can enforce the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
+
+/** Whether clients of every revision read it as an output schema: before 2026-07-28 they know objects alone. */
+export const isOfObject = ({ type }: JsonSchema): boolean => type === 'object';
 
 /** MCP's hints. A server's are those that it lists, beside what its registration says otherwise than MCP's defaults. */
 const hintsOf = ({ annotations: own, hints }: Pick<ToolDefinition, 'annotations' | 'hints'>): object => ({

@@ -13,6 +13,7 @@ interface Message {
   readonly method?: string;
   readonly params?: {
     readonly name?: unknown;
+    readonly uri?: unknown;
     readonly protocolVersion?: unknown;
     readonly _meta?: Readonly<Record<string, unknown>>;
   };
@@ -85,7 +86,7 @@ export class Relay {
     const modern = typeof stated === 'string' ? stated : undefined;
     if (method === 'initialize' && typeof params?.protocolVersion === 'string') this.version = undefined;
     const version = modern ?? this.version;
-    const name = params?.name;
+    const name = params?.name ?? (method === 'resources/read' ? params?.uri : undefined);
     return {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',

@@ -90,11 +90,18 @@ export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has
 /**
  * The outcome of a call as a result of MCP. The outcome without its result is in `_meta`.
  * @param isMcp whether a tool of an MCP server was called
+ * @param isModern whether the client reads structured content that is no object
  */
-export function toolResultOf(outcome: ToolOutcome, isMcp: boolean): CallToolResult {
+export function toolResultOf(outcome: ToolOutcome, isMcp: boolean, isModern: boolean): CallToolResult {
   const { result: _result, ...about } = outcome;
   const own = ownResult(outcome, isMcp) as CallToolResult | undefined;
-  return { ...(own ?? contentOf(readableOutcome(outcome))), _meta: { 'toolkeeper/outcome': about } };
+  const { structuredContent, _meta, ...result } = own ?? contentOf(readableOutcome(outcome));
+  return {
+    ...result,
+    ...((isModern || isObject(structuredContent)) &&
+      structuredContent !== undefined && { structuredContent }),
+    _meta: { ...(isObject(_meta) && _meta), 'toolkeeper/outcome': about },
+  };
 }
 
 /** A call that was not run, for the model to read. */

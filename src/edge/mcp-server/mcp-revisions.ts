@@ -52,6 +52,16 @@ function isPlainCall(body: unknown): boolean {
 const only = (name: string, value: string | string[] | undefined): Record<string, string> =>
   typeof value === 'string' ? { [name]: value } : {};
 
+/** Members that the header Mcp-Name repeats, by method. */
+const named = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+]);
+
 /** A header that repeats the body does not. */
 export const mismatch = (header: string): { code: number; message: string } => ({
   code: -32020,
@@ -75,9 +85,8 @@ export function wrongHeader(
   if (!isModern || id === undefined) return undefined;
   if (version === undefined) return mismatch('MCP-Protocol-Version');
   if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
-  const name = (params as { name?: unknown } | undefined)?.name;
-  if (method === 'tools/call' && typeof name === 'string' && plainHeader(headers['mcp-name']) !== name)
-    return mismatch('Mcp-Name');
+  const name = params?.[named.get(method ?? '') ?? ''];
+  if (typeof name === 'string' && plainHeader(headers['mcp-name']) !== name) return mismatch('Mcp-Name');
   return undefined;
 }
 

@@ -1,17 +1,26 @@
 import { Injectable } from '@nestjs/common';
+import type { SubscriptionFilter } from '@modelcontextprotocol/server';
 import type { ToolNotice } from '../../base/common/tool-notice.js';
 import { EventRing, type Placed } from '../../base/streams/event-ring.js';
 import { OpenStreams } from '../../base/streams/open-streams.js';
 import { type Following, type ServerSentEvent, sseEvent, type SseStream } from '../../base/streams/sse.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
+import { ServerOffers } from './server-offers.js';
 import { type Notification, notificationOf } from './mcp-messages.js';
 
 /** A client's subscription, from 2026-07-28 on. */
 export interface Subscription {
   /** The id of the request that asked for it, which each of its messages carries. */
   readonly id: string | number;
-  readonly toolsListChanged: boolean;
+  /** What it is told of. */
+  readonly notifications: SubscriptionFilter & { readonly taskIds?: readonly string[] };
 }
+
+/** The lists whose changes are told. */
+const lists = ['tools', 'resources', 'prompts'] as const;
+const smallRing = { maxEntries: 1, maxBytes: 1_024 };
+/** Only the latest of several changes matters. */
+const missedEvent = (): ServerSentEvent => ({ event: 'missed', data: {} });
 
 /** The member by which a message names its subscription. */
 export const subscriptionMeta = (id: string | number): object => ({
@@ -25,47 +34,70 @@ export const messageEvent = (data: object): ServerSentEvent => ({ event: 'messag
 export const eventOfPlaced = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
   messageEvent(message);
 
-/** Tells MCP clients that the list of tools changes. */
+/** Tells MCP clients of changes: of lists, and of resources that they watch. */
 @Injectable()
 export class McpStreams {
-  private readonly changes = new EventRing<Notification>({ maxEntries: 1, maxBytes: 1_024 });
+  private readonly changes = new Map(lists.map((list) => [list, new EventRing<Notification>(smallRing)]));
+  private readonly updates = new EventRing<Notification>({ maxEntries: 1_000, maxBytes: 262_144 });
 
   constructor(
     private readonly streams: OpenStreams,
     registry: ToolRegistry,
+    offers: ServerOffers,
   ) {
-    registry.changes.subscribe(() => this.changes.append(notificationOf('notifications/tools/list_changed')));
+    const changed = (...names: (typeof lists)[number][]): void => {
+      for (const list of names)
+        this.changes.get(list)?.append(notificationOf(`notifications/${list}/list_changed`));
+    };
+    registry.changes.subscribe(() => changed('tools'));
+    registry.offers.subscribe(() => changed('resources', 'prompts'));
+    registry.updates.subscribe(({ server, uri }) => {
+      const params = { uri: offers.shownUri(server, uri) };
+      this.updates.append(notificationOf('notifications/resources/updated', params));
+    });
   }
 
   /**
    * The stream of changes. Its first message lists which of the requested subscriptions are supported.
    * @param holder whose stream it is, in the limits of callers
+   * @param watched URIs of resources; others may be added later
+   * @param tasks changes of tasks, for this subscription alone
    * @throws Problem `rate_limited`, `shutting_down`
    */
-  follow(holder: string, subscription?: Subscription): SseStream<Notification> {
-    const following = {
-      ring: this.changes,
-      place: this.changes.end,
-      // Only the latest of several changes matters.
-      missedEvent: () => ({ event: 'missed', data: {} }),
-      eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
-    };
+  follow(
+    holder: string,
+    watched: Pick<ReadonlySet<string>, 'has'>,
+    subscription?: Subscription,
+    tasks?: EventRing<Notification>,
+  ): SseStream<Notification> {
+    const eventOf = subscription ? subscribed(subscription) : eventOfPlaced;
+    const followings = lists.flatMap((list) => {
+      const ring = this.changes.get(list);
+      const isWanted = subscription?.notifications[`${list}ListChanged`] ?? !subscription;
+      return ring && isWanted ? [{ ring, place: ring.end, missedEvent, eventOf }] : [];
+    });
+    const ofWatched: Following<Notification>['eventOf'] = (message) =>
+      watched.has(String(message.params?.['uri'])) ? eventOf(message) : undefined;
+    const { updates } = this;
+    const all = [
+      ...followings,
+      { ring: updates, place: updates.end, missedEvent, eventOf: ofWatched },
+      ...(tasks ? [{ ring: tasks, place: 0, missedEvent, eventOf }] : []),
+    ];
     const greeting = subscription && acknowledged(subscription);
-    return this.streams.follow('streams of changed tools', holder, following, greeting);
+    return this.streams.follow('streams of changed tools', holder, all, greeting);
   }
 }
 
 /** The first message to a subscription. */
-function acknowledged({ id, toolsListChanged }: Subscription): string {
-  const notifications = toolsListChanged ? { toolsListChanged } : {};
+function acknowledged({ id, notifications }: Subscription): string {
   const params = { notifications, _meta: subscriptionMeta(id) };
   return sseEvent(messageEvent(notificationOf('notifications/subscriptions/acknowledged', params)));
 }
 
-function subscribed({ id, toolsListChanged }: Subscription): Following<Notification>['eventOf'] {
+function subscribed({ id }: Subscription): Following<Notification>['eventOf'] {
   const _meta = subscriptionMeta(id);
-  return ({ id: _place, ...message }) =>
-    toolsListChanged ? messageEvent({ ...message, params: { _meta } }) : undefined;
+  return ({ id: _place, ...message }) => messageEvent({ ...message, params: { ...message.params, _meta } });
 }
 
 const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;

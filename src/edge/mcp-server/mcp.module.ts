@@ -2,10 +2,18 @@ import { Controller, Delete, Get, HttpCode, Module, Post, Req, Res } from '@nest
 import { ApiExcludeController } from '@nestjs/swagger';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Answered } from './mcp-methods.js';
 import type { Readable } from 'node:stream';
+import { PlaybooksModule } from '../../agents/playbooks/playbooks.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
+import { McpCalls } from './mcp-calls.js';
+import { McpCatalogue } from './mcp-catalogue.js';
 import { McpService } from './mcp.service.js';
+import { McpSkills } from './mcp-skills.js';
+import { McpTasks } from './mcp-tasks.js';
 import { McpStreams } from './mcp-streams.js';
+import { OffersController } from './offers.controller.js';
+import { ServerOffers } from './server-offers.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { Problem } from '../../base/common/errors.js';
 import { unreadableBody } from './mcp-messages.js';
@@ -20,10 +28,7 @@ export class McpController {
   @Post()
   @HttpCode(200)
   @RouteConfig({ errorBody: unreadableBody })
-  post(
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<object | Readable | undefined> {
+  post(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<Answered> {
     return this.service.answer(request, reply);
   }
 
@@ -44,8 +49,8 @@ export class McpController {
 
 /** The registry as an MCP server. */
 @Module({
-  imports: [ToolsModule],
-  controllers: [McpController],
-  providers: [McpService, McpStreams],
+  imports: [ToolsModule, PlaybooksModule],
+  controllers: [McpController, OffersController],
+  providers: [McpService, McpStreams, McpCalls, McpCatalogue, McpSkills, McpTasks, ServerOffers],
 })
 export class McpModule {}

@@ -105,6 +105,7 @@ const members: { readonly [Name in keyof ToolMetric]: Member<ToolMetric[Name]> }
   toolFault: flag,
   recordedAt: ['float8', new Date(0), storableTime],
   semanticFailure: optionalText,
+  kind: text('tool'),
 };
 
 const memberNames = Object.keys(members) as (keyof ToolMetric)[];

@@ -135,6 +135,7 @@ describe('ExecutionRecorderInterceptor', () => {
     expect(row).toEqual({
       metricId: call.ticket.executionId,
       toolName: 'echo',
+      kind: 'tool',
       userId: 'u',
       sessionId: 's',
       requestId: 'r',

@@ -75,7 +75,7 @@ const unnoticedMs = 1;
 
 /** @param startedAt milliseconds since the epoch */
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
-  const { context, ticket, test } = call;
+  const { context, ticket, test, kind } = call;
   // Sorting the keys changes no byte count: one serialisation serves hash and size.
   const input = canonicalJson(call.input);
   return {
@@ -90,6 +90,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     parametersHash: sha256(input),
     inputSize: Buffer.byteLength(input),
     isTest: test,
+    kind,
     startedAt,
     metadata: {
       version: ticket.tool.definition.version,

@@ -18,6 +18,7 @@ import {
   Text,
   Texts,
 } from '../../web/rest/dto.js';
+import { executionKinds } from '../../web/contract/tool-call.js';
 
 const dayBefore = '2026-01-22T10:30:00Z';
 const now = '2026-01-23T10:30:00Z';
@@ -47,6 +48,8 @@ export class SlowQuery extends ProjectQuery {
 
 export class ExecutionsQuery extends ProjectQuery {
   @OfTool() readonly tool?: string;
+  @OptionalOneOf(executionKinds, { example: 'resource', description: 'Of all kinds when absent' })
+  readonly kind?: string;
   @OptionalOneOf(['success', 'error', 'timeout'], { example: 'error' }) readonly status?: string;
   @Id('tool_error', 'Failures of this type') readonly errorType?: string;
   @Id('inv-1') readonly investigationId?: string;
@@ -131,6 +134,12 @@ export class ExecutionView {
   metadata!: Readonly<Record<string, unknown>>;
 
   @Example(false, 'A test call: it counts in no statistic') isTest!: boolean;
+
+  @Example(
+    'tool',
+    "Of a tool, or an MCP server's resource, prompt or completion, which count in no statistic",
+  )
+  kind!: string;
 
   @Example(true, "The failure is the tool's own and feeds its circuit") toolFault!: boolean;
 

@@ -1,5 +1,6 @@
 import { type Dialect, type Handshake, type Reply } from '../process-pool/pool.types.js';
-import { listLimits, mcpDialect } from './mcp-dialect.js';
+import { mcpDialect } from './mcp-dialect.js';
+import { listLimits } from './mcp-lists.js';
 
 type Answer = (reply: Reply, bytes: number) => void;
 
@@ -49,6 +50,7 @@ it('introduces itself and reads all pages before the server is ready', () => {
       description: 'Read me',
       protocolVersion: '2025-06-18',
       capabilities: { cancel: true },
+      offers: { tools: {} },
       tools: [tool('a'), tool('b')],
     },
   ]);
@@ -173,4 +175,48 @@ it('serves roots and pings, and refuses the rest', () => {
   expect(handle({ id: 2, method: 'ping' })).toEqual({ result: {} });
   expect(handle({ id: 3, method: 'sampling/createMessage' })).toMatchObject({ error: { code: -32601 } });
   expect(handle({ method: 'notifications/whatever' })).toBeUndefined();
+});
+
+describe('a server that offers more than tools', () => {
+  const begun = () => new Server().begins({ capabilities: { resources: {}, prompts: {} } });
+  const asked = ({ asked: open }: Server) => open.map(({ method }) => method);
+
+  it('lists all of it before it is ready', () => {
+    const server = begun();
+    expect(asked(server)).toEqual([
+      'tools/list',
+      'resources/list',
+      'resources/templates/list',
+      'prompts/list',
+    ]);
+    server.answer({ tools: [] }).answer({ resources: [{ uri: 'a:b' }] });
+    server.answer({ resourceTemplates: [] }).answer({ prompts: [{ name: 'p' }] });
+    expect(server.handshakes).toMatchObject([
+      { tools: [], resources: [{ uri: 'a:b' }], resourceTemplates: [], prompts: [{ name: 'p' }] },
+    ]);
+  });
+
+  it('needs no tools', () => {
+    const server = begun();
+    server.asked.shift()?.answered({ error: { code: -32601, message: 'Method not found' } }, 9);
+    server.answer({ resources: [] }).answer({ resourceTemplates: [] }).answer({ prompts: [] });
+    expect(server.handshakes).toMatchObject([{ tools: [] }]);
+  });
+
+  it('starts with its tools alone where it lists the rest wrongly, too much of it, or not in time', () => {
+    const server = begun().answer({ tools: [tool('a')] });
+    server.asked.shift()?.answered({ error: { code: -32603, message: 'not today' } }, 9);
+    server.answer({ resourceTemplates: [{ uriTemplate: 'a:{b}' }] }, listLimits.bytes + 1);
+    expect(server.handshakes).toEqual([]);
+    jest.advanceTimersByTime(5_000);
+    expect(server.handshakes).toMatchObject([{ tools: [tool('a')], resources: [], resourceTemplates: [] }]);
+  });
+
+  it('lists it again after a change of any list', () => {
+    const server = begun().answer({ tools: [] }).answer({ resources: [] });
+    server.answer({ resourceTemplates: [] }).answer({ prompts: [] });
+    server.handle({ method: 'notifications/prompts/list_changed' });
+    jest.advanceTimersByTime(60_000);
+    expect(asked(server)).toContain('prompts/list');
+  });
 });

@@ -2,8 +2,9 @@ import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { manifest } from '../../base/common/project.js';
 import { backOff } from '../../base/common/back-off.js';
-import { isDeeperThan, jsonExcerpt } from '../../base/common/json-depth.js';
-import { isObject, type JsonObject } from '../../base/common/json.js';
+import { jsonExcerpt } from '../../base/common/json-depth.js';
+import { isObject } from '../../base/common/json.js';
+import { type Ask, listChanges, readLists } from './mcp-lists.js';
 import { readLog, readProgress, text } from '../process-pool/own-dialect.js';
 import type {
   AddressedNotice,
@@ -12,13 +13,11 @@ import type {
   Handshake,
   MessageHandler,
   Reply,
+  ServerLists,
 } from '../process-pool/pool.types.js';
 
 /** The revisions of MCP that begin with `initialize`, the newest first. */
 const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
-
-/** Limits of a server's list of tools. */
-export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
 /** Back-off for servers that announce changes of their tools again and again: reading a list takes time. */
 const listPauses = { firstMs: 250, maxMs: 60_000 };
@@ -46,6 +45,10 @@ export function mcpDialect(roots: readonly string[]): Dialect {
       return (message) => session.handle(message);
     },
     readNotice: readMcpNotice,
+    updatedIn: ({ method, params }) => {
+      const uri = method === 'notifications/resources/updated' && isObject(params) && params['uri'];
+      return typeof uri === 'string' ? uri : undefined;
+    },
     cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
     asksAfterCancel: true,
   };
@@ -73,7 +76,7 @@ class McpSession {
   }
 
   readonly handle: MessageHandler = ({ method, id }) => {
-    if (method === 'notifications/tools/list_changed') this.changed();
+    if (listChanges.has(method)) this.changed();
     if (id === undefined || typeof method !== 'string') return undefined;
     if (method === 'ping') return { result: {} };
     if (method === 'roots/list') {
@@ -100,20 +103,11 @@ class McpSession {
   private list(): void {
     this.isListing = true;
     this.isStale = false;
-    this.page({}, { tools: [], pages: 0, bytes: 0 });
-  }
-
-  private page(params: { readonly cursor?: string }, before: Listed): void {
-    this.sender.request('tools/list', params, (reply, bytes) => {
-      const pages = before.pages + 1;
-      const page = readPage(reply);
-      if (typeof page === 'string') return this.onHandshake(page);
-      const listed = { tools: [...before.tools, ...page.tools], pages, bytes: before.bytes + bytes };
-      const wrong = overLimit(listed);
-      if (wrong !== undefined) return this.onHandshake(wrong);
-      if (page.nextCursor !== undefined) return this.page({ cursor: page.nextCursor }, listed);
-      if (this.appliesRoots) this.whenApplied(() => this.listed(listed.tools));
-      else this.listed(listed.tools);
+    const ask: Ask = (...request) => this.sender.request(...request);
+    readLists(ask, this.about.offers ?? {}, (listed) => {
+      if (typeof listed === 'string') return this.onHandshake(listed);
+      if (this.appliesRoots) this.whenApplied(() => this.listed(listed));
+      else this.listed(listed);
     });
   }
 
@@ -125,7 +119,7 @@ class McpSession {
     });
   }
 
-  private listed(tools: readonly JsonObject[]): void {
+  private listed(listed: ServerLists): void {
     this.isListing = false;
     this.pause = setTimeout(
       () => {
@@ -135,14 +129,8 @@ class McpSession {
       },
       backOff(this.inARow + 1, listPauses),
     ).unref();
-    this.onHandshake({ ...this.about, tools });
+    this.onHandshake({ ...this.about, ...listed });
   }
-}
-
-interface Listed {
-  readonly tools: readonly JsonObject[];
-  readonly pages: number;
-  readonly bytes: number;
 }
 
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
@@ -162,40 +150,10 @@ function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
     ...text(info, 'name'),
     ...text(info, 'version'),
     ...(typeof result.instructions === 'string' && { description: result.instructions }),
+    ...(isObject(result.capabilities) && { offers: result.capabilities }),
     ...text(result, 'protocolVersion'),
     capabilities: { cancel: true },
   };
-}
-
-function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: string } | string {
-  // Some servers have tools and do not say so in their capabilities: the list decides.
-  if ('error' in reply && reply.error.code === methodNotFound) return 'It is an MCP server without tools';
-  if ('error' in reply)
-    return `It answered "tools/list" with error ${reply.error.code}: ${reply.error.message}`;
-  const { tools: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
-  if (!Array.isArray(listed)) return 'It answered "tools/list" without a list of tools';
-  const tools = listed.map(readableTool);
-  // Some servers write '', 0 or false behind the last page.
-  if (!nextCursor) return { tools };
-  return typeof nextCursor === 'string'
-    ? { tools, nextCursor }
-    : `It answered "tools/list" with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`;
-}
-
-/** A tool without what is nested too deep to be read; anything else by a name that says what it is. */
-function readableTool(item: unknown): JsonObject {
-  if (!isObject(item)) return { name: `(${jsonExcerpt(item ?? null, 100)})` };
-  const members = Object.entries(item).map(([name, value]) => [
-    name,
-    isDeeperThan(value, listLimits.levels - 1) ? `nested deeper than ${listLimits.levels} levels` : value,
-  ]);
-  return Object.fromEntries(members) as JsonObject;
-}
-
-function overLimit({ tools, pages, bytes }: Listed): string | undefined {
-  if (tools.length > listLimits.tools) return `It lists more than ${listLimits.tools} tools`;
-  if (bytes > listLimits.bytes) return `Its list of tools is over ${listLimits.bytes} bytes`;
-  return pages > listLimits.pages ? `Its list of tools has more than ${listLimits.pages} pages` : undefined;
 }
 
 /** Reads a notice. The progress token of a call is its execution id. */

@@ -1,6 +1,7 @@
 import { sha256, canonicalJson } from '../../base/common/canonical-json.js';
 import { isObject, type JsonObject, withoutNulls } from '../../base/common/json.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import type { Handshake } from '../process-pool/pool.types.js';
 
 export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
 /**
@@ -120,27 +121,65 @@ export function serverOf(name: string): string | undefined {
 /** Whether the server's name can be parsed unambiguously from the full names of its tools. */
 export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
 
-type Tools = readonly Readonly<Record<string, unknown>>[];
+/** Names of a server's words that are reviewed like its tools: no tool has such a name. */
+const promptMark = 'prompts/';
+export const instructionsName = 'server/instructions';
 
-/** The current list of tools of one server's processes. */
+/** The name under which a server's prompt is reviewed. */
+export const promptName = (prompt: string): string => `${promptMark}${prompt}`;
+
+export const isToolName = (name: string): boolean =>
+  name !== instructionsName && !name.startsWith(promptMark);
+
+/** The name by which callers know what is defined under this name. */
+export const calledName = (server: string, name: string): string =>
+  name === instructionsName
+    ? server
+    : mcpToolName(server, isToolName(name) ? name : name.slice(promptMark.length));
+
+/** Everything that a server lists and a model reads before a call: its tools, its prompts and its instructions. */
+export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Tools {
+  const told = prompts.map(({ name, title, description: said, arguments: given }) => ({
+    name: promptName(String(name)),
+    title,
+    description: said,
+    inputSchema: { arguments: given },
+  }));
+  const words = description?.trim() ? [{ name: instructionsName, description, inputSchema: {} }] : [];
+  return [...tools, ...told, ...words];
+}
+
+type Tools = readonly JsonObject[];
+
+/** What one server's processes list now. */
 export class McpListing {
-  /** Definitions as listed; absent until a process has started. */
+  /** Definitions to review, as last listed; absent until a process has started. */
   tools: Tools | undefined;
-  /** SHA-256 of the list; absent until there is one. */
+  /** SHA-256 of these; absent until there are any. */
   hash: string | undefined;
+  /** What the processes of each pool list: resources may be of one project. */
+  private readonly byPool = new WeakMap<object, { readonly handshake: Handshake; readonly hash: string }>();
 
-  /** @param tools the list of a process that has just ended */
-  constructor(tools?: Tools) {
-    if (tools) this.take(tools);
+  /** @param first handshake of a process that has just ended, for pools without a process of their own yet */
+  constructor(private readonly first?: Handshake) {
+    if (first) this.take(first, this);
   }
 
-  /** @returns whether the list changed */
-  take(tools: Tools): boolean {
-    const hash = sha256(canonicalJson(tools));
-    if (hash === this.hash) return false;
-    this.tools = tools;
-    this.hash = hash;
-    return true;
+  /** Absent until a process has started. @param pool undefined: the project has none yet */
+  of(pool: object | undefined): Handshake | undefined {
+    return (pool && this.byPool.get(pool)?.handshake) ?? this.first;
+  }
+
+  /** @returns whether anything changed */
+  take(handshake: Handshake, pool: object): boolean {
+    const { resources, resourceTemplates, prompts, offers } = handshake;
+    this.tools = reviewedIn(handshake);
+    const toolsHash = sha256(canonicalJson(this.tools));
+    const hash = sha256(canonicalJson({ toolsHash, resources, resourceTemplates, prompts, offers }));
+    const isSame = toolsHash === this.hash && hash === this.byPool.get(pool)?.hash;
+    this.hash = toolsHash;
+    this.byPool.set(pool, { handshake, hash });
+    return !isSame;
   }
 }
 

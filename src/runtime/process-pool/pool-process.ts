@@ -101,9 +101,14 @@ export class PoolProcess {
    * @returns its id, for `forget` and `cancel`
    * @throws PoolFailure `protocol_error` if too much input is pending; nothing is written then
    */
-  send(method: RequestOptions['method'], params: object, exchange: Exchange): string {
+  send(
+    method: RequestOptions['method'],
+    params: object,
+    exchange: Exchange,
+    wireMethod = this.dialect.methods[method],
+  ): string {
     const id = this.conversation.nextId();
-    const line = encodeRequest(id, this.dialect.methods[method], params);
+    const line = encodeRequest(id, wireMethod, params);
     const before = this.lines.waiting;
     const max = this.limits.maxPendingInputBytes;
     // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
@@ -222,6 +227,8 @@ export class PoolProcess {
 
   /** Handles a request of the process. The reply is dropped if the process does not read its input. */
   private received(message: JsonObject): void {
+    const uri = this.dialect.updatedIn?.(message);
+    if (uri !== undefined) return this.emit({ type: 'updated', uri });
     const reply = this.handle(message);
     if (reply && message.id !== undefined && !this.congested)
       this.lines.write(encodeReply(message.id, reply));
@@ -235,8 +242,8 @@ export class PoolProcess {
       return;
     }
     // Emitted before `ready`, so that no call reaches a process whose tools have changed.
-    const { tools } = handshake;
-    if (tools && (this.usable || this.state.name === 'starting')) this.emit({ type: 'listed', tools });
+    if (handshake.tools && (this.usable || this.state.name === 'starting'))
+      this.emit({ type: 'listed', handshake });
     if (this.wasReady) return;
     // It may have exited right after its answer.
     if (this.state.name === 'exited') return this.failStart(endedThen);

@@ -64,8 +64,9 @@ export interface PoolSettings extends ProcessLimits {
 }
 
 /** A tool's answer to `initialize`. */
-export interface Handshake {
+export interface Handshake extends Partial<ServerLists> {
   readonly name?: string;
+  /** An MCP server's instructions are its description. */
   readonly description?: string;
   readonly version?: string;
   readonly inputSchema?: Readonly<Record<string, unknown>>;
@@ -74,8 +75,16 @@ export interface Handshake {
   readonly protocolVersion?: string;
   /** Known capabilities that the tool declared; absent if there are none. */
   readonly capabilities?: Capabilities;
-  /** Tools as an MCP server lists them. Each is an object; nothing else is checked. */
-  readonly tools?: readonly JsonObject[];
+  /** Capabilities of an MCP server as it declared them. */
+  readonly offers?: JsonObject;
+}
+
+/** Lists of an MCP server. Each item is an object; nothing else is checked. */
+export interface ServerLists {
+  readonly tools: readonly JsonObject[];
+  readonly resources?: readonly JsonObject[];
+  readonly resourceTemplates?: readonly JsonObject[];
+  readonly prompts?: readonly JsonObject[];
 }
 
 /** Notifications that a tool accepts. */
@@ -112,6 +121,8 @@ export interface Dialect {
    */
   begin(sender: DialectSender, onHandshake: (handshake: Handshake | string) => void): MessageHandler;
   readonly readNotice: (method: unknown, params: unknown) => AddressedNotice | 'unknown' | 'malformed';
+  /** The resource whose update a notification tells of. */
+  updatedIn?(message: JsonObject): string | undefined;
   /** The notification that cancels a request. */
   cancel(id: string, reason: TerminationReason): { readonly method: string; readonly params: object };
   /** Whether a cancelled request gets no answer, so that a health request must show that the process still responds. */
@@ -120,6 +131,8 @@ export interface Dialect {
 
 export interface RequestOptions {
   readonly method: 'execute' | 'health';
+  /** The method on the wire, where that is not the dialect's own for a call. */
+  readonly wireMethod?: string | undefined;
   /** Called when the request is written, so that `timeout` in its context is the remaining time. */
   readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
@@ -249,8 +262,10 @@ export type ProcessOutput =
       /** The call that the process runs, if it runs one alone. */
       readonly executionId?: string | undefined;
     }
-  /** Tools of an MCP server, at its start and after each change that it announces. */
-  | { readonly type: 'listed'; readonly tools: readonly JsonObject[] }
+  /** A resource of an MCP server was updated. */
+  | { readonly type: 'updated'; readonly uri: string }
+  /** What an MCP server tells of itself, at its start and after each change that it announces. */
+  | { readonly type: 'listed'; readonly handshake: Handshake }
   /** A line on stdout that is not a message, or a summary of `lines` such lines. */
   | { readonly type: 'unparsed'; readonly line: string; readonly lines: number }
   | {

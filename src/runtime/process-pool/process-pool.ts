@@ -1,6 +1,7 @@
 import { CallerSlots } from '../../base/common/caller-slots.js';
 import type { Deadline } from '../../base/common/deadline.js';
 import { TypedEvents } from '../../base/common/typed-events.js';
+import type { Exchange } from './conversation.js';
 import { cannotStart, givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
 import { type Launcher, launch } from './launcher.js';
 import type { PoolMember } from './pool-member.js';
@@ -87,6 +88,11 @@ export class ProcessPool {
     const request = this.accept({ method: 'health', params: () => ({}), deadline });
     if (request.begin()) this.assign(request, member);
     return request.answer;
+  }
+
+  /** Resolves when a process is ready, or none could be made ready within the time. */
+  async wake(deadline: Deadline): Promise<void> {
+    await this.run({ method: 'health', params: () => ({}), deadline }).catch(() => undefined);
   }
 
   /** @returns why no request can be served now, if the last starts failed and the next one is not due */
@@ -205,13 +211,13 @@ export class ProcessPool {
 
   /** @returns whether the pool may have to start or end a process as a result */
   private assign(request: PoolRequest, member: PoolMember): boolean {
-    const { method, params, deadline, executionId, onNotice } = request.options;
+    const { method, wireMethod, params, deadline, executionId, onNotice } = request.options;
     if (request.mustBegin) {
       void this.reserve(request, member);
       return false;
     }
     try {
-      const id = member.process.send(method, params(deadline.remainingMs()), {
+      const exchange: Exchange = {
         executionId,
         noticed: onNotice,
         answered: (reply, outputBytes, outputText) => {
@@ -224,7 +230,8 @@ export class ProcessPool {
           member.failed(reason);
           this.advance();
         },
-      });
+      };
+      const id = member.process.send(method, params(deadline.remainingMs()), exchange, wireMethod);
       request.runsOn(member, id);
     } catch (error) {
       // Nothing was written, so the process stays usable.

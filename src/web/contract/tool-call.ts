@@ -11,6 +11,10 @@ export interface CallStart {
   readonly budget: BudgetState | undefined;
 }
 
+/** What an execution is of: a tool, or a request to an MCP server for something else. */
+export const executionKinds = ['tool', 'resource', 'prompt', 'completion'] as const;
+export type ExecutionKind = (typeof executionKinds)[number];
+
 /** A caller's request to the door. */
 export interface CallRequest {
   readonly tool: string;
@@ -40,6 +44,8 @@ export interface CallRequest {
   readonly test?: boolean;
   /** The execution that is run once more. */
   readonly replayOf?: string;
+  /** Absent: `tool`. */
+  readonly kind?: ExecutionKind;
 }
 
 /** A request on its way through guards, recorder and handler. */

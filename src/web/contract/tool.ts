@@ -38,6 +38,10 @@ export interface ToolDefinition {
   readonly annotations: ToolAnnotations;
   /** Annotations as an MCP server lists them. */
   readonly hints?: object;
+  /** Pictures for people, as an MCP server lists them. */
+  readonly icons?: readonly object[];
+  /** The `_meta` with which an MCP server lists it, for programs such as those that show its own pages. */
+  readonly meta?: object;
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */
   readonly timeoutMs: number;
@@ -136,6 +140,8 @@ export interface Tool {
   refuses?(input: unknown, caller: Principal): string | undefined;
   /** Whether a list shows it to a caller that may call it. Absent: yes. Calls are not refused for it. */
   isListed?(lister: Lister): boolean;
+  /** Whether its calls are to be run as tasks, as an MCP server lists it now. */
+  taskSupport?(): 'optional' | 'required' | undefined;
   /** Why it cannot be called now, for lists and reports. Absent: it can. */
   unavailable?(): Unavailability | undefined;
   /**
@@ -204,6 +210,7 @@ export interface CallContext {
   readonly uiSession?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
+  readonly tracestate?: string;
 }
 
 /**

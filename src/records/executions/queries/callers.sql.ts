@@ -2,7 +2,7 @@ import { hourMs } from '../../../base/common/clock.js';
 import { sanitisedText } from '../../../base/common/pg-text.js';
 import { type Statement, statement } from '../../../base/database/statement.js';
 import { callerSpans } from '../rollups/callers.sql.js';
-import { countedColumns, periodParts } from '../rollups/rollup.sql.js';
+import { countedColumns, isCounted, periodParts } from '../rollups/rollup.sql.js';
 import type { CallersQuery } from '../tool-metrics.dto.js';
 
 /** Bounds are included, and those of `cells` are rounded to hours. Projects: absent: all. */
@@ -28,7 +28,7 @@ export const selectCallers = ({ by, tool, projects, since, until, limit }: Calle
     const counted = isOfRows(by)
       ? `SELECT ${countedColumns}, investigation_id AS investigation, metadata->>'revision' AS revision,
                 1 AS calls, (status <> 'success')::int AS failures, NULL::int AS refusals
-         FROM tool_metrics WHERE NOT is_test AND ${within('recorded_at', since.getTime(), until.getTime() + 1)}`
+         FROM tool_metrics WHERE ${isCounted} AND ${within('recorded_at', since.getTime(), until.getTime() + 1)}`
       : `SELECT * FROM tool_caller_rollups WHERE ${cells().join(' OR ')}`;
     return `
     SELECT ${by} COLLATE "C" AS name, sum(calls)::float8 AS calls, sum(failures)::float8 AS failures, sum(refusals)::float8 AS refusals

@@ -5,6 +5,7 @@ import { type Statement, statement } from '../../../base/database/statement.js';
 import {
   hasFinding,
   inProjects,
+  isCounted,
   ranElsewhere,
   rowProject,
   spansList,
@@ -174,6 +175,7 @@ export const selectExecutions = (filter: ExecutionFilter, limit: number, after?:
     where('recorded_at >=', filter.since);
     where('recorded_at <=', filter.until);
     where('tool_name =', filter.tool);
+    where('kind =', filter.kind);
     where('status =', status);
     where('error_type =', errorType);
     where('investigation_id =', filter.investigationId);
@@ -221,7 +223,7 @@ export const selectDuplicates = ({
     FROM (
       SELECT tool_name, investigation_id, parameters_hash, count(*) AS n
       FROM tool_metrics
-      WHERE recorded_at BETWEEN ${values.add(since)} AND ${values.add(until)} AND NOT is_test
+      WHERE recorded_at BETWEEN ${values.add(since)} AND ${values.add(until)} AND ${isCounted}
         AND parameters_hash IS NOT NULL AND ${inProjects(values.add(projects ?? null))} ${equal('tool_name', tool)} ${equal('investigation_id', investigationId)}
       GROUP BY 1, 2, 3
     ) AS inputs

@@ -49,14 +49,18 @@ const addToCell = `
 /** The answer reports an error, or was marked as wrong: counted once. The index tool_metrics_findings repeats it. */
 export const hasFinding = `(semantic_failure IS NOT NULL OR metadata ? 'semanticError')`;
 
+/** Executions of tools alone are counted. */
+const isOfTool = `kind = 'tool'`;
+export const isCounted = `NOT is_test AND ${isOfTool}`;
+
 /** The columns of an execution that are counted, as a select list over tool_metrics. */
 export const countedColumns = `metric_id, tool_name, user_id, ${rowProject} AS project, status,
-  error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, tool_fault, recorded_at,
+  error_type, is_test, kind, execution_time_ms, input_size, output_size, semantic_failure, tool_fault, recorded_at,
   ${hasFinding} AS has_finding`;
 
 /** The executions that a condition lets through, with countedColumns. */
 const countedIn = (condition: string): string =>
-  `(SELECT ${countedColumns} FROM tool_metrics WHERE ${condition}) AS counted`;
+  `(SELECT ${countedColumns} FROM tool_metrics WHERE ${isOfTool} AND ${condition}) AS counted`;
 
 /** Rows of countedColumns by bucket of duration, and by minute if asked: the inner half of every statistic. */
 const countedByBucket = (from: string, byMinute = false): string => `
@@ -108,7 +112,8 @@ const noteDays = `
  * @param others the ids of executions that count for the caller `other`: an expression, an array
  */
 export const rollUp = (executions: string, writer: string, others = `'{}'`): string => `
-  WITH counted AS (${executions}),
+  WITH inserted AS (${executions}),
+  counted AS (SELECT * FROM inserted WHERE ${isOfTool}),
   buckets AS MATERIALIZED (${countedByBucket('counted', true)}),
   minutes AS MATERIALIZED (
     SELECT minute, tool_name, status, error_type, is_test, ${summed(bucketEntry)}

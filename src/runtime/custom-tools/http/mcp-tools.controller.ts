@@ -7,9 +7,10 @@ import type { Principal } from '../../../web/contract/principal.js';
 import { AnyObject, NullableText, OptionalTextList, Text } from '../../../web/rest/dto.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import {
+  calledName,
+  isToolName,
   type McpDefinition,
   type McpReview,
-  mcpToolName,
   mcpToolStates,
   reviewTools,
 } from '../../mcp-client/mcp-review.js';
@@ -152,9 +153,10 @@ export class McpToolsController {
     server: string,
     { name: tool, state, why, warning, approved, listed }: McpReview,
   ): McpToolView {
-    const name = mcpToolName(server, tool);
+    const name = calledName(server, tool);
     const taken =
       state === 'callable' &&
+      isToolName(tool) &&
       this.running.get(server) &&
       !this.running.offered.namesOf(server).includes(name);
     return {

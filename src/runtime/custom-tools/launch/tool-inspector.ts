@@ -7,7 +7,14 @@ import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { type CompiledInput, InputSchemas } from '../../../base/schemas/input-validator.js';
 import type { JsonSchema } from '../../../base/schemas/json-schema.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
-import { type McpDefinition, mcpToolName, reviewTools, unlistedOutput } from '../../mcp-client/mcp-review.js';
+import {
+  calledName,
+  isToolName,
+  type McpDefinition,
+  reviewedIn,
+  reviewTools,
+  unlistedOutput,
+} from '../../mcp-client/mcp-review.js';
 import type { Exchange } from '../../process-pool/conversation.js';
 import { stderrMark } from '../../process-pool/failure-messages.js';
 import { launch, type Launcher } from '../../process-pool/launcher.js';
@@ -178,6 +185,7 @@ export class ToolInspector {
       });
     };
     for (const { name, inputSchema, outputSchema } of definitions) {
+      if (!isToolName(name)) continue;
       const validate = await tried('inputSchema', () =>
         this.schemas.compile({ ...inputSchema, type: 'object' }),
       );
@@ -246,8 +254,8 @@ function nameWarning({ name, protocol }: CustomTool, handshake: Handshake): stri
 /** Sentences about fields in which a registration differs from the executable; the registration holds. */
 export function differences(tool: CustomTool, handshake: Handshake): string[] {
   if (tool.protocol === 'mcp') {
-    return reviewTools(tool.definitions ?? [], handshake.tools ?? []).flatMap(({ name, state, why }) =>
-      state === 'callable' ? [] : [`${mcpToolName(tool.name, name)} is not callable (${state}): ${why}`],
+    return reviewTools(tool.definitions ?? [], reviewedIn(handshake)).flatMap(({ name, state, why }) =>
+      state === 'callable' ? [] : [`${calledName(tool.name, name)} is not callable (${state}): ${why}`],
     );
   }
   const fields = ['name', 'description', 'version', 'inputSchema'] as const;

@@ -9,7 +9,7 @@ import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { DtoPipe } from '../../../web/rest/dto.pipe.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { changedEnv, EnvCipher, sealedEnv, shownUrl } from '../../secrets/env-cipher.js';
-import { plainDefinitions, reviewTools } from '../../mcp-client/mcp-review.js';
+import { plainDefinitions, reviewedIn, reviewTools } from '../../mcp-client/mcp-review.js';
 import type { Handshake } from '../../process-pool/pool.types.js';
 import { Bundles, type Upload } from '../bundles/bundles.js';
 import { type CustomTool } from '../entity/custom-tool.entity.js';
@@ -198,13 +198,13 @@ async function completedBy(
 
 /** Approves the listed tools with the registration, except those that need a review first. */
 function completedServer(tool: CustomTool, create: CustomToolCreate, handshake?: Handshake): CustomTool {
-  const { name = tool.name, version, description, tools } = handshake ?? {};
+  const { name = tool.name, version, description } = handshake ?? {};
   const own = description?.trim().slice(0, 4_096) || `The MCP server ${name.slice(0, 200)}`;
   return {
     ...tool,
     description: create.description || sanitisedText(own),
     version: create.version ?? sanitisedText(version?.slice(0, 64) || tool.version),
-    definitions: handshake ? plainDefinitions(reviewTools([], tools ?? [])) : tool.definitions,
+    definitions: handshake ? plainDefinitions(reviewTools([], reviewedIn(handshake))) : tool.definitions,
   };
 }
 

@@ -20,17 +20,27 @@ import {
   type McpDefinition,
   type McpListing,
   type McpReview,
-  reviewTools,
+  calledName,
+  instructionsName,
+  isToolName,
   mcpToolName,
+  promptName,
+  reviewTools,
   unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
-import { inSlot, type PoolCalls } from './pool-calls.js';
+import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
+import { isDeepStrictEqual } from 'node:util';
+import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
+import { withOwnIcons } from '../../mcp-client/own-icons.js';
+import { McpSessionTool } from './mcp-session-tool.js';
 
 /** An MCP server: not called itself, but each of its tools that was approved. */
 export class McpServerWrapper extends CustomToolWrapper {
+  /** Its hidden tool. */
+  readonly session: McpSessionTool;
   private readonly tools: readonly McpTool[];
   private reviews: ReadonlyMap<string, McpReview> = new Map();
 
@@ -45,6 +55,7 @@ export class McpServerWrapper extends CustomToolWrapper {
   ) {
     super(tool, none, backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
+    this.session = new McpSessionTool(this, this.calls);
     this.tools = [...validators].flatMap(([name, checked]) => {
       const approved = definitions.get(name);
       if (!approved || 'wrong' in checked) return [];
@@ -62,6 +73,30 @@ export class McpServerWrapper extends CustomToolWrapper {
   refresh(): void {
     const reviews = reviewTools(this.tool.definitions ?? [], this.listing?.tools);
     this.reviews = new Map(reviews.map((review) => [review.name, this.withSchema(review)]));
+    const listed = new Map(this.listing?.tools?.map((each) => [each['name'], each]));
+    for (const tool of this.tools) if (tool.isDecorated(listed.get(tool.approved.name))) this.changed(tool);
+  }
+
+  /** What it offers beside its tools, as far as that is approved. */
+  offer(project: string): ServerOffer {
+    const { backend } = this;
+    const pool = 'pool' in backend ? (backend.projects ?? { at: () => backend.pool }).at(project) : undefined;
+    const handshake = this.listing?.of(pool);
+    const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
+    const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, this.tool.url);
+    const told = this.reviews.get(instructionsName);
+    return {
+      isKnown: handshake !== undefined || 'unavailable' in this.backend,
+      resources: resources.map(decorated),
+      templates: resourceTemplates.map(decorated),
+      prompts: prompts
+        .filter(({ name }) => this.whyNot(promptName(String(name))) === undefined)
+        .map(decorated),
+      // Of the approval: they are told before any process has started.
+      instructions: told?.state === 'callable' ? told.approved?.description : undefined,
+      completes: isObject(offers['completions']),
+      pages: this.tools.flatMap(({ definition }) => pageOfTool(definition.meta) ?? []),
+    };
   }
 
   /** Reviews of all tools that were approved or are listed. */
@@ -81,7 +116,7 @@ export class McpServerWrapper extends CustomToolWrapper {
 
   override warnings(): readonly string[] {
     return this.review().flatMap(({ name, state, why, warning }) => {
-      const called = mcpToolName(this.tool.name, name);
+      const called = calledName(this.tool.name, name);
       if (state !== 'callable') return [`${called} is not callable (${state}): ${why}`];
       return warning === undefined ? [] : [`${called}: ${warning}`];
     });
@@ -153,6 +188,19 @@ class McpTool implements Tool {
     this.definition = { ...definition, inputSchema, ...(outputSchema && { outputSchema }) };
   }
 
+  /** Takes over what the server lists for programs alone, which is not reviewed. @returns whether that changed */
+  isDecorated(listed: JsonObject | undefined): boolean {
+    const { icons, _meta: meta } = withOwnIcons(listed ?? {}, this.server.tool.url);
+    const { icons: iconsBefore, meta: metaBefore, ...definition } = this.definition;
+    if (!listed || isDeepStrictEqual([icons, meta], [iconsBefore, metaBefore])) return false;
+    this.definition = {
+      ...definition,
+      ...(icons !== undefined && { icons: icons as object[] }),
+      ...(isObject(meta) && { meta }),
+    };
+    return true;
+  }
+
   redact(value: unknown): unknown {
     return this.calls.cleanJson(value);
   }
@@ -166,6 +214,12 @@ class McpTool implements Tool {
     return why === undefined ? this.calls.unavailable() : { state: 'held', why };
   }
 
+  taskSupport(): 'optional' | 'required' | undefined {
+    const listed = this.server.listing?.tools?.find(({ name }) => name === this.approved.name);
+    const { taskSupport } = isObject(listed?.['execution']) ? listed['execution'] : {};
+    return taskSupport === 'optional' || taskSupport === 'required' ? taskSupport : undefined;
+  }
+
   takeSlot(caller: Caller): Slot {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined)
@@ -176,7 +230,10 @@ class McpTool implements Tool {
       annotations: this.definition.annotations,
       fresh: false,
     }));
-    return { run: async (input, run) => this.resultOf(await slot.run(input, run)), release: slot.release };
+    return {
+      run: async (input, run) => this.resultOf(await slot.run(input, run), run),
+      release: slot.release,
+    };
   }
 
   /** Runs a call in a slot that is taken for it. */
@@ -184,10 +241,12 @@ class McpTool implements Tool {
     return inSlot(this.takeSlot(run), input, run);
   }
 
-  private resultOf(result: unknown): unknown {
+  private resultOf(result: unknown, { context }: ToolRun): unknown {
     const now = performance.now();
     if (!isFailed(result)) {
       this.workedAt = now;
+      const content = isObject(result) ? result['content'] : undefined;
+      if (Array.isArray(content)) this.server.session.rememberLinks(context.projectId, content);
       return this.checkStructured(result);
     }
     const text = textIn(result);
@@ -201,7 +260,7 @@ class McpTool implements Tool {
 
   private checkStructured(result: unknown): unknown {
     const { outputSchema, ...others } = this.definition;
-    if (outputSchema && !(isObject(result) && isObject(result['structuredContent']))) {
+    if (outputSchema && !(isObject(result) && result['structuredContent'] !== undefined)) {
       this.definition = others;
       this.server.answeredUnstructured(this);
     }
@@ -212,11 +271,7 @@ class McpTool implements Tool {
   private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
-    const _meta = {
-      'toolkeeper/executionId': executionId,
-      'toolkeeper/runId': context.runId ?? context.requestId,
-      ...(onProgress && { progressToken: executionId }),
-    };
+    const _meta = { ...metaOf(executionId, context), ...(onProgress && { progressToken: executionId }) };
     return { name: this.approved.name, arguments: input, _meta };
   }
 
@@ -226,11 +281,7 @@ class McpTool implements Tool {
 }
 
 /** An approved tool, without its output schema. */
-export const mcpDefinitionOf = (
-  tool: CustomTool,
-  approved: McpDefinition,
-  isClosed = false,
-): ToolDefinition => ({
+const mcpDefinitionOf = (tool: CustomTool, approved: McpDefinition, isClosed = false): ToolDefinition => ({
   ...definitionOf(tool),
   name: mcpToolName(tool.name, approved.name),
   ...(approved.title !== undefined && { title: approved.title }),
@@ -243,6 +294,12 @@ export const mcpDefinitionOf = (
   },
   hints: approved.annotations ?? {},
 });
+
+/** The approved tools of a server, without their output schemas. */
+export const mcpDefinitionsOf = (tool: CustomTool): ToolDefinition[] =>
+  (tool.definitions ?? [])
+    .filter(({ name }) => isToolName(name))
+    .map((approved) => mcpDefinitionOf(tool, approved));
 
 /** It claims to reach nobody: without a closed sandbox only the registration decides that. */
 const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>

@@ -12,7 +12,14 @@ import {
   type PoolFailureReason,
   type PoolSlot,
 } from '../../process-pool/pool.types.js';
-import type { Caller, Slot, ToolAnnotations, ToolRun, Unavailability } from '../../../web/contract/tool.js';
+import type {
+  CallContext,
+  Caller,
+  Slot,
+  ToolAnnotations,
+  ToolRun,
+  Unavailability,
+} from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
@@ -20,6 +27,8 @@ import type { RunningBackend, ToolBackend } from './tool-backend.js';
 
 /** A call as the processes of a tool get it. */
 export interface PoolJob {
+  /** Absent: the dialect's own for a call. */
+  readonly method?: string;
   /** Makes the request's parameters, given the milliseconds that are left. */
   readonly params: (remainingMs: number) => object;
   /** Annotations of the tool that is called. */
@@ -133,12 +142,13 @@ export class PoolCalls {
   private request(
     slot: PoolSlot,
     redactor: Redactor,
-    { params, fresh }: PoolJob,
+    { method, params, fresh }: PoolJob,
     { executionId, deadline, begin, cancellation, onProgress }: ToolRun,
   ): Promise<PoolAnswer> {
     const arrivedAt = performance.now();
     const answer = slot.run({
       method: 'execute',
+      wireMethod: method,
       params,
       deadline,
       begin,
@@ -206,6 +216,17 @@ export class PoolCalls {
     if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
     return this.backend.confined.brokenRule(notes);
   }
+}
+
+/** What a server is told about a call: its place in its caller's trace is below the execution's own span. */
+export function metaOf(executionId: string, context: CallContext): object {
+  const { runId, requestId, traceparent, tracestate } = context;
+  const own = { 'toolkeeper/executionId': executionId, 'toolkeeper/runId': runId ?? requestId };
+  const trace = traceparent === undefined ? null : /^(\w{2}-\w{32}-)\w{16}(-\w{2})$/.exec(traceparent);
+  if (!trace) return own;
+  const span = executionId.replaceAll('-', '').slice(-16);
+  const place = { traceparent: `${trace[1]}${span}${trace[2]}` };
+  return { ...own, ...place, ...(tracestate !== undefined && { tracestate }) };
 }
 
 /** Runs a call that has no slot yet. */

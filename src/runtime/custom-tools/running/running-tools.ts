@@ -6,7 +6,7 @@ import { Tracer } from '../../../base/observability/tracing/tracer.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import type { Tool, ToolDefinition } from '../../../web/contract/tool.js';
 import { McpListing } from '../../mcp-client/mcp-review.js';
-import type { PoolEvent } from '../../process-pool/pool.types.js';
+import type { Handshake, PoolEvent } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import { PoolFactory } from '../../process-pool/process-pool.module.js';
 import type { Confined } from '../../sandbox/sandbox.js';
@@ -19,7 +19,7 @@ import type { ToolPlan } from '../launch/tool-inspector.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { CustomToolWrapper, definitionOf, runningRevision } from './custom-tool-wrapper.js';
-import { mcpDefinitionOf, McpServerWrapper } from './mcp-server-wrapper.js';
+import { mcpDefinitionsOf, McpServerWrapper } from './mcp-server-wrapper.js';
 import { poolSettings, poolsOf, ProjectPools, type ToolBackend } from './tool-backend.js';
 
 /** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
@@ -27,7 +27,7 @@ export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'li
   readonly source: ProcessPool;
 };
 type StrayLines = Extract<PoolEvent, { type: 'unparsed' }>;
-type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' };
+type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' | 'updated' };
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
@@ -128,6 +128,7 @@ export class RunningTools {
     if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
     this.offered.put(name, wrapper.offered());
+    if (wrapper instanceof McpServerWrapper) this.registry.putServer(wrapper.session);
     this.warn(wrapper);
   }
 
@@ -150,6 +151,7 @@ export class RunningTools {
   /** Takes away what a tool offers; calls in flight end. */
   withdraw(name: string): void {
     this.offered.delete(name);
+    this.registry.deleteServer(name);
     const wrapper = this.wrappers.get(name);
     this.wrappers.delete(name);
     if (wrapper) void this.retire(wrapper);
@@ -211,7 +213,7 @@ export class RunningTools {
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const listing = dialect && new McpListing(handshake?.tools);
+    const listing = dialect && new McpListing(handshake);
     const make = (minProcesses: number): ProcessPool => {
       const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
       this.pools.set(pool, { tool: tool.name, confined });
@@ -221,7 +223,6 @@ export class RunningTools {
     };
     const pool = make(settings.minProcesses);
     const end = (each: ProcessPool): void => void this.stop(each, tool.timeoutMs);
-    const { maxProcesses } = this.config.customTools;
     return {
       pool,
       workingDir: spec.cwd,
@@ -230,7 +231,7 @@ export class RunningTools {
       confined,
       ...(listing && { listing }),
       ...(tool.isolation === 'project' && {
-        projects: new ProjectPools(pool, () => make(0), end, maxProcesses),
+        projects: new ProjectPools(pool, () => make(0), end, this.config.customTools.maxProcesses),
       }),
     };
   }
@@ -240,10 +241,10 @@ export class RunningTools {
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
       if (event.type === 'listed') {
-        const tools = redactor.cleanJson(event.tools, { names: false }) as typeof event.tools;
-        if (listing?.take(tools)) this.listed(event.pool, listing);
-        return;
+        const handshake = redactor.cleanJson(event.handshake, { names: false }) as Handshake;
+        return listing?.take(handshake, pool) ? this.listed(event.pool, listing) : undefined;
       }
+      if (event.type === 'updated') return this.registry.updates.emit({ server: event.pool, uri: event.uri });
       if (event.type === 'unparsed') {
         // Noise events are frequent: counts are forwarded without redacting the text.
         const { line: _unread, ...counted } = event;
@@ -257,9 +258,11 @@ export class RunningTools {
   private listed(name: string, listing: McpListing): void {
     const wrapper = this.wrappers.get(name);
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
+    const before = String(wrapper.warnings());
     wrapper.refresh();
     this.offered.put(name, wrapper.offered());
-    this.warn(wrapper);
+    this.registry.offers.emit();
+    if (String(wrapper.warnings()) !== before) this.warn(wrapper);
   }
 
   private changed(wrapper: CustomToolWrapper | undefined, tool: Tool): void {
@@ -342,9 +345,6 @@ function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): To
   return { definition, load, validate: use, run: use };
 }
 
-/** An output schema is listed once it has been tried. */
 const definitionsOf = (tool: CustomTool): ToolDefinition[] =>
-  tool.protocol === 'mcp'
-    ? (tool.definitions ?? []).map((approved) => mcpDefinitionOf(tool, approved))
-    : [definitionOf(tool)];
+  tool.protocol === 'mcp' ? mcpDefinitionsOf(tool) : [definitionOf(tool)];
 const namesOf = (tool: CustomTool): string[] => definitionsOf(tool).map(({ name }) => name);

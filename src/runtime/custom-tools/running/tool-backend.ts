@@ -78,6 +78,11 @@ export class ProjectPools {
     return this.pools.get(project) ?? this.open(project);
   }
 
+  /** The pool of a project, if it has one. */
+  at(project: string): ProcessPool | undefined {
+    return project === 'default' ? this.ofDefault : this.pools.get(project);
+  }
+
   all(): ProcessPool[] {
     return [this.ofDefault, ...this.pools.values()];
   }

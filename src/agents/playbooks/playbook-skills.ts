@@ -1,0 +1,100 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { sha256 } from '../../base/common/canonical-json.js';
+import type { PlaybookRow } from './playbook-views.dto.js';
+import { PlaybooksRepository, type VersionKey } from './playbooks.repository.js';
+
+/** A playbook as a skill of one file. */
+export interface PlaybookSkill {
+  readonly uri: string;
+  /** The head of the file (Agent Skills). */
+  readonly frontmatter: { readonly name: string; readonly description: string; readonly metadata: object };
+  /** Of the file; its size in bytes. */
+  readonly digest: string;
+  readonly size: number;
+  readonly key: VersionKey;
+}
+type Skills = ReadonlyMap<string, PlaybookSkill>;
+
+/** The latest active version of each playbook as a skill. */
+@Injectable()
+export class PlaybookSkills {
+  private readonly logger = new Logger(PlaybookSkills.name);
+  private known: { readonly revision: string; readonly skills: Skills } | undefined;
+
+  constructor(private readonly repository: PlaybooksRepository) {}
+
+  /** Skills by URI, sorted. */
+  async all(): Promise<Skills> {
+    const revision = await this.repository.revision();
+    if (this.known?.revision !== revision)
+      this.known = { revision, skills: this.named(await this.repository.active()) };
+    return this.known.skills;
+  }
+
+  /** The text of the skill's file; undefined if there is no such skill. */
+  async read(uri: string): Promise<string | undefined> {
+    const { key } = (await this.all()).get(uri) ?? {};
+    const row = key && (await this.repository.find(key.id, key.version));
+    return row && fileOf(row);
+  }
+
+  /** Two playbooks of one name would be one skill: the first is it. */
+  private named(rows: readonly PlaybookRow[]): Skills {
+    const skills = new Map<string, PlaybookSkill>();
+    for (const skill of rows.map(skillOf)) {
+      const { uri, key } = skill;
+      const owner = skills.get(uri)?.key.id;
+      if (owner === undefined) skills.set(uri, skill);
+      else this.logger.warn(`Playbook ${key.id} is no skill: the playbook ${owner} is ${uri}`);
+    }
+    return new Map([...skills].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+/** A name by the rules of Agent Skills: 64 small letters, digits and single hyphens. */
+const skillName = (id: string): string => {
+  const words = id.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  return words.slice(0, 64).replace(/-$/, '');
+};
+
+export function skillOf(row: PlaybookRow): PlaybookSkill {
+  const frontmatter = frontmatterOf(row);
+  const text = fileOf(row);
+  return {
+    uri: `skill://playbooks/${frontmatter.name}/SKILL.md`,
+    frontmatter,
+    ...{ digest: `sha256:${sha256(text)}`, size: Buffer.byteLength(text) },
+    key: { id: row.playbook_id, version: row.version },
+  };
+}
+
+/** What a playbook says beside its description and its procedure. */
+function sectionsOf({ when_to_use, when_not_to_use, signals }: PlaybookRow): [string, string][] {
+  const named = { 'Use when': when_to_use, 'Not when': when_not_to_use, Signals: signals.join(', ') };
+  return Object.entries(named).flatMap(([title, text]) => (text ? [[title, text]] : []));
+}
+
+/** The description is all that a model chooses by; Agent Skills have 1,024 characters for it. */
+function frontmatterOf(row: PlaybookRow): PlaybookSkill['frontmatter'] {
+  const { playbook_id, version, name, description } = row;
+  const parts = [[name, description], ...sectionsOf(row)].map((part) => part.join(': '));
+  const said = parts
+    .join(' ')
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .slice(0, 1_024)
+    .toWellFormed();
+  return { name: skillName(playbook_id), description: said, metadata: { playbook_id, version } };
+}
+
+/** The members of the frontmatter are JSON, which is YAML, too. */
+function fileOf(row: PlaybookRow): string {
+  const { name, description, content } = row;
+  const head = Object.entries(frontmatterOf(row)).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  const procedure = typeof content === 'string' ? content.trimEnd() : JSON.stringify(content, null, 2);
+  const ticks = (procedure.match(/`+/g) ?? []).map(({ length }) => length);
+  // A fence that the text itself does not end.
+  const fence = '`'.repeat(Math.max(2, ...ticks) + 1);
+  const sections = [...sectionsOf(row), ['Procedure', `${fence}\n${procedure}\n${fence}`]];
+  const body = sections.map(([title, text]) => `## ${title}\n\n${text}\n`).join('\n');
+  return `---\n${head.join('\n')}\n---\n\n# ${name}\n\n${description}\n\n${body}`;
+}

@@ -1,0 +1,136 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { isObject } from '../../base/common/json.js';
+import type { Cancellation } from '../../base/common/cancellation.js';
+import { EventRing } from '../../base/streams/event-ring.js';
+import { Problem } from '../../base/common/errors.js';
+import { loggedProblem } from '../../web/rest/problem.filter.js';
+import { sseHeaders, SseStream } from '../../base/streams/sse.js';
+import type { ToolNotice } from '../../base/common/tool-notice.js';
+import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import { principalOf } from '../../web/auth/principal.decorator.js';
+import { callOf } from '../../call/door/incoming-call.js';
+import { ToolsService } from '../../call/door/tools.service.js';
+import {
+  type Answer,
+  errorOf,
+  isForTheModel,
+  type Notification,
+  problemAnswer,
+  refusedResult,
+  toolResultOf,
+} from './mcp-messages.js';
+import {
+  acceptsStream,
+  type Answered,
+  type Asked,
+  done,
+  type Methods,
+  ownMembers,
+  refused,
+  sessionHeader,
+} from './mcp-methods.js';
+import { mismatch, ParamHeaders } from './mcp-revisions.js';
+import { McpTasks } from './mcp-tasks.js';
+import { eventOfPlaced, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
+
+/** Notices that wait for a client that reads slowly: then the oldest make room. */
+const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
+
+/** Calls of tools. */
+@Injectable()
+export class McpCalls {
+  readonly methods: Methods = { 'tools/call': { handle: (asked) => this.call(asked) } };
+  /** Calls under way that their client may cancel by a message. */
+  private readonly cancellable = new Map<string, Cancellation>();
+  private readonly paramHeaders = new ParamHeaders();
+
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly tasks: McpTasks,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+  ) {}
+
+  /** Cancels the call that the notification in the body names. */
+  cancel(request: FastifyRequest): void {
+    const { params } = request.body as { params?: { requestId?: string | number } };
+    const key = params?.requestId === undefined ? undefined : cancelKey(request, params.requestId);
+    if (key !== undefined) this.cancellable.get(key)?.cancel();
+  }
+
+  private async call(asked: Asked): Promise<Answered> {
+    const { message, isModern, request, reply } = asked;
+    const { name, arguments: given, _meta: about = {} } = message.params ?? {};
+    const input = given ?? {};
+    if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
+    // Some clients write the arguments as text, which the door reads. Headers that repeat arguments need them read.
+    if (!isObject(input) && (isModern || typeof input !== 'string'))
+      throw new Problem('invalid_request', 'arguments must be an object');
+    const differing = isModern && isObject(input) && this.differingHeader(name, input, request);
+    if (differing) {
+      const { code, message: why } = mismatch(differing);
+      return refused(reply, 400, errorOf(message.id, code, why));
+    }
+    const { idempotencyKey, ...context } = ownMembers(about);
+    const call = callOf({ tool: name, input, context, idempotencyKey, trace: about }, request);
+    const task = isModern ? await this.tasks.create(asked, call) : undefined;
+    if (task) return task;
+    const { cancellation } = request;
+    const key = isModern ? undefined : cancelKey(request, message.id);
+    if (key !== undefined) this.cancellable.set(key, cancellation);
+    let notices: EventRing<Notification> | undefined;
+    const spoke = Promise.withResolvers<EventRing<Notification>>();
+    const mayStream = acceptsStream(request);
+    const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
+    const onProgress = (notice: ToolNotice): void => {
+      const notification = noticeMessage(notice, about['progressToken'], logs);
+      if (!notification) return;
+      notices ??= new EventRing(waiting);
+      notices.append(notification);
+      spoke.resolve(notices);
+    };
+    const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
+      if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
+    });
+    const first = await Promise.race([spoke.promise, ended]);
+    if (!(first instanceof EventRing)) {
+      if (!cancellation.isCancelled) return first;
+      void reply.status(202);
+      return undefined;
+    }
+    void reply.headers(sseHeaders);
+    const following = { ring: first, place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
+    const stream = new SseStream(following, {}, this.config.server.sseHeartbeatMs);
+    void ended.then((last) => stream.finish(messageEvent(last)));
+    return stream;
+  }
+
+  private differingHeader(name: string, input: object, request: FastifyRequest): string | undefined {
+    const schema = this.tools.find(name, principalOf(request))?.definition.inputSchema;
+    return schema && this.paramHeaders.wrong(schema, input, request.headers);
+  }
+
+  /** Never throws: what was refused is an answer, too. */
+  private async run(asked: Asked, call: CallRequest): Promise<Answer> {
+    const { message, request } = asked;
+    const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
+    try {
+      const { outcome } = await this.tools.call(call);
+      return done(asked, toolResultOf(outcome, isMcp, asked.isModern));
+    } catch (error) {
+      const problem = loggedProblem(error, request.id);
+      return isForTheModel(problem)
+        ? done(asked, refusedResult(problem, request.id))
+        : problemAnswer(message.id, problem, request.id);
+    }
+  }
+}
+
+/** The key of a cancellable call. It contains the session id, because request ids are unique only within a session. */
+function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
+  const session = headers[sessionHeader];
+  return typeof session === 'string' && session !== ''
+    ? `${principal?.keyId} ${session} ${typeof id} ${id}`
+    : undefined;
+}

@@ -1,0 +1,256 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import { isObject, type JsonObject } from '../../base/common/json.js';
+import { errorTable, Problem } from '../../base/common/errors.js';
+import { callOf, listerOf } from '../../call/door/incoming-call.js';
+import { ToolsService } from '../../call/door/tools.service.js';
+import { isOfObject } from '../../call/platforms/tool-formats.js';
+import { foreignProject } from '../../web/auth/principal.decorator.js';
+import type { Principal } from '../../web/contract/principal.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { type Page, pageOf } from '../../web/rest/page.js';
+import { errorOf, invalidParams } from './mcp-messages.js';
+import { McpSkills } from './mcp-skills.js';
+import {
+  type Answered,
+  type Asked,
+  cursorIn,
+  done,
+  fresh,
+  itemsOnPage,
+  metaPrefix,
+  type Methods,
+  ownMembers,
+  type Params,
+  sessionHeader,
+  textIn,
+} from './mcp-methods.js';
+import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
+
+/** The code before 2026-07-28 for a resource that there is not; then it is that of invalid parameters. */
+const resourceNotFound = -32002;
+const isUnknown = (code: unknown): boolean => code === resourceNotFound || code === invalidParams;
+
+/** Sessions whose watched resources are remembered, and how many of each. */
+const maxSessions = 1_000;
+export const maxWatched = 100;
+type Watched = LRUCache<string, true>;
+
+const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key ? -1 : 1);
+
+/** Kinds of executions by the beginning of a method. */
+const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
+type Method = `${keyof typeof kinds}/${string}`;
+
+/** The lists of what there is, and what MCP servers offer beside their tools. */
+@Injectable()
+export class McpCatalogue {
+  readonly methods: Methods = {
+    'tools/list': { handle: async (asked) => done(asked, await this.listTools(asked)) },
+    'resources/list': this.listing('resources', 'resources'),
+    'resources/templates/list': this.listing('templates', 'resourceTemplates'),
+    'resources/read': { handle: (asked) => this.readResource(asked) },
+    'resources/subscribe': { only: 'legacy', handle: (asked) => this.subscribe(asked) },
+    'resources/unsubscribe': { only: 'legacy', handle: (asked) => this.unsubscribe(asked) },
+    'prompts/list': this.listing('prompts', 'prompts'),
+    'prompts/get': { handle: (asked) => this.getPrompt(asked) },
+    'completion/complete': { handle: (asked) => this.complete(asked) },
+  };
+
+  /** Resources that clients with a session watch. */
+  private readonly watched = new LRUCache<string, Watched>({ max: maxSessions });
+
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly offers: ServerOffers,
+    private readonly skills: McpSkills,
+  ) {}
+
+  /** @returns undefined if the caller has no such resource. @throws Refusal for a read that was not sent */
+  async read(uri: string, request: FastifyRequest, meta?: Params): Promise<ToolOutcome | undefined> {
+    const found = await this.offers.resource(uri, ...callerOf(request));
+    const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, meta));
+    if (outcome?.status !== 'success') return isUnknown(outcome?.error.code) ? undefined : outcome;
+    const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
+    if (!Array.isArray(contents) || contents.length === 0) return undefined;
+    const named = contents.map((each: unknown) =>
+      isObject(each) && each['uri'] === found?.own ? { ...each, uri } : each,
+    );
+    return { ...outcome, result: { ...others, contents: named } };
+  }
+
+  /**
+   * Asks a resource's server to tell of its updates, as long as the process runs that took the request.
+   * @returns whether it does
+   */
+  async watch(uri: string, request: FastifyRequest): Promise<boolean> {
+    const found = await this.offers.resource(uri, ...callerOf(request));
+    const outcome = found && (await this.ask(found, 'resources/subscribe', { uri: found.own }, request));
+    return outcome?.status === 'success';
+  }
+
+  /** Resources that the client of this session watches, as long as they are not too many. */
+  watchedBy({ headers, principal }: FastifyRequest): Watched {
+    const session = headers[sessionHeader];
+    const key = `${principal?.keyId} ${String(session)}`;
+    const known = this.watched.get(key) ?? new LRUCache({ max: maxWatched });
+    if (session !== undefined) this.watched.set(key, known);
+    return known;
+  }
+
+  /** @returns undefined if the caller has no such prompt. @throws Refusal for a request that was not sent */
+  async prompt(
+    name: string,
+    given: unknown,
+    request: FastifyRequest,
+    meta?: Params,
+  ): Promise<ToolOutcome | undefined> {
+    const offered = await this.offers.list('prompts', ...callerOf(request));
+    const found = offered.find(({ key }) => key === name);
+    const params = { name: found?.own, ...(given !== undefined && { arguments: given }) };
+    return found && this.ask(found, 'prompts/get', params, request, meta);
+  }
+
+  /** Sends a request to a server through the door. */
+  private async ask(
+    { server }: Offered,
+    method: Method,
+    params: JsonObject,
+    request: FastifyRequest,
+    meta: Params = {},
+  ): Promise<ToolOutcome> {
+    const { idempotencyKey: _none, ...context } = ownMembers(meta);
+    const asked = { tool: server.definition.name, input: { method, params }, context, trace: meta };
+    const kind = kinds[method.split('/')[0] as keyof typeof kinds];
+    return (await this.tools.call({ ...callOf(asked, request), kind })).outcome;
+  }
+
+  /** @throws Problem `invalid_request` for an invalid cursor */
+  private async listTools({ isModern, request, message }: Asked): Promise<object> {
+    const { _meta } = message.params ?? {};
+    const uiSession = _meta?.[`${metaPrefix}uiSession`];
+    const wanted = { format: 'mcp', limit: itemsOnPage, cursor: cursorIn(message) } as const;
+    const { data, nextCursor } = await this.tools.list(wanted, listerOf(request, uiSession));
+    const tools = isModern ? data : data.map(forOldClient);
+    return cached({ tools, ...(nextCursor !== null && { nextCursor }) }, isModern);
+  }
+
+  /** A page of a list. @throws Problem `invalid_request` for an invalid cursor */
+  async page(
+    what: OfferList,
+    { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+    request: FastifyRequest,
+    own: readonly { key: string; item: JsonObject; server?: undefined }[] = [],
+  ): Promise<Page<{ readonly server: string; readonly item: JsonObject }>> {
+    const offered = await this.offers.list(what, ...callerOf(request));
+    const { data, nextCursor } = pageOf([...offered, ...own].sort(byKey), ({ key }) => key, limit, cursor);
+    return { data: data.map(({ server, item }) => ({ server: server?.server ?? '', item })), nextCursor };
+  }
+
+  private listing(what: OfferList, member: string): Methods[string] {
+    return {
+      handle: async (asked) => {
+        const wanted = { cursor: cursorIn(asked.message), limit: itemsOnPage };
+        const own = what === 'resources' ? await this.skills.resources() : [];
+        const { data, nextCursor } = await this.page(what, wanted, asked.request, own);
+        const items = data.map(({ item }) => item);
+        const page = { [member]: items, ...(nextCursor !== null && { nextCursor }) };
+        return done(asked, cached(page, asked.isModern));
+      },
+    };
+  }
+
+  private async readResource(asked: Asked): Promise<Answered> {
+    const { message, request, isModern } = asked;
+    const uri = textIn(message.params, 'uri');
+    const skill = await this.skills.read(uri);
+    if (skill) return done(asked, cached(skill, isModern));
+    const outcome = await this.read(uri, request, message.params?._meta);
+    const code = isModern ? invalidParams : resourceNotFound;
+    return outcome
+      ? answered(asked, outcome)
+      : errorOf(message.id, code, `There is no resource ${uri}`, { uri });
+  }
+
+  private async subscribe(asked: Asked): Promise<Answered> {
+    const { message, request } = asked;
+    const uri = textIn(message.params, 'uri');
+    if (!(await this.watch(uri, request))) {
+      const why = `There is no resource ${uri} whose server tells of updates`;
+      return errorOf(message.id, resourceNotFound, why);
+    }
+    this.watchedBy(request).set(uri, true);
+    return done(asked, {});
+  }
+
+  /** Its server may go on telling, for other clients: nobody passes that on. */
+  private unsubscribe(asked: Asked): Answered {
+    this.watchedBy(asked.request).delete(textIn(asked.message.params, 'uri'));
+    return done(asked, {});
+  }
+
+  private async getPrompt(asked: Asked): Promise<Answered> {
+    const { params } = asked.message;
+    const name = textIn(params, 'name');
+    const outcome = await this.prompt(name, params?.['arguments'], asked.request, params?._meta);
+    return outcome ? answered(asked, outcome) : unknown(asked, `prompt ${name}`);
+  }
+
+  private async complete(asked: Asked): Promise<Answered> {
+    const { message, request } = asked;
+    const { ref, argument, context, _meta } = message.params ?? {};
+    const { type, name, uri } = isObject(ref) ? ref : {};
+    const [list, member, key] =
+      type === 'ref/prompt' ? (['prompts', 'name', name] as const) : (['templates', 'uri', uri] as const);
+    const [caller, project] = callerOf(request);
+    const found = (await this.offers.list(list, caller, project)).find((each) => each.key === key);
+    if (!found) return unknown(asked, `${String(type)} ${String(key)}`);
+    if (!found.server.offer(project).completes) return done(asked, { completion: { values: [] } });
+    const params = {
+      ref: { type, [member]: found.own },
+      argument,
+      ...(context !== undefined && { context }),
+    };
+    return answered(asked, await this.ask(found, 'completion/complete', params, request, _meta));
+  }
+}
+
+function answered(asked: Asked, outcome: ToolOutcome): Answered {
+  const { id } = asked.message;
+  if (outcome.status !== 'success') {
+    const { code, message, data } = outcome.error;
+    return errorOf(id, code, message, data);
+  }
+  const { result } = outcome;
+  if (isObject(result)) return done(asked, cached(result, asked.isModern));
+  return errorOf(id, errorTable.protocol_error.jsonRpc, 'The server answered with no object');
+}
+
+/** A tool without an output schema that clients before 2026-07-28 do not know. */
+function forOldClient(tool: object): object {
+  const { outputSchema, ...others } = tool as JsonObject;
+  return isObject(outputSchema) && !isOfObject(outputSchema) ? others : tool;
+}
+
+const unknown = ({ message: { id } }: Asked, what: string): Answered =>
+  errorOf(id, invalidParams, `There is no ${what}`);
+
+/**
+ * A result with what clients from 2026-07-28 on need to know of keeping it: as long as its server says, else not at all,
+ * and for one caller alone, because another key may see less.
+ */
+function cached(result: object, isModern: boolean): object {
+  const { ttlMs, cacheScope: _scope, ...others } = result as JsonObject;
+  if (!isModern) return others;
+  const isGiven = typeof ttlMs === 'number' && ttlMs >= 0;
+  return { ...fresh(others), ...(isGiven && { ttlMs }) };
+}
+
+/** The caller and its project. @throws Problem `forbidden` for a project that is not its own */
+function callerOf(request: FastifyRequest): [Principal, string] {
+  const { principal, context } = callOf({ tool: '', input: {} }, request);
+  const foreign = foreignProject(principal, context.projectId);
+  if (foreign !== undefined) throw new Problem('forbidden', foreign);
+  return [principal, context.projectId];
+}

@@ -1,0 +1,161 @@
+import { Injectable } from '@nestjs/common';
+import { errorTable, Problem, type ProblemCode } from '../../base/common/errors.js';
+import { isObject } from '../../base/common/json.js';
+import { EventRing } from '../../base/streams/event-ring.js';
+import { AsyncExecutions, storedMs } from '../../call/door/async-executions.js';
+import type { AsyncExecutionView } from '../../call/door/tools.dto.js';
+import { ToolsService } from '../../call/door/tools.service.js';
+import { ownResult } from '../../call/platforms/mcp-results.js';
+import { principalOf } from '../../web/auth/principal.decorator.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { errorOf, invalidParams, type Notification, notificationOf, toolResultOf } from './mcp-messages.js';
+import { type Answered, type Asked, done, type Methods, refused, textIn } from './mcp-methods.js';
+
+export const tasksExtension = 'io.modelcontextprotocol/tasks';
+const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
+/** Clients give up after a minute unless they are told to wait longer: a tool that may take longer is run as a task. */
+const longMs = 60_000;
+/** A task that ends within this time is answered with its result. */
+const waitMs = 250;
+const pollIntervalMs = 1_000;
+/** The most tasks of one subscription: each is looked up again and again. */
+const maxFollowed = 20;
+
+/** A task as it is now: with its result, or with the error of JSON-RPC that stands in its place. */
+type Task = Record<'taskId' | 'status', string> & { result?: object; error?: object };
+
+/** Calls as tasks: asynchronous executions in the words of the extension, for clients that declare it. */
+@Injectable()
+export class McpTasks {
+  readonly methods: Methods = {
+    'tasks/get': {
+      only: 'modern',
+      handle: (asked) => this.withTask(asked, (view) => this.detailed(asked, view)),
+    },
+    'tasks/update': { only: 'modern', handle: (asked) => this.update(asked) },
+    'tasks/cancel': { only: 'modern', handle: (asked) => this.cancel(asked) },
+  };
+
+  constructor(
+    private readonly executions: AsyncExecutions,
+    private readonly tools: ToolsService,
+  ) {}
+
+  /**
+   * Queues a call of a client of 2026-07-28 that is to be run as a task.
+   * @returns undefined for a call that is answered with its result
+   * @throws Refusal for a call that would be refused now
+   */
+  async create(asked: Asked, call: CallRequest): Promise<Answered> {
+    const tool = this.tools.find(call.tool, call.principal);
+    if (!tool) return undefined;
+    const support = tool.taskSupport?.();
+    if (!isDeclared(asked)) return support === 'required' ? notDeclared(asked) : undefined;
+    const timeoutMs = Math.min(call.timeoutMs ?? Infinity, tool.definition.timeoutMs);
+    if (support === undefined && timeoutMs <= longMs) return undefined;
+    let view = await this.executions.queue(call);
+    const wait = AbortSignal.timeout(waitMs);
+    for await (view of this.executions.changes(view, asked.request, wait));
+    const { result, error: _later, ...task } = this.detailed(asked, view);
+    return result ? done(asked, result) : done(asked, task, 'task');
+  }
+
+  /**
+   * Follows tasks for a subscription.
+   * @param ids those that the client names: too many, and those of others, are left out
+   * @returns undefined if there is none to follow
+   */
+  async follow(
+    asked: Asked,
+    ids: unknown,
+    end: AbortSignal,
+  ): Promise<{ taskIds: string[]; ring: EventRing<Notification>; ended: Promise<unknown> } | undefined> {
+    const named = isDeclared(asked) && Array.isArray(ids) ? ids.slice(0, maxFollowed).map(String) : [];
+    const found = await Promise.all(named.map((id) => this.found(asked, id)));
+    const views = found.filter((view) => view !== undefined);
+    const ring = new EventRing<Notification>({ maxEntries: 100, maxBytes: 1_000_000 });
+    const report = (view: AsyncExecutionView): unknown =>
+      ring.append(notificationOf('notifications/tasks', this.detailed(asked, view)));
+    const untilEnd = async (view: AsyncExecutionView): Promise<void> => {
+      report(view);
+      for await (const changed of this.executions.changes(view, asked.request, end)) report(changed);
+    };
+    const ended = Promise.allSettled(views.map(untilEnd));
+    return views.length > 0 ? { taskIds: views.map(({ id }) => id), ring, ended } : undefined;
+  }
+
+  /** Takes the answers to what a task asks for. No task asks for anything yet, and answers to no question are ignored. */
+  private async update(asked: Asked): Promise<Answered> {
+    if (!isObject(asked.message.params?.['inputResponses']))
+      throw new Problem('invalid_request', 'inputResponses must be an object');
+    return this.withTask(asked, () => ({}));
+  }
+
+  /** That it has ended is no error of the client's. */
+  private cancel(asked: Asked): Promise<Answered> {
+    return this.withTask(asked, async ({ id }) => {
+      await this.executions.cancel(id, asked.request).catch(ignoring('conflict'));
+      return {};
+    });
+  }
+
+  private async withTask(
+    asked: Asked,
+    answer: (view: AsyncExecutionView) => object | Promise<object>,
+  ): Promise<Answered> {
+    if (!isDeclared(asked)) return notDeclared(asked);
+    const taskId = textIn(asked.message.params, 'taskId');
+    const view = await this.found(asked, taskId);
+    if (view) return done(asked, await answer(view));
+    return errorOf(asked.message.id, invalidParams, `This caller has no task ${JSON.stringify(taskId)}`);
+  }
+
+  /** @returns undefined for a task of another caller, or one that is no longer stored */
+  private found({ request }: Asked, id: string): Promise<AsyncExecutionView | undefined> {
+    return this.executions.get(id, request).catch(ignoring('not_found'));
+  }
+
+  private detailed({ request, isModern }: Asked, view: AsyncExecutionView): Task {
+    const isMcp = this.tools.find(view.tool, principalOf(request))?.definition.kind === 'mcp';
+    const outcome = view.outcome as ToolOutcome | undefined;
+    const problem = view.problem as { readonly code: ProblemCode; readonly detail: string } | undefined;
+    const error = problem
+      ? { code: errorTable[problem.code].jsonRpc, message: problem.detail, data: problem }
+      : outcome && errorIn(outcome, isMcp);
+    if (error) return { ...taskOf(view), status: 'failed', error };
+    return { ...taskOf(view), ...(outcome && { result: toolResultOf(outcome, isMcp, isModern) }) };
+  }
+}
+
+const statuses = { queued: 'working', running: 'working', refused: 'failed', ended: 'completed' } as const;
+
+function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncExecutionView): Task {
+  const lastUpdatedAt = endedAt ?? startedAt ?? submittedAt;
+  const times = { createdAt: submittedAt, lastUpdatedAt, ttlMs: storedMs, pollIntervalMs };
+  return { taskId, status: status === 'cancelled' ? status : statuses[status], ...times };
+}
+
+/** Why there is no result: the call broke off, or an MCP server answered it with an error of JSON-RPC. */
+function errorIn(outcome: ToolOutcome, isMcp: boolean): object | undefined {
+  if (outcome.status === 'success' || outcome.result !== undefined) return undefined;
+  const { code, type, message } = outcome.error;
+  const isReport = type === 'tool_error' && (!isMcp || ownResult(outcome, isMcp) !== undefined);
+  return isReport ? undefined : { code, message, data: outcome };
+}
+
+const ignoring = (code: ProblemCode) => (error: unknown) => {
+  if (error instanceof Problem && error.code === code) return undefined;
+  throw error;
+};
+
+function isDeclared({ message }: Asked): boolean {
+  const declared = message.params?._meta?.['io.modelcontextprotocol/clientCapabilities'];
+  const extensions = isObject(declared) ? declared['extensions'] : undefined;
+  return isObject(extensions) && isObject(extensions[tasksExtension]);
+}
+
+function notDeclared({ message, reply }: Asked): Answered {
+  const why = `The client has not declared the extension ${tasksExtension} in this request`;
+  return refused(reply, 400, errorOf(message.id, -32021, why, { requiredCapabilities }));
+}

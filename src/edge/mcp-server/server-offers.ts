@@ -1,0 +1,188 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { JsonObject } from '../../base/common/json.js';
+import type { ServerTool } from '../../call/door/server-tool.js';
+import { ToolRegistry } from '../../call/door/tool-registry.js';
+import { mayCall, type Principal } from '../../web/contract/principal.js';
+
+/** Something that a server offers, as callers see it. */
+export interface Offered {
+  readonly server: ServerTool;
+  /** Its key among callers: a URI, a template or a prompt's name. */
+  readonly key: string;
+  /** The server's own name for it. */
+  readonly own: string;
+  /** As it is listed, by `key`. */
+  readonly item: JsonObject;
+}
+
+export type OfferList = 'resources' | 'templates' | 'prompts';
+/** The lists of all servers, sorted by key. */
+type Index = Readonly<Record<OfferList, readonly Offered[]>>;
+
+const maxInstructions = { server: 2_000, all: 8_000 };
+
+/** What MCP servers offer beside their tools, by the names that callers use. */
+@Injectable()
+export class ServerOffers {
+  /** By project, until anything changes. */
+  private readonly built = new LRUCache<string, Index>({ max: 100 });
+  /** By project. */
+  private readonly woken = new WeakMap<ServerTool, Map<string, Promise<void>>>();
+
+  constructor(private readonly registry: ToolRegistry) {
+    registry.offers.subscribe(() => this.built.clear());
+  }
+
+  /** A list as a caller sees it. Servers that no process has run of since the start are asked first. */
+  async list(what: OfferList, caller: Principal, project: string): Promise<readonly Offered[]> {
+    await Promise.all(this.visible(caller).map((server) => this.wake(server, project)));
+    return this.known(what, caller, project);
+  }
+
+  /** The resource of a URI: one that is listed, a link that the project got from a tool, or one that a template describes. */
+  async resource(uri: string, caller: Principal, project: string): Promise<Offered | undefined> {
+    const listed = (await this.list('resources', caller, project)).find(({ key }) => key === uri);
+    if (listed) return listed;
+    const linked = this.visible(caller).find(
+      (server) => server.hasLink(project, uri) || server.offer(project).pages.includes(uri),
+    );
+    if (linked) return { server: linked, key: uri, own: uri, item: {} };
+    const template = this.template(uri, caller, project);
+    return template && { ...template, key: uri, own: unprefixed(uri, template) };
+  }
+
+  /** The template that describes a URI; of several the one with most literal text. */
+  private template(uri: string, caller: Principal, project: string): Offered | undefined {
+    const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
+    return this.known('templates', caller, project)
+      .filter(({ key }) => key === uri || describes(key, uri))
+      .sort((a, b) => literal(b) - literal(a))[0];
+  }
+
+  /** The URI by which callers read a resource of a server. */
+  shownUri(of: string, uri: string): string {
+    const { resources } = this.index('default');
+    return resources.find(({ server, own }) => server.server === of && own === uri)?.key ?? uri;
+  }
+
+  /** What servers tell a model about themselves, each under its name; undefined if none says anything. */
+  instructions(caller: Principal): string | undefined {
+    let left = maxInstructions.all;
+    const told = this.visible(caller).flatMap((server) => {
+      const text = server.offer('default').instructions?.trim();
+      if (!text || left < 100) return [];
+      const cut = text.slice(0, Math.min(maxInstructions.server, left));
+      left -= cut.length;
+      return `# ${server.server}\n${cut.length < text.length ? `${cut} …` : cut}`;
+    });
+    return told.length > 0 ? told.join('\n\n') : undefined;
+  }
+
+  private wake(server: ServerTool, project: string): Promise<void> {
+    const projects = this.woken.get(server) ?? new Map<string, Promise<void>>();
+    this.woken.set(server, projects);
+    // One that could not be asked is asked again.
+    const wakes = async (): Promise<void> => {
+      await server.wake(project).catch(() => undefined);
+      if (!server.offer(project).isKnown) projects.delete(project);
+    };
+    const waking = projects.get(project) ?? (server.offer(project).isKnown ? Promise.resolve() : wakes());
+    projects.set(project, waking);
+    return waking;
+  }
+
+  private known(what: OfferList, caller: Principal, project: string): readonly Offered[] {
+    return this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
+  }
+
+  private visible(caller: Principal): ServerTool[] {
+    return this.registry.allServers().filter(({ definition }) => mayCall(caller, definition));
+  }
+
+  private index(project: string): Index {
+    const index = this.built.get(project) ?? this.build(project);
+    this.built.set(project, index);
+    return index;
+  }
+
+  private build(project: string): Index {
+    const servers = this.registry.allServers().map((server) => ({ server, offer: server.offer(project) }));
+    const all = (list: OfferList, member: string): Offered[] =>
+      servers.flatMap(({ server, offer }) =>
+        offer[list].flatMap((item) => {
+          const own = item[member];
+          return typeof own === 'string' ? [{ server, key: own, own, item }] : [];
+        }),
+      );
+    return {
+      resources: placed(all('resources', 'uri'), 'uri'),
+      templates: placed(all('templates', 'uriTemplate'), 'uriTemplate'),
+      prompts: sorted(
+        all('prompts', 'name').map((each) => named(each, 'name', `${each.server.server}__${each.own}`)),
+      ),
+    };
+  }
+}
+
+const named = (offered: Offered, member: string, key: string): Offered => ({
+  ...offered,
+  key,
+  item: { ...offered.item, [member]: key },
+});
+
+const sorted = (offered: readonly Offered[]): Offered[] =>
+  [...new Map(offered.map((each) => [each.key, each])).values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+
+/** A URI that several servers have gets the name of each as the first segment of its path. */
+function placed(offered: readonly Offered[], member: string): Offered[] {
+  const owners = new Map<string, Set<string>>();
+  for (const { own, server } of offered) owners.set(own, (owners.get(own) ?? new Set()).add(server.server));
+  return sorted(
+    offered.map((each) =>
+      (owners.get(each.own)?.size ?? 0) > 1
+        ? named(each, member, prefixed(each.own, each.server.server))
+        : each,
+    ),
+  );
+}
+
+/** The parts before the path of a URI. Only of web addresses the host is none of it. */
+const beforePath = /^(https?:\/\/[^/?#]*\/?|[a-z][\w+.-]*:\/{0,3})/i;
+
+function prefixed(uri: string, server: string): string {
+  const before = beforePath.exec(uri)?.[0] ?? '';
+  const slash = /^https?:\/\/[^/]*$/i.test(before) ? '/' : '';
+  return `${before}${slash}${server}/${uri.slice(before.length)}`;
+}
+
+function unprefixed(uri: string, { key, own, server }: Offered): string {
+  if (key === own) return uri;
+  const before = beforePath.exec(uri)?.[0] ?? '';
+  return before + uri.slice(before.length + server.server.length + 1);
+}
+
+/**
+ * Whether a template (RFC 6570) describes a URI: its literal parts stand in it in order, with something for each expression
+ * between them. Values are not checked further.
+ */
+export function describes(template: string, uri: string): boolean {
+  const [first = '', ...parts] = template.split(/\{([^}]*)\}/);
+  if (parts.length === 0 || !uri.startsWith(first)) return false;
+  let at = first.length;
+  for (let n = 0; n < parts.length; n += 2) {
+    const [expression = '', literal = ''] = parts.slice(n, n + 2);
+    const isLast = n + 2 === parts.length;
+    const end =
+      isLast && literal === '' ? uri.length : isLast ? lastOf(uri, literal) : uri.indexOf(literal, at);
+    if (end < at) return false;
+    const isOptional = /^[?&#/;.]/.test(expression) || (literal === '' && !isLast);
+    const value = uri.slice(at, end);
+    if (value === '' ? !isOptional : /^\w/.test(expression) && /[/?#]/.test(value)) return false;
+    at = end + literal.length;
+  }
+  return true;
+}
+
+const lastOf = (uri: string, literal: string): number =>
+  uri.endsWith(literal) ? uri.length - literal.length : -1;

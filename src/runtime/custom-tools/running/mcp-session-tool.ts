@@ -1,0 +1,109 @@
+import { LRUCache } from 'lru-cache';
+import { isObject, type JsonObject } from '../../../base/common/json.js';
+import { type ServerOffer, type ServerTool, serverToolName } from '../../../call/door/server-tool.js';
+import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import { Deadline } from '../../../base/common/deadline.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { captureOf, definitionOf } from './custom-tool-wrapper.js';
+import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
+import type { ToolBackend } from './tool-backend.js';
+
+/** Links that results gave to callers: projects, and links of each. */
+const maxLinks = { projects: 100, links: 1_000, chars: 2_048 };
+/** A server answers so that there is no such resource. */
+const resourceNotFound = -32002;
+const wakeMs = 5_000;
+
+/** A request to an MCP server that is no call of a tool. */
+interface ServerRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** The server whose hidden tool it is. */
+interface Wrapper extends Pick<ServerTool, 'offer'> {
+  readonly tool: CustomTool;
+  readonly backend: ToolBackend;
+}
+
+/** The hidden tool of an MCP server. Its input is a request, its result what the server answers. */
+export class McpSessionTool implements ServerTool {
+  readonly definition: ToolDefinition;
+  readonly waitsForProcess = true;
+  readonly capture: Tool['capture'];
+  private readonly links = new LRUCache<string, LRUCache<string, true>>({ max: maxLinks.projects });
+
+  constructor(
+    private readonly wrapper: Wrapper,
+    private readonly calls: PoolCalls,
+  ) {
+    const { tool } = wrapper;
+    this.capture = captureOf(tool);
+    // What failed may be asked again.
+    const annotations = { ...tool.annotations, readOnly: true, idempotent: true, destructive: false };
+    const { cacheTtlMs: _never, fallback: _none, ...definition } = definitionOf(tool);
+    const name = serverToolName(tool.name);
+    const own = { name, kind: 'mcp', inputSchema: {}, annotations, semanticErrors: 'off' } as const;
+    this.definition = { ...definition, ...own };
+  }
+
+  get server(): string {
+    return this.wrapper.tool.name;
+  }
+
+  offer(project: string): ServerOffer {
+    return this.wrapper.offer(project);
+  }
+
+  validate = (): [] => [];
+  redact = (value: unknown): unknown => this.calls.cleanJson(value);
+
+  hasLink(project: string, uri: string): boolean {
+    return this.links.get(project)?.has(uri) ?? false;
+  }
+
+  /** Remembers the links in a result of one of the server's tools: who got them may read them. */
+  rememberLinks(project: string, content: readonly unknown[]): void {
+    for (const block of content) {
+      if (!isObject(block) || block['type'] !== 'resource_link') continue;
+      const { uri } = block;
+      if (typeof uri !== 'string' || uri.length > maxLinks.chars) continue;
+      const known = this.links.get(project) ?? new LRUCache<string, true>({ max: maxLinks.links });
+      this.links.set(project, known);
+      known.set(uri, true);
+    }
+  }
+
+  async wake(project: string): Promise<void> {
+    const { backend } = this.wrapper;
+    if ('unavailable' in backend) return;
+    const pool = backend.projects?.of(project) ?? backend.pool;
+    await pool.wake(Deadline.ofSmallest([wakeMs]));
+  }
+
+  takeSlot(caller: Caller): Slot {
+    const slot = this.calls.takeSlot(caller, (input, { executionId, context }) => {
+      const { method, params } = input as ServerRequest;
+      const _meta = metaOf(executionId, context);
+      const { annotations } = this.definition;
+      return { method, params: () => ({ ...params, _meta }), annotations, fresh: false };
+    });
+    return {
+      run: (input, run) => slot.run(input, run).catch((error: unknown) => refused(error)),
+      release: slot.release,
+    };
+  }
+
+  /** Runs a call in a slot that is taken for it. */
+  run(input: unknown, run: ToolRun): Promise<unknown> {
+    return inSlot(this.takeSlot(run), input, run);
+  }
+}
+
+/** @throws ToolFailure that is no fault of a server which says that there is no such resource */
+function refused(error: unknown): never {
+  if (!(error instanceof ToolFailure) || error.code !== resourceNotFound) throw error;
+  const { type, message, code, data, aside } = error;
+  throw new ToolFailure(type, message, { code, data, aside, toolFault: false });
+}

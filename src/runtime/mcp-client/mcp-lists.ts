@@ -1,0 +1,105 @@
+import { isDeeperThan, jsonExcerpt } from '../../base/common/json-depth.js';
+import { isObject, type JsonObject } from '../../base/common/json.js';
+import type { Reply, ServerLists } from '../process-pool/pool.types.js';
+
+/** Limits of each list of a server. */
+export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
+
+/** Time for a server to list what it has beside its tools: a start does not wait longer. */
+const othersMs = 5_000;
+const methodNotFound = -32601;
+
+/** A server's lists, with the capability by which it announces them. Tools are listed whatever it announces. */
+const lists = [
+  { member: 'tools', method: 'tools/list', capability: undefined },
+  { member: 'resources', method: 'resources/list', capability: 'resources' },
+  { member: 'resourceTemplates', method: 'resources/templates/list', capability: 'resources' },
+  { member: 'prompts', method: 'prompts/list', capability: 'prompts' },
+] as const;
+
+/** Notifications after which the lists are read again. */
+export const listChanges: ReadonlySet<unknown> = new Set(
+  ['tools', 'resources', 'prompts'].map((list) => `notifications/${list}/list_changed`),
+);
+
+/** Sends a request. @param answered called with the answer and its size */
+export type Ask = (method: string, params: object, answered: (reply: Reply, bytes: number) => void) => void;
+
+/**
+ * Reads a server's lists: all tools, and of the rest as much as comes in time and within the limits.
+ * @param done called once, with why its tools cannot be listed if so
+ */
+export function readLists(
+  ask: Ask,
+  capabilities: JsonObject,
+  done: (listed: ServerLists | string) => void,
+): void {
+  const wanted = lists.filter(({ capability }) => !capability || isObject(capabilities[capability]));
+  const found: Partial<Record<keyof ServerLists, readonly JsonObject[]>> = {};
+  let isOver = false;
+  const end = (listed: ServerLists | string): void => {
+    clearTimeout(timer);
+    if (!isOver) done(listed);
+    isOver = true;
+  };
+  const take = (member: keyof ServerLists, list: readonly JsonObject[]): void => {
+    found[member] ??= list;
+    if (Object.keys(found).length === wanted.length) end(found as ServerLists);
+  };
+  const timer = setTimeout(() => wanted.slice(1).forEach(({ member }) => take(member, [])), othersMs).unref();
+  for (const { member, method } of wanted)
+    readPages(ask, method, member, (list, wrong, code) => {
+      if (member !== 'tools' || wrong === undefined) take(member, list);
+      else if (code !== methodNotFound) end(wrong);
+      // Some servers have tools and do not say so in their capabilities: the list decides.
+      else if (wanted.length > 1) take(member, []);
+      else end('It is an MCP server without tools');
+    });
+}
+
+/** @param done called with what was listed, and with what was wrong with the rest */
+function readPages(
+  ask: Ask,
+  method: string,
+  member: string,
+  done: (list: readonly JsonObject[], wrong?: string, code?: number) => void,
+): void {
+  const answered = `It answered "${method}"`;
+  const list: JsonObject[] = [];
+  let [pages, bytes] = [0, 0];
+  const page = (params: object): void =>
+    ask(method, params, (reply, size) => {
+      if ('error' in reply) {
+        const { code, message } = reply.error;
+        return done(list, `${answered} with error ${code}: ${message}`, code);
+      }
+      const { [member]: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
+      if (!Array.isArray(listed)) return done(list, `${answered} without a list of ${member}`);
+      const over = overLimit(member, list.length + listed.length, (pages += 1), (bytes += size));
+      if (over !== undefined) return done(list, over);
+      list.push(...listed.map(readableItem));
+      // Some servers write '', 0 or false behind the last page.
+      if (!nextCursor) return done(list);
+      if (typeof nextCursor === 'string') return page({ cursor: nextCursor });
+      done(list, `${answered} with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`);
+    });
+  page({});
+}
+
+/** An item without what is nested too deep to be read; anything else by a name that says what it is. */
+function readableItem(item: unknown): JsonObject {
+  if (!isObject(item)) return { name: `(${jsonExcerpt(item ?? null, 100)})` };
+  const members = Object.entries(item).map(([name, value]) => [
+    name,
+    isDeeperThan(value, listLimits.levels - 1) ? `nested deeper than ${listLimits.levels} levels` : value,
+  ]);
+  return Object.fromEntries(members) as JsonObject;
+}
+
+function overLimit(member: string, items: number, pages: number, bytes: number): string | undefined {
+  const { tools, bytes: most } = listLimits;
+  if (member === 'tools' && items > tools) return `It lists more than ${tools} tools`;
+  if (bytes > most) return `Its list of ${member} is over ${most} bytes`;
+  const isLong = pages > listLimits.pages;
+  return isLong ? `Its list of ${member} has more than ${listLimits.pages} pages` : undefined;
+}
