@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/common/json.js';
 import { type Dialect, type Handshake, type Reply } from '../process-pool/pool.types.js';
 import { listLimits, mcpDialect } from './mcp-dialect.js';
 
@@ -9,13 +10,16 @@ class Server {
   readonly notified: string[] = [];
   readonly handshakes: (Handshake | string)[] = [];
   readonly dialect: Dialect = mcpDialect(['/srv/data dir']);
-  readonly handle = this.dialect.begin(
+  readonly session = this.dialect.begin(
     {
       request: (method, params, answered) => void this.asked.push({ method, params, answered }),
+      subscribe: () => undefined,
       notify: (method) => void this.notified.push(method),
+      settle: () => undefined,
     },
     (handshake) => void this.handshakes.push(handshake),
   );
+  readonly handle = (message: JsonObject): Reply | undefined => this.session.handle(message);
 
   answer(result: unknown, bytes = 100): this {
     this.asked.shift()?.answered({ result }, bytes);

@@ -1,21 +1,33 @@
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { manifest } from '../../base/common/project.js';
 import { backOff } from '../../base/common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../../base/common/json-depth.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
-import { readLog, readProgress, text } from '../process-pool/own-dialect.js';
+import { readLog, readProgress } from '../process-pool/own-dialect.js';
 import type {
   AddressedNotice,
   Dialect,
   DialectSender,
+  DialectSession,
   Handshake,
-  MessageHandler,
   Reply,
 } from '../process-pool/pool.types.js';
-
-/** The revisions of MCP that begin with `initialize`, the newest first. */
-const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+import {
+  clientInfo,
+  enveloped,
+  type Era,
+  introductionIn,
+  type Introduction,
+  legacyRevisions,
+  type McpPeer,
+  modernRevision,
+  namedRevisions,
+  newPeer,
+  openEnvelope,
+  readDiscovery,
+  readIntroduction,
+} from './mcp-eras.js';
+import { repeatedMembers } from './request-headers.js';
 
 /** Limits of a server's list of tools. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
@@ -24,8 +36,11 @@ export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 
 const listPauses = { firstMs: 250, maxMs: 60_000 };
 /** Time for a server to apply the roots that it asked for, such as to look them up on the disk. */
 const rootsMs = 200;
-const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
+/** Time for a program that refused `initialize` to answer `server/discover`. */
+const discoverMs = 1_000;
 const methodNotFound = -32601;
+/** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and that of the modern era. */
+const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32022];
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
@@ -34,17 +49,14 @@ const refused: Readonly<Record<string, string>> = {
 };
 
 /**
- * MCP over lines, with this server as the client: `initialize`, then `tools/list`. A process that does not list its
- * tools has failed to start.
+ * MCP over lines, with this server as the client: `initialize` or `server/discover`, then `tools/list`. A process that
+ * does not list its tools has failed to start.
  * @param roots absolute paths, sent to servers that request them
  */
-export function mcpDialect(roots: readonly string[]): Dialect {
+export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): Dialect {
   return {
     methods: { execute: 'tools/call', health: 'ping' },
-    begin(sender, onHandshake) {
-      const session = new McpSession(sender, onHandshake, roots);
-      return (message) => session.handle(message);
-    },
+    begin: (sender, onHandshake) => new McpSession(sender, onHandshake, roots, peer),
     readNotice: readMcpNotice,
     cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
     asksAfterCancel: true,
@@ -52,8 +64,10 @@ export function mcpDialect(roots: readonly string[]): Dialect {
 }
 
 /** Session with one process of a server. */
-class McpSession {
-  private about: Omit<Handshake, 'tools'> = {};
+class McpSession implements DialectSession {
+  private era: Era | undefined;
+  private isSubscribed = false;
+  private about: Introduction = {};
   private isListing = true;
   /** Whether the server asked for its roots and may not have applied them: it refuses calls until then. */
   private appliesRoots = false;
@@ -67,13 +81,19 @@ class McpSession {
     private readonly sender: DialectSender,
     private readonly onHandshake: (handshake: Handshake | string) => void,
     private readonly roots: readonly string[],
+    private readonly peer: McpPeer,
   ) {
-    const params = { protocolVersion: mcpRevisions[0], capabilities: { roots: {} }, clientInfo };
-    sender.request('initialize', params, (reply) => this.initialized(reply));
+    if (peer.era === 'modern') this.discover();
+    else this.initialize();
   }
 
-  readonly handle: MessageHandler = ({ method, id }) => {
+  handle({ method, id }: JsonObject): Reply | undefined {
     if (method === 'notifications/tools/list_changed') this.changed();
+    if (method === 'notifications/subscriptions/acknowledged') {
+      // Changes between two subscriptions are not announced.
+      if (this.isSubscribed) this.changed();
+      this.isSubscribed = true;
+    }
     if (id === undefined || typeof method !== 'string') return undefined;
     if (method === 'ping') return { result: {} };
     if (method === 'roots/list') {
@@ -82,14 +102,64 @@ class McpSession {
     }
     const message = refused[method] ?? `Toolkeeper serves no ${method.slice(0, 100)}`;
     return { error: { code: methodNotFound, message } };
-  };
+  }
 
-  private initialized(reply: Reply): void {
-    const about = readIntroduction(reply);
-    if (typeof about === 'string') return this.onHandshake(about);
+  outgoing(_id: string, method: string, params: object): { method: string; params: object } | undefined {
+    if (this.era !== 'modern') return undefined;
+    return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
+  }
+
+  isFinal(_id: string, reply: Reply): boolean {
+    if (this.era === 'modern' && 'result' in reply && isObject(reply.result)) openEnvelope(reply.result);
+    return true;
+  }
+
+  /** @param refusal by which the server refused `server/discover` */
+  private initialize(refusal?: string): void {
+    const params = { protocolVersion: legacyRevisions[0], capabilities: { roots: {} }, clientInfo };
+    this.sender.request('initialize', params, (reply) => {
+      const about = readIntroduction(reply);
+      if (typeof about !== 'string') {
+        this.sender.notify('notifications/initialized', {});
+        return this.begun('legacy', about);
+      }
+      const isUnknown = 'error' in reply && unknownRequest.includes(reply.error.code);
+      if (isUnknown && refusal === undefined) this.discover(about);
+      else this.onHandshake(about);
+    });
+  }
+
+  /**
+   * @param refusal by which the server refused `initialize`
+   * @param again whether it has refused the revision, although it names it
+   */
+  private discover(refusal?: string, again = false): void {
+    // An old program may answer nothing to a request that it does not know.
+    const timer = refusal === undefined ? undefined : setTimeout(() => this.onHandshake(refusal), discoverMs);
+    const answered = (reply: Reply): void => {
+      clearTimeout(timer);
+      const discovery = readDiscovery(reply);
+      if (discovery) this.begun('modern', introductionIn(discovery), discovery);
+      else if (!again && namedRevisions(reply).includes(modernRevision)) this.discover(refusal, true);
+      else if (refusal === undefined) this.initialize('server/discover');
+      else this.onHandshake(refusal);
+    };
+    this.sender.request('server/discover', enveloped({}), answered, refusal);
+  }
+
+  private begun(era: Era, about: Introduction, { capabilities }: JsonObject = {}): void {
+    this.era = era;
+    this.peer.era = era;
     this.about = about;
-    this.sender.notify('notifications/initialized', {});
+    const tools = isObject(capabilities) ? capabilities['tools'] : undefined;
+    // In the legacy era changes are announced without a subscription.
+    if (era === 'modern' && isObject(tools) && tools['listChanged'] === true)
+      this.sender.subscribe('subscriptions/listen', enveloped({ notifications: { toolsListChanged: true } }));
     this.list();
+  }
+
+  private request(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void {
+    this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, answered);
   }
 
   private changed(): void {
@@ -104,17 +174,27 @@ class McpSession {
   }
 
   private page(params: { readonly cursor?: string }, before: Listed): void {
-    this.sender.request('tools/list', params, (reply, bytes) => {
+    this.request('tools/list', params, (reply, bytes) => {
       const pages = before.pages + 1;
       const page = readPage(reply);
       if (typeof page === 'string') return this.onHandshake(page);
-      const listed = { tools: [...before.tools, ...page.tools], pages, bytes: before.bytes + bytes };
+      const found = this.era === 'modern' ? page.tools.map((tool) => this.withHeaders(tool)) : page.tools;
+      const listed = { tools: [...before.tools, ...found], pages, bytes: before.bytes + bytes };
       const wrong = overLimit(listed);
       if (wrong !== undefined) return this.onHandshake(wrong);
       if (page.nextCursor !== undefined) return this.page({ cursor: page.nextCursor }, listed);
       if (this.appliesRoots) this.whenApplied(() => this.listed(listed.tools));
       else this.listed(listed.tools);
     });
+  }
+
+  /** Notes which members of the tool's input are repeated in headers. */
+  private withHeaders(tool: JsonObject): JsonObject {
+    const { name, inputSchema } = tool;
+    const members = repeatedMembers(inputSchema);
+    if (typeof members === 'string') return { ...tool, inputSchema: members };
+    this.peer.repeated.set(String(name), members);
+    return tool;
   }
 
   /** The first answer shows that the server has its roots, the second one that it had time for them. */
@@ -146,26 +226,6 @@ interface Listed {
 }
 
 const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
-
-function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
-  if ('error' in reply)
-    return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
-  const { result } = reply;
-  if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
-  const { protocolVersion, serverInfo } = result;
-  if (!mcpRevisions.some((revision) => revision === protocolVersion)) {
-    const theirs = jsonExcerpt(protocolVersion ?? null, 100);
-    return `It answered "initialize" with protocolVersion ${theirs}; this server speaks MCP ${mcpRevisions.join(', ')}`;
-  }
-  const info = isObject(serverInfo) ? serverInfo : {};
-  return {
-    ...text(info, 'name'),
-    ...text(info, 'version'),
-    ...(typeof result.instructions === 'string' && { description: result.instructions }),
-    ...text(result, 'protocolVersion'),
-    capabilities: { cancel: true },
-  };
-}
 
 function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: string } | string {
   // Some servers have tools and do not say so in their capabilities: the list decides.

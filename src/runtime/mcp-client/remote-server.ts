@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
+import type { JsonObject } from '../../base/common/json.js';
 import { messageOf } from '../../base/common/message-of.js';
 import { manifest } from '../../base/common/project.js';
 import { Destination } from '../../base/outbound/connector.js';
@@ -21,6 +22,8 @@ import {
   refusal,
   type Refusal,
 } from './remote-answer.js';
+import { type McpPeer, newPeer, versionMember } from './mcp-eras.js';
+import { requestHeaders } from './request-headers.js';
 import { SessionCookies } from './session-cookies.js';
 
 /** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
@@ -43,7 +46,7 @@ export interface RemoteLimits {
 interface Message {
   readonly id?: string;
   readonly method?: string;
-  readonly params?: { readonly requestId?: string };
+  readonly params?: JsonObject & { readonly requestId?: string; readonly _meta?: JsonObject };
 }
 
 /** Pause before reopening the stream of server-initiated messages. */
@@ -51,6 +54,9 @@ const listenPauseMs = 1_000;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
+/** Time for a server to answer whether it speaks the modern era. */
+const discoverMs = 3_000;
+const undiscovered = `It did not answer "server/discover" within ${discoverMs} ms`;
 const userAgent = `toolkeeper/${manifest().version}`;
 const oldTransport =
   'It speaks the older HTTP+SSE transport, and Toolkeeper Streamable HTTP alone: register its address for that, often /mcp';
@@ -60,12 +66,15 @@ const postRefused =
 const oldStatuses = [400, 404, 405];
 const probeMs = 2_000;
 const probeChars = 4_096;
+/** Statuses and errors by which a server refuses a request of the modern era that it speaks no longer. */
+const goneStatuses = [400, 404, 405, 410];
+const goneErrors = [-32022, methodNotFound, -32603, -32000];
 
 /** Gives a server behind a URL the form of a process: its lines are posted, and what comes back are its lines. */
 export const remoteLauncher =
-  (address: RemoteAddress, limits: RemoteLimits): Launcher =>
+  (address: RemoteAddress, limits: RemoteLimits, peer = newPeer('modern')): Launcher =>
   () =>
-    new RemoteServer(address, limits);
+    new RemoteServer(address, limits, peer);
 
 /**
  * One session with a server behind a URL. A failed connection, a session that the server forgot or a failed ping ends it as
@@ -94,6 +103,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private session: string | undefined;
   private revision: string | undefined;
   private listens = false;
+  /** Whether its last request was of the modern era. */
+  private isModern = false;
+  /** Whether it has introduced itself. */
+  private isKnown = false;
   /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
   private isListening = false;
   /** Requests in a row that were answered with 400. */
@@ -102,6 +115,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   constructor(
     private readonly address: RemoteAddress,
     private readonly limits: RemoteLimits,
+    private readonly peer: McpPeer,
   ) {
     super();
     const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
@@ -118,32 +132,48 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private take(line: string): void {
     const message = JSON.parse(line) as Message;
     const { id, method, params } = message;
-    if (method === 'notifications/cancelled') this.open.get(params?.requestId ?? '')?.abort();
+    if (method === 'notifications/cancelled') {
+      this.open.get(params?.requestId ?? '')?.abort();
+      if (this.isModern) return;
+    }
     const isNotification = id === undefined;
+    if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
+    if (method === 'subscriptions/listen')
+      return void this.listen((signal) => this.request('POST', this.headersOf(message), signal, line));
+    this.isKnown ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
     if (isNotification) this.lastPosted = posted;
   }
 
+  /** Headers of a message besides those of its session. */
+  private headersOf({ method, params = {} }: Message): Record<string, string> {
+    const accept = { accept: 'application/json, text/event-stream' };
+    const revision = params._meta?.[versionMember];
+    if (method === undefined || typeof revision !== 'string') return accept;
+    return { ...accept, ...requestHeaders(revision, method, params, this.peer.repeated) };
+  }
+
   /** Never rejects. */
-  private async post(line: string, { id, method }: Message): Promise<void> {
+  private async post(line: string, message: Message): Promise<void> {
+    const { id, method } = message;
     const given = new AbortController();
     const isRequest = id !== undefined && method !== undefined;
     if (isRequest) this.open.set(id, given);
-    const signal = AbortSignal.any([this.over.signal, given.signal]);
+    const isProbe = method === 'server/discover' && !this.isKnown;
+    const signals = [this.over.signal, given.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
+    const signal = AbortSignal.any(signals);
     try {
-      const response = await this.request(
-        'POST',
-        { accept: 'application/json, text/event-stream' },
-        signal,
-        line,
-      );
+      const response = await this.request('POST', this.headersOf(message), signal, line);
       const wrong = isSuccess(response) ? undefined : await this.refusalIn(response, method);
       if (!isRequest) response.body.destroy();
       else if (wrong) await this.refused(wrong, id, method, signal);
       else await this.readAnswer(response, id, method, signal);
-      if (method === 'notifications/initialized') void this.listen();
+      if (method === 'notifications/initialized')
+        void this.listen((over) => this.request('GET', { accept: 'text/event-stream' }, over));
     } catch (error) {
       if (!signal.aborted) this.fail(error);
+      else if (isProbe && !this.over.signal.aborted)
+        await this.refused(refusal(undiscovered), id ?? '', method, this.over.signal);
     } finally {
       if (isRequest) this.open.delete(id);
     }
@@ -186,6 +216,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
     if (isLost && this.session !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
+    if (this.isModern && this.isKnown && goneStatuses.includes(statusCode) && goneErrors.includes(error.code))
+      throw new Error(`The server speaks another revision now (${error.message})`);
     if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
     if (await this.isOfOldTransport()) return refusal(oldTransport);
     return statusCode === 405 ? { ...error, message: `${error.message}. ${postRefused}` } : error;
@@ -208,10 +240,15 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return false;
   }
 
-  /** A session whose `ping` fails is of no use. */
+  /** A session whose health request fails is of no use; not each server knows `ping`. */
   private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
-    if (isFailedPing(method, error)) throw new Error(`ping: ${error.message}`);
+    if (this.isHealth(method) && !(method === 'ping' && error.code === methodNotFound))
+      throw new Error(`${method}: ${error.message}`);
     await this.deliver(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
+  }
+
+  private isHealth(method: string): boolean {
+    return method === 'ping' || (method === 'server/discover' && this.isKnown);
   }
 
   private async readAnswer(response: Answer, id: string, method: string, signal: AbortSignal): Promise<void> {
@@ -222,7 +259,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       last = text;
       for (const message of messagesIn(text)) {
         if (method === 'initialize') this.begin(response.headers[sessionHeader], message);
-        const error = method === 'ping' ? errorIn(message) : undefined;
+        const error = this.isHealth(method) ? errorIn(message) : undefined;
         isAnswered ||= error !== undefined || message.includes(JSON.stringify(id));
         if (error) await this.refused(error, id, method, signal);
         else await this.deliver(message, signal);
@@ -251,13 +288,13 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   /** Follows what the server sends outside of any answer; not every server does. */
-  private async listen(): Promise<void> {
+  private async listen(open: (signal: AbortSignal) => Promise<Answer>): Promise<void> {
     if (this.listens) return;
     this.listens = true;
     const { signal } = this.over;
     try {
       for (;;) {
-        const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
+        const response = await open(signal);
         if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
         this.isListening = true;
         const deliver = (text: string): Promise<void> => this.deliver(text, signal);
@@ -306,7 +343,3 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     await this.agent.destroy();
   }
 }
-
-/** Whether a `ping` failed: a server need not know it. */
-const isFailedPing = (method: string, { code }: Refusal): boolean =>
-  method === 'ping' && code !== methodNotFound;

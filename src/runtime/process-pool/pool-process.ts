@@ -17,8 +17,8 @@ import {
   type Dialect,
   type Ending,
   type DialectSender,
+  type DialectSession,
   type Handshake,
-  type MessageHandler,
   PoolFailure,
   type PoolFailureReason,
   type ProcessLimits,
@@ -61,8 +61,8 @@ export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
   private readonly dialect: Dialect;
-  /** Answers requests of the process. */
-  private handle: MessageHandler = () => undefined;
+  /** Set when the process has been launched. */
+  private session: DialectSession | undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
   /** The last request of its start. */
@@ -80,7 +80,12 @@ export class PoolProcess {
     private readonly emit: (event: ProcessEvent) => void,
   ) {
     this.dialect = limits.dialect ?? ownDialect;
-    this.conversation = new Conversation(emit, this.dialect.readNotice, (message) => this.received(message));
+    this.conversation = new Conversation(
+      emit,
+      this.dialect.readNotice,
+      (message) => this.received(message),
+      (id, reply) => this.session?.isFinal?.(id, reply) ?? true,
+    );
     this.child = this.launch(spec, launcher);
   }
 
@@ -103,7 +108,9 @@ export class PoolProcess {
    */
   send(method: RequestOptions['method'], params: object, exchange: Exchange): string {
     const id = this.conversation.nextId();
-    const line = encodeRequest(id, this.dialect.methods[method], params);
+    const wireMethod = this.dialect.methods[method];
+    const changed = this.session?.outgoing?.(id, wireMethod, params);
+    const line = encodeRequest(id, changed?.method ?? wireMethod, changed?.params ?? params);
     const before = this.lines.waiting;
     const max = this.limits.maxPendingInputBytes;
     // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
@@ -116,6 +123,7 @@ export class PoolProcess {
 
   forget(id: string): void {
     this.conversation.forget(id);
+    this.session?.forgotten?.(id);
   }
 
   /**
@@ -206,23 +214,32 @@ export class PoolProcess {
     if (this.state.name !== 'starting') return;
     const sender: DialectSender = {
       request: (...request) => this.request(...request),
+      subscribe: (method, params) => {
+        const id = this.conversation.nextId();
+        this.conversation.forget(id);
+        this.lines.write(encodeRequest(id, method, params));
+      },
       notify: (method, params) => this.lines.write(encodeNotification(method, params)),
+      settle: (id, reply) => this.conversation.settle(id, reply),
     };
-    this.handle = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
+    this.session = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
   }
 
   /** Sends a request of the dialect itself, at the start or later. */
-  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
+  private request(...[method, params, answered, otherwise]: Parameters<DialectSender['request']>): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     if (!this.wasReady) this.asked = method;
     const id = method === 'initialize' ? '0' : this.conversation.nextId();
-    this.conversation.add(id, { answered, failed: (_reason, message) => this.introduced(message) });
+    this.conversation.add(id, {
+      answered,
+      failed: (_reason, message) => this.introduced(otherwise ?? message),
+    });
     this.lines.write(encodeRequest(id, method, params));
   }
 
   /** Handles a request of the process. The reply is dropped if the process does not read its input. */
   private received(message: JsonObject): void {
-    const reply = this.handle(message);
+    const reply = this.session?.handle(message);
     if (reply && message.id !== undefined && !this.congested)
       this.lines.write(encodeReply(message.id, reply));
   }
