@@ -1,4 +1,9 @@
-import { createMcpHandler, fromJsonSchema, McpServer, type McpHttpHandler } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  fromJsonSchema,
+  McpServer,
+  type McpHttpHandler,
+} from '@modelcontextprotocol/server';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { WebSite } from './web-site.js';
@@ -14,6 +19,11 @@ export class McpModernServer {
   left = 0;
   /** Tools that it lists besides. */
   readonly others: string[] = [];
+  /** Answers a request in its place, if it returns true. */
+  instead: (
+    message: { readonly id?: string; readonly method?: string },
+    response: ServerResponse,
+  ) => boolean = () => false;
   private handler!: McpHttpHandler;
 
   private constructor(readonly site: WebSite) {}
@@ -44,32 +54,46 @@ export class McpModernServer {
       { capabilities: { tools: { listChanged: true }, logging: {} }, instructions: 'Echo first' },
     );
     const region = { type: 'string', 'x-mcp-header': 'Region' };
-    const inputSchema = fromJsonSchema<{ readonly region?: string }>({ type: 'object', properties: { region } });
+    const inputSchema = fromJsonSchema<{ readonly region?: string }>({
+      type: 'object',
+      properties: { region },
+    });
     server.registerTool('echo', { description: 'Echo', inputSchema }, (input, { http }) => ({
       content: [{ type: 'text', text: 'done' }],
       structuredContent: { ...input, header: http?.req?.headers.get('mcp-param-region') ?? null },
     }));
-    server.registerTool('hang', { inputSchema: fromJsonSchema({ type: 'object' }) }, async (_input, { mcpReq }) => {
-      await new Promise((resolve) => mcpReq.signal.addEventListener('abort', resolve));
-      this.left++;
-      return { content: [] };
-    });
-    server.registerTool('slow', { inputSchema: fromJsonSchema({ type: 'object' }) }, async (_input, context) => {
-      const progressToken = context.mcpReq._meta?.progressToken;
-      if (progressToken !== undefined)
-        await context.mcpReq.notify({
-          method: 'notifications/progress',
-          params: { progressToken, progress: 1, total: 2 },
-        });
-      return { content: [{ type: 'text', text: 'slowly' }] };
-    });
+    server.registerTool(
+      'hang',
+      { inputSchema: fromJsonSchema({ type: 'object' }) },
+      async (_input, { mcpReq }) => {
+        await new Promise((resolve) => mcpReq.signal.addEventListener('abort', resolve));
+        this.left++;
+        return { content: [] };
+      },
+    );
+    server.registerTool(
+      'slow',
+      { inputSchema: fromJsonSchema({ type: 'object' }) },
+      async (_input, context) => {
+        const progressToken = context.mcpReq._meta?.progressToken;
+        if (progressToken !== undefined)
+          await context.mcpReq.notify({
+            method: 'notifications/progress',
+            params: { progressToken, progress: 1, total: 2 },
+          });
+        return { content: [{ type: 'text', text: 'slowly' }] };
+      },
+    );
     for (const name of this.others) server.registerTool(name, {}, () => ({ content: [] }));
     return server;
   }
 
   private async serve(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
     const { method = 'GET', url = '/', headers } = request;
-    if (method === 'POST') this.heard.push((JSON.parse(body.toString()) as { method: string }).method);
+    const message =
+      method === 'POST' ? (JSON.parse(body.toString()) as { id?: string; method: string }) : { method };
+    this.heard.push(message.method);
+    if (this.instead(message, response)) return;
     const left = new AbortController();
     response.on('close', () => left.abort());
     const answer = await this.handler.fetch(
@@ -82,6 +106,8 @@ export class McpModernServer {
     );
     response.writeHead(answer.status, Object.fromEntries(answer.headers)).flushHeaders();
     if (!answer.body) return void response.end();
-    Readable.fromWeb(answer.body as never).on('error', () => undefined).pipe(response);
+    Readable.fromWeb(answer.body as never)
+      .on('error', () => undefined)
+      .pipe(response);
   }
 }

@@ -26,6 +26,7 @@ import {
   openEnvelope,
   readDiscovery,
   readIntroduction,
+  unsupportedRevision,
 } from './mcp-eras.js';
 import { repeatedMembers } from './request-headers.js';
 
@@ -40,7 +41,7 @@ const rootsMs = 200;
 const discoverMs = 1_000;
 const methodNotFound = -32601;
 /** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and that of the modern era. */
-const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32022];
+const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, unsupportedRevision];
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {

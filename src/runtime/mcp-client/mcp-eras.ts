@@ -11,7 +11,6 @@ export type Era = 'legacy' | 'modern';
 /** The revisions of MCP that begin with `initialize`, the newest first. */
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 export const modernRevision = '2026-07-28';
-const spokenRevisions = [modernRevision, ...legacyRevisions].join(', ');
 
 /** Facts about one MCP server that its sessions share. */
 export interface McpPeer {
@@ -52,7 +51,7 @@ export function openEnvelope(result: Record<string, unknown>): void {
   else delete result['_meta'];
 }
 
-const unsupportedRevision = -32022;
+export const unsupportedRevision = -32022;
 
 /** Revisions that a server names when it refuses the one that was offered. */
 export function namedRevisions(reply: Reply): readonly unknown[] {
@@ -85,7 +84,7 @@ export function readIntroduction(reply: Reply): Introduction | string {
   const { protocolVersion } = result;
   if (!legacyRevisions.some((revision) => revision === protocolVersion)) {
     const theirs = jsonExcerpt(protocolVersion ?? null, 100);
-    return `It answered "initialize" with protocolVersion ${theirs}; this server speaks MCP ${spokenRevisions}`;
+    return `It answered "initialize" with protocolVersion ${theirs}; this server speaks MCP ${legacyRevisions.join(', ')}`;
   }
   return introductionIn(result);
 }

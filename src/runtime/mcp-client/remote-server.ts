@@ -1,6 +1,5 @@
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { JsonObject } from '../../base/common/json.js';
 import { messageOf } from '../../base/common/message-of.js';
@@ -14,15 +13,17 @@ import {
   decoded,
   errorIn,
   isEvents,
+  isOldTransport,
   isSuccess,
   messagesIn,
-  readEvents,
   readRefusal,
   type Redact,
   refusal,
   type Refusal,
+  type StreamPlace,
 } from './remote-answer.js';
-import { type McpPeer, newPeer, versionMember } from './mcp-eras.js';
+import { EventStreams } from './remote-streams.js';
+import { type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
 import { SessionCookies } from './session-cookies.js';
 
@@ -49,8 +50,6 @@ interface Message {
   readonly params?: JsonObject & { readonly requestId?: string; readonly _meta?: JsonObject };
 }
 
-/** Pause before reopening the stream of server-initiated messages. */
-const listenPauseMs = 1_000;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
@@ -65,10 +64,9 @@ const postRefused =
 /** Statuses of a POST by which servers of the older transport are recognised. */
 const oldStatuses = [400, 404, 405];
 const probeMs = 2_000;
-const probeChars = 4_096;
 /** Statuses and errors by which a server refuses a request of the modern era that it speaks no longer. */
 const goneStatuses = [400, 404, 405, 410];
-const goneErrors = [-32022, methodNotFound, -32603, -32000];
+const goneErrors = [methodNotFound, -32603, -32000];
 
 /** Gives a server behind a URL the form of a process: its lines are posted, and what comes back are its lines. */
 export const remoteLauncher =
@@ -102,13 +100,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private lastPosted: Promise<void> = Promise.resolve();
   private session: string | undefined;
   private revision: string | undefined;
-  private listens = false;
   /** Whether its last request was of the modern era. */
   private isModern = false;
   /** Whether it has introduced itself. */
   private isKnown = false;
-  /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
-  private isListening = false;
+  private readonly streams: EventStreams;
   /** Requests in a row that were answered with 400. */
   private refusals = 0;
 
@@ -121,6 +117,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
     this.headers = { 'user-agent': userAgent, ...(Object.fromEntries(given) as Record<string, string>) };
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
+    this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
     setImmediate(() => this.emit('spawn'));
   }
@@ -139,7 +136,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     const isNotification = id === undefined;
     if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
     if (method === 'subscriptions/listen')
-      return void this.listen((signal) => this.request('POST', this.headersOf(message), signal, line));
+      return void this.listen(() => this.request('POST', this.headersOf(message), this.over.signal, line));
     this.isKnown ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
     if (isNotification) this.lastPosted = posted;
@@ -169,7 +166,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       else if (wrong) await this.refused(wrong, id, method, signal);
       else await this.readAnswer(response, id, method, signal);
       if (method === 'notifications/initialized')
-        void this.listen((over) => this.request('GET', { accept: 'text/event-stream' }, over));
+        void this.listen((place) => this.follow(place, this.over.signal));
     } catch (error) {
       if (!signal.aborted) this.fail(error);
       else if (isProbe && !this.over.signal.aborted)
@@ -216,28 +213,26 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
     if (isLost && this.session !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
-    if (this.isModern && this.isKnown && goneStatuses.includes(statusCode) && goneErrors.includes(error.code))
-      throw new Error(`The server speaks another revision now (${error.message})`);
+    const isOver = this.isModern && goneStatuses.includes(statusCode) && goneErrors.includes(error.code);
+    if (this.isKnown && (isOver || error.code === unsupportedRevision))
+      throw new Error(`The server speaks another revision of MCP now: ${error.message}`);
     if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
     if (await this.isOfOldTransport()) return refusal(oldTransport);
     return statusCode === 405 ? { ...error, message: `${error.message}. ${postRefused}` } : error;
   }
 
-  /** The older transport begins with a GET, whose first event names where to post. */
   private async isOfOldTransport(): Promise<boolean> {
     const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(probeMs)]);
-    try {
-      const { body } = await this.request('GET', { accept: 'text/event-stream' }, signal);
-      let text = '';
-      for await (const chunk of body) {
-        text += String(chunk);
-        if (/^event: ?endpoint\s*$/m.test(text)) return true;
-        if (text.length > probeChars) return false;
-      }
-    } catch {
-      // It answered nothing that could be read.
-    }
-    return false;
+    // It may answer nothing that can be read.
+    return this.follow({}, signal)
+      .then(isOldTransport)
+      .catch(() => false);
+  }
+
+  /** Opens a stream, at the place where another one ended. */
+  private follow({ lastEventId }: StreamPlace, signal: AbortSignal): Promise<Answer> {
+    const place = lastEventId && { 'last-event-id': lastEventId };
+    return this.request('GET', { accept: 'text/event-stream', ...place }, signal);
   }
 
   /** A session whose health request fails is of no use; not each server knows `ping`. */
@@ -256,7 +251,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     let last = '';
     this.refusals = 0;
     const answer = async (text: string): Promise<void> => {
-      last = text;
+      last = text || last;
       for (const message of messagesIn(text)) {
         if (method === 'initialize') this.begin(response.headers[sessionHeader], message);
         const error = this.isHealth(method) ? errorIn(message) : undefined;
@@ -265,8 +260,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
         else await this.deliver(message, signal);
       }
     };
-    const wrong = await this.read(response, answer, signal);
-    if (isAnswered || (response.statusCode === 202 && this.isListening)) return;
+    const wrong = await this.read(response, answer, () => isAnswered, signal);
+    if (isAnswered || (response.statusCode === 202 && this.streams.isListening)) return;
     const seen = beginningOf(last, this.address.redact) || 'an empty body';
     const unanswered =
       wrong ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
@@ -277,9 +272,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private async read(
     response: Answer,
     message: (text: string) => Promise<void>,
+    isOver: () => boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (isEvents(response)) return readEvents(response, this.limits, message, signal);
+    if (isEvents(response)) return this.streams.read(response, message, isOver, signal);
     const { maxBytes } = this.limits;
     const { body, whole } = await readAtMost(response.body, maxBytes);
     if (!whole) return `Its answer is over ${maxBytes} bytes`;
@@ -287,22 +283,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return undefined;
   }
 
-  /** Follows what the server sends outside of any answer; not every server does. */
-  private async listen(open: (signal: AbortSignal) => Promise<Answer>): Promise<void> {
-    if (this.listens) return;
-    this.listens = true;
+  /** Follows what the server sends outside of any answer. */
+  private async listen(open: (place: StreamPlace) => Promise<Answer>): Promise<void> {
     const { signal } = this.over;
     try {
-      for (;;) {
-        const response = await open(signal);
-        if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
-        this.isListening = true;
-        const deliver = (text: string): Promise<void> => this.deliver(text, signal);
-        const wrong = await readEvents(response, this.limits, deliver, signal);
-        this.isListening = false;
-        if (wrong !== undefined) throw new Error(wrong);
-        await delay(listenPauseMs, undefined, { signal });
-      }
+      await this.streams.listen(open, (text) => this.deliver(text, signal), signal);
     } catch (error) {
       if (!signal.aborted) this.fail(error);
     }

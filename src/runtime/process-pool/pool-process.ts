@@ -1,4 +1,3 @@
-import { isEnding } from '../../base/common/process-identity.js';
 import type { JsonObject } from '../../base/common/json.js';
 import {
   Conversation,
@@ -11,6 +10,7 @@ import {
 import { ownDialect } from './own-dialect.js';
 import { lateStart, type Seen, whyNotStarted } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
+import { whenItRunsOn } from './broken-pipe.js';
 import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,
@@ -329,27 +329,4 @@ export class PoolProcess {
     clearTimeout(this.timer);
     this.timer = setTimeout(act, ms);
   }
-}
-
-/** Time for a process that closed a pipe to exit by itself. */
-const graceMs = 200;
-/** Number of extensions of that time for a process that is ending already. */
-const looks = 50;
-
-/**
- * Calls back if a process that closed a pipe keeps running. On a busy machine an exit takes long and may be reported
- * late, so a process that is ending gets extensions.
- * @param after sets a timer that the owner of the process clears at the exit
- */
-function whenItRunsOn(
-  pid: number | undefined,
-  after: (ms: number, act: () => void) => void,
-  act: () => void,
-  looksLeft = looks,
-): void {
-  after(graceMs, () => {
-    const ending = pid !== undefined && isEnding(pid);
-    if (ending && looksLeft > 0) whenItRunsOn(pid, after, act, looksLeft - 1);
-    else act();
-  });
 }

@@ -96,7 +96,14 @@ export class LaunchPreparation {
     const peer = newPeer('modern');
     const headers = filledHeaders(tool.headers, own);
     const remote = remoteLauncher({ url, headers, redact }, this.remote, peer);
-    return { spec, realPath: url.href, place: undefined, redactor, remote, ...dialectOf(tool, spec.cwd, peer) };
+    return {
+      spec,
+      realPath: url.href,
+      place: undefined,
+      redactor,
+      remote,
+      ...dialectOf(tool, spec.cwd, peer),
+    };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {
