@@ -14,6 +14,7 @@ import type {
 } from '../process-pool/pool.types.js';
 import {
   clientInfo,
+  discoverMs,
   enveloped,
   type Era,
   introductionIn,
@@ -29,6 +30,7 @@ import {
   unsupportedRevision,
 } from './mcp-eras.js';
 import { repeatedMembers } from './request-headers.js';
+import { TaskPolls, taskTtlMs } from './task-polls.js';
 
 /** Limits of a server's list of tools. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
@@ -37,11 +39,10 @@ export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 
 const listPauses = { firstMs: 250, maxMs: 60_000 };
 /** Time for a server to apply the roots that it asked for, such as to look them up on the disk. */
 const rootsMs = 200;
-/** Time for a program that refused `initialize` to answer `server/discover`. */
-const discoverMs = 1_000;
 const methodNotFound = -32601;
-/** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and that of the modern era. */
-const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, unsupportedRevision];
+const internalError = -32603;
+/** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and those of the modern era. */
+const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32020, unsupportedRevision];
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
@@ -68,6 +69,11 @@ export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): 
 class McpSession implements DialectSession {
   private era: Era | undefined;
   private isSubscribed = false;
+  /** Tools of the legacy era that run as tasks alone. */
+  private readonly needTasks = new Set<unknown>();
+  /** Requests of calls of these, by id. */
+  private readonly asTasks = new Set<string>();
+  private readonly polls: TaskPolls;
   private about: Introduction = {};
   private isListing = true;
   /** Whether the server asked for its roots and may not have applied them: it refuses calls until then. */
@@ -84,6 +90,7 @@ class McpSession implements DialectSession {
     private readonly roots: readonly string[],
     private readonly peer: McpPeer,
   ) {
+    this.polls = new TaskPolls((...request) => this.request(...request), sender.settle);
     if (peer.era === 'modern') this.discover();
     else this.initialize();
   }
@@ -105,18 +112,31 @@ class McpSession implements DialectSession {
     return { error: { code: methodNotFound, message } };
   }
 
-  outgoing(_id: string, method: string, params: object): { method: string; params: object } | undefined {
-    if (this.era !== 'modern') return undefined;
-    return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
+  outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
+    if (this.era === 'modern')
+      return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
+    if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
+      return undefined;
+    this.asTasks.add(id);
+    return { method, params: { ...params, task: { ttl: taskTtlMs } } };
   }
 
-  isFinal(_id: string, reply: Reply): boolean {
-    if (this.era === 'modern' && 'result' in reply && isObject(reply.result)) openEnvelope(reply.result);
+  isFinal(id: string, reply: Reply): boolean {
+    const wasTask = this.asTasks.delete(id);
+    if (!('result' in reply) || !isObject(reply.result)) return true;
+    const { resultType, task } = reply.result;
+    if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);
+    if (this.era === 'modern') openEnvelope(reply.result);
     return true;
   }
 
-  /** @param refusal by which the server refused `server/discover` */
-  private initialize(refusal?: string): void {
+  forgotten(id: string): void {
+    this.asTasks.delete(id);
+    this.polls.forgotten(id);
+  }
+
+  /** @param isRefused whether the server has refused `server/discover` */
+  private initialize(isRefused = false): void {
     const params = { protocolVersion: legacyRevisions[0], capabilities: { roots: {} }, clientInfo };
     this.sender.request('initialize', params, (reply) => {
       const about = readIntroduction(reply);
@@ -125,7 +145,7 @@ class McpSession implements DialectSession {
         return this.begun('legacy', about);
       }
       const isUnknown = 'error' in reply && unknownRequest.includes(reply.error.code);
-      if (isUnknown && refusal === undefined) this.discover(about);
+      if (isUnknown && !isRefused) this.discover(about);
       else this.onHandshake(about);
     });
   }
@@ -142,7 +162,7 @@ class McpSession implements DialectSession {
       const discovery = readDiscovery(reply);
       if (discovery) this.begun('modern', introductionIn(discovery), discovery);
       else if (!again && namedRevisions(reply).includes(modernRevision)) this.discover(refusal, true);
-      else if (refusal === undefined) this.initialize('server/discover');
+      else if (refusal === undefined) this.initialize(!isUnclear(reply));
       else this.onHandshake(refusal);
     };
     this.sender.request('server/discover', enveloped({}), answered, refusal);
@@ -159,7 +179,7 @@ class McpSession implements DialectSession {
     this.list();
   }
 
-  private request(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void {
+  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
     this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, answered);
   }
 
@@ -179,7 +199,7 @@ class McpSession implements DialectSession {
       const pages = before.pages + 1;
       const page = readPage(reply);
       if (typeof page === 'string') return this.onHandshake(page);
-      const found = this.era === 'modern' ? page.tools.map((tool) => this.withHeaders(tool)) : page.tools;
+      const found = page.tools.map((tool) => this.noted(tool));
       const listed = { tools: [...before.tools, ...found], pages, bytes: before.bytes + bytes };
       const wrong = overLimit(listed);
       if (wrong !== undefined) return this.onHandshake(wrong);
@@ -189,9 +209,13 @@ class McpSession implements DialectSession {
     });
   }
 
-  /** Notes which members of the tool's input are repeated in headers. */
-  private withHeaders(tool: JsonObject): JsonObject {
-    const { name, inputSchema } = tool;
+  /** Notes how the tool must be called: as a task in the legacy era, with headers in the modern one. */
+  private noted(tool: JsonObject): JsonObject {
+    const { name, inputSchema, execution } = tool;
+    if (this.era !== 'modern') {
+      if (isObject(execution) && execution['taskSupport'] === 'required') this.needTasks.add(name);
+      return tool;
+    }
     const members = repeatedMembers(inputSchema);
     if (typeof members === 'string') return { ...tool, inputSchema: members };
     this.peer.repeated.set(String(name), members);
@@ -219,6 +243,9 @@ class McpSession implements DialectSession {
     this.onHandshake({ ...this.about, tools });
   }
 }
+
+/** Whether a server gave no answer, or none of its own: it may know the request. */
+const isUnclear = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
 interface Listed {
   readonly tools: readonly JsonObject[];

@@ -12,6 +12,9 @@ export type Era = 'legacy' | 'modern';
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 export const modernRevision = '2026-07-28';
 
+/** Time for a server to answer `server/discover`: an old one may answer nothing to a request that it does not know. */
+export const discoverMs = 4_000;
+
 /** Facts about one MCP server that its sessions share. */
 export interface McpPeer {
   /** Era of its last session, in which the next one begins. */
@@ -43,7 +46,7 @@ export const enveloped = (params: object): object => ({
 
 /** Removes from a result what is about the message alone: callers may speak another revision. */
 export function openEnvelope(result: Record<string, unknown>): void {
-  delete result['resultType'];
+  if (result['resultType'] === 'complete') delete result['resultType'];
   const meta = result['_meta'];
   if (!isObject(meta)) return;
   const { [serverMember]: _server, ...others } = meta;

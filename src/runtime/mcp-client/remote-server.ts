@@ -23,7 +23,7 @@ import {
   type StreamPlace,
 } from './remote-answer.js';
 import { EventStreams } from './remote-streams.js';
-import { type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
+import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
 import { SessionCookies } from './session-cookies.js';
 
@@ -53,8 +53,6 @@ interface Message {
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
-/** Time for a server to answer whether it speaks the modern era. */
-const discoverMs = 3_000;
 const undiscovered = `It did not answer "server/discover" within ${discoverMs} ms`;
 const userAgent = `toolkeeper/${manifest().version}`;
 const oldTransport =
