@@ -1,14 +1,17 @@
-import { startApp, type TestApp } from '../support/app.js';
+import { join } from 'node:path';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
+import { built } from '../support/built.js';
 import { McpModernServer } from '../support/mcp-modern-server.js';
 import { until } from '../support/wait.js';
 
 // real: the whole server, servers of the official SDK, HTTP in both directions; mock: nothing
 
+const packages = join(built(), 'node_modules');
 let tk: TestApp;
 let modern: McpModernServer;
 const started: McpModernServer[] = [];
 beforeAll(async () => {
-  tk = await startApp();
+  tk = await startApp({ SANDBOX_GRANTABLE_PATHS: `${fixtures}:${packages}` });
   modern = await serve();
 });
 afterAll(async () => {
@@ -24,6 +27,22 @@ const serve = async (legacy: 'stateless' | 'reject' = 'reject'): Promise<McpMode
 const register = (name: string, url: string) =>
   tk.http.post('/api/v1/custom-tools').send({ name, protocol: 'mcp', url });
 const call = async (tool: string, input: object = {}) => (await tk.call(tool, input).expect(200)).body;
+
+/** A call whose caller leaves while it runs. */
+async function leave(tool: string): Promise<void> {
+  const controller = new AbortController();
+  const left = fetch(`${tk.url}/api/v1/tools/${tool}/execute`, {
+    method: 'POST',
+    headers: { ...tk.key, 'content-type': 'application/json' },
+    body: JSON.stringify({ input: {} }),
+    signal: controller.signal,
+  });
+  const inFlight = async (): Promise<boolean> =>
+    (await tk.http.get('/metrics')).text.includes(`calls_in_flight{tool="${tool}"} 1`);
+  await until(inFlight, { timeoutMs: 10_000, what: 'the call' });
+  controller.abort();
+  await expect(left).rejects.toThrow();
+}
 
 describe('a server that speaks 2026-07-28 alone', () => {
   it('is registered, listed and called', async () => {
@@ -49,18 +68,7 @@ describe('a server that speaks 2026-07-28 alone', () => {
   );
 
   it('is told that its caller left by the end of the request, and serves the next call', async () => {
-    const controller = new AbortController();
-    const left = fetch(`${tk.url}/api/v1/tools/new__hang/execute`, {
-      method: 'POST',
-      headers: { ...tk.key, 'content-type': 'application/json' },
-      body: JSON.stringify({ input: {} }),
-      signal: controller.signal,
-    });
-    const inFlight = async (): Promise<boolean> =>
-      (await tk.http.get('/metrics')).text.includes('calls_in_flight{tool="new__hang"} 1');
-    await until(inFlight, { timeoutMs: 10_000, what: 'the call' });
-    controller.abort();
-    await expect(left).rejects.toThrow();
+    await leave('new__hang');
     await until(() => modern.left === 1, { timeoutMs: 10_000, what: 'its end' });
     expect(modern.heard).not.toContain('notifications/cancelled');
     expect(await call('new__echo')).toMatchObject({ status: 'success' });
@@ -81,6 +89,28 @@ describe('a server that speaks 2026-07-28 alone', () => {
     await tk.http.get('/api/v1/custom-tools/new/health').expect(200);
     expect(modern.heard.slice(before)).toEqual(['server/discover']);
   });
+});
+
+it('a program that speaks 2026-07-28 alone is registered, listed, called and cancelled', async () => {
+  const program = {
+    sandbox: { allowedPaths: [packages] },
+    command: 'node',
+    args: [join(fixtures, 'modern-mcp-server.mjs')],
+    name: 'lines',
+  };
+  await tk.http
+    .post('/api/v1/custom-tools')
+    .send({ protocol: 'mcp', ...program })
+    .expect(201);
+  expect(await call('lines__echo', { text: 'ü' })).toMatchObject({
+    result: { structuredContent: { text: 'ü' } },
+  });
+  await leave('lines__hang');
+  await until(async () => (await call('lines__heard')).result.structuredContent.heard.includes('left'), {
+    timeoutMs: 10_000,
+    what: 'the end of the call',
+  });
+  await tk.http.get('/api/v1/custom-tools/lines/health').expect(200);
 });
 
 const rpcError = (code: number, data?: object) => ({

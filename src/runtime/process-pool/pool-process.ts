@@ -132,7 +132,8 @@ export class PoolProcess {
    */
   cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): string | undefined {
     if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return undefined;
-    const { method, params } = this.dialect.cancel(id, exchange.givenUp);
+    const cancel = this.dialect.cancel(id, exchange.givenUp);
+    const { method, params } = this.session?.outgoing?.(id, cancel.method, cancel.params) ?? cancel;
     if (!this.dialect.asksAfterCancel) this.conversation.cancel(id, exchange);
     this.lines.write(encodeNotification(method, params));
     return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;

@@ -114,7 +114,7 @@ export interface DialectSender {
 export interface DialectSession {
   /** Handles the process's requests, and its notifications that are not notices of a call. Without a reply none is sent. */
   handle(message: JsonObject): Reply | undefined;
-  /** @returns a request of the pool in another form; undefined: it is written as it is */
+  /** @returns a request of the pool, or its cancellation, in another form; undefined: it is written as it is */
   outgoing?(id: string, method: string, params: object): { method: string; params: object } | undefined;
   /** @returns whether an answer ends its request; otherwise the session settles it later */
   isFinal?(id: string, reply: Reply): boolean;
