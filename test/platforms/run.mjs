@@ -6,7 +6,17 @@ import '../support/typescript.mjs';
 import { execFileSync } from 'node:child_process';
 import { stopAll } from './platform-server.mjs';
 
-const suites = ['conformance', 'clients', 'formats', 'servers', 'same', 'spans', 'investigation', 'grpc'];
+const suites = [
+  'conformance',
+  'conformance-client',
+  'clients',
+  'formats',
+  'servers',
+  'same',
+  'spans',
+  'investigation',
+  'grpc',
+];
 const asked = process.argv.slice(2);
 process.chdir(import.meta.dirname);
 const npm = process.env.npm_execpath;

@@ -1,5 +1,7 @@
-import { type Dialect, type Handshake, type Reply } from '../process-pool/pool.types.js';
+import type { JsonObject } from '../../base/common/json.js';
+import { type Dialect, type DialectSession, type Handshake, type Reply } from '../process-pool/pool.types.js';
 import { mcpDialect } from './mcp-dialect.js';
+import { newPeer } from './mcp-eras.js';
 import { listLimits } from './mcp-lists.js';
 
 type Answer = (reply: Reply, bytes: number) => void;
@@ -9,14 +11,22 @@ class Server {
   readonly asked: { readonly method: string; readonly params: object; readonly answered: Answer }[] = [];
   readonly notified: string[] = [];
   readonly handshakes: (Handshake | string)[] = [];
-  readonly dialect: Dialect = mcpDialect(['/srv/data dir']);
-  readonly handle = this.dialect.begin(
-    {
-      request: (method, params, answered) => void this.asked.push({ method, params, answered }),
-      notify: (method) => void this.notified.push(method),
-    },
-    (handshake) => void this.handshakes.push(handshake),
-  );
+  readonly dialect: Dialect;
+  readonly session: DialectSession;
+
+  constructor(peer = newPeer('legacy')) {
+    this.dialect = mcpDialect(['/srv/data dir'], peer);
+    const sender = {
+      request: (method: string, params: object, answered: Answer) =>
+        void this.asked.push({ method, params, answered }),
+      subscribe: () => undefined,
+      notify: (method: string) => void this.notified.push(method),
+      settle: () => undefined,
+    };
+    this.session = this.dialect.begin(sender, (handshake) => void this.handshakes.push(handshake));
+  }
+
+  readonly handle = (message: JsonObject): Reply | undefined => this.session.handle(message);
 
   answer(result: unknown, bytes = 100): this {
     this.asked.shift()?.answered({ result }, bytes);
@@ -219,4 +229,66 @@ describe('a server that offers more than tools', () => {
     jest.advanceTimersByTime(60_000);
     expect(asked(server)).toContain('prompts/list');
   });
+});
+
+describe('a program that refuses initialize', () => {
+  const refused = (code: number, data?: object): Reply => ({ error: { code, message: 'no', data } });
+  const discovery = { supportedVersions: ['2026-07-28'], serverInfo: { name: 'new' }, capabilities: {} };
+
+  it.each([-32600, -32601, -32602, -32020, -32022])(
+    'with %i is asked whether it speaks the new era',
+    (code) => {
+      const server = new Server();
+      server.asked.shift()?.answered(refused(code), 100);
+      expect(server.asked).toMatchObject([{ method: 'server/discover' }]);
+      server.answer({ ...discovery }).answer({ tools: [tool('a')] });
+      expect(server.handshakes).toMatchObject([
+        { name: 'new', protocolVersion: '2026-07-28', tools: [tool('a')] },
+      ]);
+      expect(server.notified).toEqual([]);
+    },
+  );
+
+  it.each<[string, Reply | undefined]>([
+    ['an error', refused(-32601)],
+    ['older revisions', { result: { supportedVersions: ['2025-11-25'] } }],
+    ['nothing', undefined],
+  ])('and answers %s to server/discover has failed for its first words', (_what, reply) => {
+    const server = new Server();
+    server.asked.shift()?.answered(refused(-32022, { supported: ['2030-01-01'] }), 100);
+    const asked = server.asked.shift();
+    if (reply) asked?.answered(reply, 100);
+    else jest.advanceTimersByTime(4_000);
+    expect(server.handshakes).toEqual([
+      'It answered "initialize" with error -32022: no (it speaks ["2030-01-01"])',
+    ]);
+  });
+
+  it('for another reason is not asked anything else', () => {
+    const server = new Server();
+    server.asked.shift()?.answered(refused(-32603), 100);
+    expect(server.asked).toEqual([]);
+    expect(server.handshakes).toHaveLength(1);
+  });
+});
+
+it('a server of the new era is told in each request what a session says once, and the next session begins so', () => {
+  const peer = newPeer('modern');
+  const first = new Server(peer);
+  first.answer({ supportedVersions: ['2026-07-28'] }).answer({ tools: [] });
+  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+  const called = first.session.outgoing?.('1', 'tools/call', { name: 'a', _meta: { progressToken: 'p' } });
+  expect(called).toMatchObject({
+    method: 'tools/call',
+    params: { name: 'a', _meta: { ...meta, progressToken: 'p' } },
+  });
+  expect(first.session.outgoing?.('2', 'ping', {})).toMatchObject({
+    method: 'server/discover',
+    params: { _meta: meta },
+  });
+  const old = new Server(peer);
+  old.asked.shift()?.answered({ error: { code: -32601, message: 'no' } }, 100);
+  old.begins().answer({ tools: [] });
+  expect(old.session.outgoing?.('3', 'tools/call', { name: 'a' })).toBeUndefined();
+  expect(new Server(peer).asked).toMatchObject([{ method: 'initialize' }]);
 });

@@ -1,30 +1,47 @@
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { manifest } from '../../base/common/project.js';
 import { backOff } from '../../base/common/back-off.js';
 import { jsonExcerpt } from '../../base/common/json-depth.js';
-import { isObject } from '../../base/common/json.js';
+import { isObject, type JsonObject } from '../../base/common/json.js';
 import { type Ask, listChanges, readLists } from './mcp-lists.js';
-import { readLog, readProgress, text } from '../process-pool/own-dialect.js';
+import { readLog, readProgress } from '../process-pool/own-dialect.js';
 import type {
   AddressedNotice,
   Dialect,
   DialectSender,
+  DialectSession,
   Handshake,
-  MessageHandler,
   Reply,
   ServerLists,
 } from '../process-pool/pool.types.js';
-
-/** The revisions of MCP that begin with `initialize`, the newest first. */
-const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+import {
+  clientInfo,
+  discoverMs,
+  enveloped,
+  type Era,
+  introductionIn,
+  type Introduction,
+  legacyRevisions,
+  type McpPeer,
+  modernRevision,
+  namedRevisions,
+  newPeer,
+  openEnvelope,
+  readDiscovery,
+  readIntroduction,
+  unsupportedRevision,
+} from './mcp-eras.js';
+import { repeatedMembers } from './request-headers.js';
+import { TaskPolls, taskTtlMs } from './task-polls.js';
 
 /** Back-off for servers that announce changes of their tools again and again: reading a list takes time. */
 const listPauses = { firstMs: 250, maxMs: 60_000 };
 /** Time for a server to apply the roots that it asked for, such as to look them up on the disk. */
 const rootsMs = 200;
-const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const methodNotFound = -32601;
+const internalError = -32603;
+/** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and those of the modern era. */
+const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32020, unsupportedRevision];
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
@@ -33,17 +50,14 @@ const refused: Readonly<Record<string, string>> = {
 };
 
 /**
- * MCP over lines, with this server as the client: `initialize`, then `tools/list`. A process that does not list its
- * tools has failed to start.
+ * MCP over lines, with this server as the client: `initialize` or `server/discover`, then `tools/list`. A process that
+ * does not list its tools has failed to start.
  * @param roots absolute paths, sent to servers that request them
  */
-export function mcpDialect(roots: readonly string[]): Dialect {
+export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): Dialect {
   return {
     methods: { execute: 'tools/call', health: 'ping' },
-    begin(sender, onHandshake) {
-      const session = new McpSession(sender, onHandshake, roots);
-      return (message) => session.handle(message);
-    },
+    begin: (sender, onHandshake) => new McpSession(sender, onHandshake, roots, peer),
     readNotice: readMcpNotice,
     updatedIn: ({ method, params }) => {
       const uri = method === 'notifications/resources/updated' && isObject(params) && params['uri'];
@@ -55,8 +69,15 @@ export function mcpDialect(roots: readonly string[]): Dialect {
 }
 
 /** Session with one process of a server. */
-class McpSession {
-  private about: Omit<Handshake, 'tools'> = {};
+class McpSession implements DialectSession {
+  private era: Era | undefined;
+  private isSubscribed = false;
+  /** Tools of the legacy era that run as tasks alone. */
+  private readonly needTasks = new Set<unknown>();
+  /** Requests of calls of these, by id. */
+  private readonly asTasks = new Set<string>();
+  private readonly polls: TaskPolls;
+  private about: Introduction = {};
   private isListing = true;
   /** Whether the server asked for its roots and may not have applied them: it refuses calls until then. */
   private appliesRoots = false;
@@ -70,13 +91,20 @@ class McpSession {
     private readonly sender: DialectSender,
     private readonly onHandshake: (handshake: Handshake | string) => void,
     private readonly roots: readonly string[],
+    private readonly peer: McpPeer,
   ) {
-    const params = { protocolVersion: mcpRevisions[0], capabilities: { roots: {} }, clientInfo };
-    sender.request('initialize', params, (reply) => this.initialized(reply));
+    this.polls = new TaskPolls((...request) => this.request(...request), sender.settle);
+    if (peer.era === 'modern') this.discover();
+    else this.initialize();
   }
 
-  readonly handle: MessageHandler = ({ method, id }) => {
+  handle({ method, id }: JsonObject): Reply | undefined {
     if (listChanges.has(method)) this.changed();
+    if (method === 'notifications/subscriptions/acknowledged') {
+      // Changes between two subscriptions are not announced.
+      if (this.isSubscribed) this.changed();
+      this.isSubscribed = true;
+    }
     if (id === undefined || typeof method !== 'string') return undefined;
     if (method === 'ping') return { result: {} };
     if (method === 'roots/list') {
@@ -85,14 +113,81 @@ class McpSession {
     }
     const message = refused[method] ?? `Toolkeeper serves no ${method.slice(0, 100)}`;
     return { error: { code: methodNotFound, message } };
-  };
+  }
 
-  private initialized(reply: Reply): void {
-    const about = readIntroduction(reply);
-    if (typeof about === 'string') return this.onHandshake(about);
+  outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
+    if (this.era === 'modern')
+      return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
+    if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
+      return undefined;
+    this.asTasks.add(id);
+    return { method, params: { ...params, task: { ttl: taskTtlMs } } };
+  }
+
+  isFinal(id: string, reply: Reply): boolean {
+    const wasTask = this.asTasks.delete(id);
+    if (!('result' in reply) || !isObject(reply.result)) return true;
+    const { resultType, task } = reply.result;
+    if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);
+    if (this.era === 'modern') openEnvelope(reply.result);
+    return true;
+  }
+
+  forgotten(id: string): void {
+    this.asTasks.delete(id);
+    this.polls.forgotten(id);
+  }
+
+  /** @param isRefused whether the server has refused `server/discover` */
+  private initialize(isRefused = false): void {
+    const params = { protocolVersion: legacyRevisions[0], capabilities: { roots: {} }, clientInfo };
+    this.sender.request('initialize', params, (reply) => {
+      const about = readIntroduction(reply);
+      if (typeof about !== 'string') {
+        this.sender.notify('notifications/initialized', {});
+        return this.begun('legacy', about);
+      }
+      const isUnknown = 'error' in reply && unknownRequest.includes(reply.error.code);
+      if (isUnknown && !isRefused) this.discover(about);
+      else this.onHandshake(about);
+    });
+  }
+
+  /**
+   * @param refusal by which the server refused `initialize`
+   * @param again whether it has refused the revision, although it names it
+   */
+  private discover(refusal?: string, again = false): void {
+    // An old program may answer nothing to a request that it does not know.
+    const timer = refusal === undefined ? undefined : setTimeout(() => this.onHandshake(refusal), discoverMs);
+    const answered = (reply: Reply): void => {
+      clearTimeout(timer);
+      const discovery = readDiscovery(reply);
+      if (discovery) this.begun('modern', introductionIn(discovery), discovery);
+      else if (!again && namedRevisions(reply).includes(modernRevision)) this.discover(refusal, true);
+      else if (refusal === undefined) this.initialize(!isUnclear(reply));
+      else this.onHandshake(refusal);
+    };
+    this.sender.request('server/discover', enveloped({}), answered, refusal);
+  }
+
+  private begun(era: Era, about: Introduction, { capabilities }: JsonObject = {}): void {
+    this.era = era;
+    this.peer.era = era;
     this.about = about;
-    this.sender.notify('notifications/initialized', {});
+    const changing = ['tools', 'resources', 'prompts'].flatMap((list) => {
+      const each = isObject(capabilities) ? capabilities[list] : undefined;
+      return isObject(each) && each['listChanged'] === true ? [[`${list}ListChanged`, true]] : [];
+    });
+    const notifications = Object.fromEntries(changing) as object;
+    // In the legacy era changes are announced without a subscription.
+    if (era === 'modern' && changing.length > 0)
+      this.sender.subscribe('subscriptions/listen', enveloped({ notifications }));
     this.list();
+  }
+
+  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
+    this.sender.request(method, this.era === 'modern' ? enveloped(params) : params, answered);
   }
 
   private changed(): void {
@@ -103,12 +198,26 @@ class McpSession {
   private list(): void {
     this.isListing = true;
     this.isStale = false;
-    const ask: Ask = (...request) => this.sender.request(...request);
+    const ask: Ask = (...request) => this.request(...request);
     readLists(ask, this.about.offers ?? {}, (listed) => {
       if (typeof listed === 'string') return this.onHandshake(listed);
-      if (this.appliesRoots) this.whenApplied(() => this.listed(listed));
-      else this.listed(listed);
+      const noted = { ...listed, tools: listed.tools.map((tool) => this.noted(tool)) };
+      if (this.appliesRoots) this.whenApplied(() => this.listed(noted));
+      else this.listed(noted);
     });
+  }
+
+  /** Notes how the tool must be called: as a task in the legacy era, with headers in the modern one. */
+  private noted(tool: JsonObject): JsonObject {
+    const { name, inputSchema, execution } = tool;
+    if (this.era !== 'modern') {
+      if (isObject(execution) && execution['taskSupport'] === 'required') this.needTasks.add(name);
+      return tool;
+    }
+    const members = repeatedMembers(inputSchema);
+    if (typeof members === 'string') return { ...tool, inputSchema: members };
+    this.peer.repeated.set(String(name), members);
+    return tool;
   }
 
   /** The first answer shows that the server has its roots, the second one that it had time for them. */
@@ -133,28 +242,10 @@ class McpSession {
   }
 }
 
-const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
+/** Whether a server gave no answer, or none of its own: it may know the request. */
+const isUnclear = (reply: Reply): boolean => 'error' in reply && reply.error.code === internalError;
 
-function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
-  if ('error' in reply)
-    return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
-  const { result } = reply;
-  if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
-  const { protocolVersion, serverInfo } = result;
-  if (!mcpRevisions.some((revision) => revision === protocolVersion)) {
-    const theirs = jsonExcerpt(protocolVersion ?? null, 100);
-    return `It answered "initialize" with protocolVersion ${theirs}; this server speaks MCP ${mcpRevisions.join(', ')}`;
-  }
-  const info = isObject(serverInfo) ? serverInfo : {};
-  return {
-    ...text(info, 'name'),
-    ...text(info, 'version'),
-    ...(typeof result.instructions === 'string' && { description: result.instructions }),
-    ...(isObject(result.capabilities) && { offers: result.capabilities }),
-    ...text(result, 'protocolVersion'),
-    capabilities: { cancel: true },
-  };
-}
+const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
 
 /** Reads a notice. The progress token of a call is its execution id. */
 function readMcpNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {

@@ -46,8 +46,15 @@ export function decoded({ statusCode, headers, body }: Dispatcher.ResponseData):
   return { statusCode, headers, body: last.on('error', () => undefined) };
 }
 
+/** Where a stream of events can be resumed, and after which pause. */
+export interface StreamPlace {
+  lastEventId?: string;
+  retryMs?: number;
+}
+
 /**
  * Calls back with the data of each event of a stream, of which it reads no more lines a second than it may.
+ * @param place is kept up to date
  * @returns what was wrong with it
  */
 export async function readEvents(
@@ -55,6 +62,7 @@ export async function readEvents(
   { maxBytes, linesPerSecond }: { readonly maxBytes: number; readonly linesPerSecond: number },
   message: (text: string) => Promise<void>,
   signal: AbortSignal,
+  place: StreamPlace = {},
 ): Promise<string | undefined> {
   const budget = new LineBudget(linesPerSecond);
   const decoder = new TextDecoder();
@@ -62,7 +70,9 @@ export async function readEvents(
   let isTooLong = false;
   const parser = createParser({
     maxBufferSize: maxBytes,
-    onEvent: ({ data }) => {
+    onRetry: (ms) => (place.retryMs = ms),
+    onEvent: ({ data, id }) => {
+      if (id !== undefined) place.lastEventId = id;
       isTooLong ||= Buffer.byteLength(data) > maxBytes;
       events.push(data);
     },
@@ -97,6 +107,19 @@ export function messagesIn(text: string): string[] {
   } catch {
     return [];
   }
+}
+
+const probeChars = 4_096;
+
+/** Whether a stream begins as that of the older transport does: its first event names where to post. */
+export async function isOldTransport({ body }: Answer): Promise<boolean> {
+  let text = '';
+  for await (const chunk of body) {
+    text += String(chunk);
+    if (/^event: ?endpoint\s*$/m.test(text)) return true;
+    if (text.length > probeChars) return false;
+  }
+  return false;
 }
 
 const maxBytes = 65_536;

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
+import type { JsonObject } from '../../base/common/json.js';
 import { messageOf } from '../../base/common/message-of.js';
 import { manifest } from '../../base/common/project.js';
 import { Destination } from '../../base/outbound/connector.js';
@@ -13,14 +13,18 @@ import {
   decoded,
   errorIn,
   isEvents,
+  isOldTransport,
   isSuccess,
   messagesIn,
-  readEvents,
   readRefusal,
   type Redact,
   refusal,
   type Refusal,
+  type StreamPlace,
 } from './remote-answer.js';
+import { EventStreams } from './remote-streams.js';
+import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
+import { requestHeaders } from './request-headers.js';
 import { SessionCookies } from './session-cookies.js';
 
 /** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
@@ -43,14 +47,13 @@ export interface RemoteLimits {
 interface Message {
   readonly id?: string;
   readonly method?: string;
-  readonly params?: { readonly requestId?: string };
+  readonly params?: JsonObject & { readonly requestId?: string; readonly _meta?: JsonObject };
 }
 
-/** Pause before reopening the stream of server-initiated messages. */
-const listenPauseMs = 1_000;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
+const undiscovered = `It did not answer "server/discover" within ${discoverMs} ms`;
 const userAgent = `toolkeeper/${manifest().version}`;
 const oldTransport =
   'It speaks the older HTTP+SSE transport, and Toolkeeper Streamable HTTP alone: register its address for that, often /mcp';
@@ -59,13 +62,15 @@ const postRefused =
 /** Statuses of a POST by which servers of the older transport are recognised. */
 const oldStatuses = [400, 404, 405];
 const probeMs = 2_000;
-const probeChars = 4_096;
+/** Statuses and errors by which a server refuses a request of the modern era that it speaks no longer. */
+const goneStatuses = [400, 404, 405, 410];
+const goneErrors = [methodNotFound, -32603, -32000];
 
 /** Gives a server behind a URL the form of a process: its lines are posted, and what comes back are its lines. */
 export const remoteLauncher =
-  (address: RemoteAddress, limits: RemoteLimits): Launcher =>
+  (address: RemoteAddress, limits: RemoteLimits, peer = newPeer('modern')): Launcher =>
   () =>
-    new RemoteServer(address, limits);
+    new RemoteServer(address, limits, peer);
 
 /**
  * One session with a server behind a URL. A failed connection, a session that the server forgot or a failed ping ends it as
@@ -93,20 +98,24 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private lastPosted: Promise<void> = Promise.resolve();
   private session: string | undefined;
   private revision: string | undefined;
-  private listens = false;
-  /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
-  private isListening = false;
+  /** Whether its last request was of the modern era. */
+  private isModern = false;
+  /** Whether it has introduced itself. */
+  private isKnown = false;
+  private readonly streams: EventStreams;
   /** Requests in a row that were answered with 400. */
   private refusals = 0;
 
   constructor(
     private readonly address: RemoteAddress,
     private readonly limits: RemoteLimits,
+    private readonly peer: McpPeer,
   ) {
     super();
     const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
     this.headers = { 'user-agent': userAgent, ...(Object.fromEntries(given) as Record<string, string>) };
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
+    this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
     setImmediate(() => this.emit('spawn'));
   }
@@ -118,32 +127,48 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private take(line: string): void {
     const message = JSON.parse(line) as Message;
     const { id, method, params } = message;
-    if (method === 'notifications/cancelled') this.open.get(params?.requestId ?? '')?.abort();
+    if (method === 'notifications/cancelled') {
+      this.open.get(params?.requestId ?? '')?.abort();
+      if (this.isModern) return;
+    }
     const isNotification = id === undefined;
+    if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
+    if (method === 'subscriptions/listen')
+      return void this.listen(() => this.request('POST', this.headersOf(message), this.over.signal, line));
+    this.isKnown ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
     if (isNotification) this.lastPosted = posted;
   }
 
+  /** Headers of a message besides those of its session. */
+  private headersOf({ method, params = {} }: Message): Record<string, string> {
+    const accept = { accept: 'application/json, text/event-stream' };
+    const revision = params._meta?.[versionMember];
+    if (method === undefined || typeof revision !== 'string') return accept;
+    return { ...accept, ...requestHeaders(revision, method, params, this.peer.repeated) };
+  }
+
   /** Never rejects. */
-  private async post(line: string, { id, method }: Message): Promise<void> {
+  private async post(line: string, message: Message): Promise<void> {
+    const { id, method } = message;
     const given = new AbortController();
     const isRequest = id !== undefined && method !== undefined;
     if (isRequest) this.open.set(id, given);
-    const signal = AbortSignal.any([this.over.signal, given.signal]);
+    const isProbe = method === 'server/discover' && !this.isKnown;
+    const signals = [this.over.signal, given.signal, ...(isProbe ? [AbortSignal.timeout(discoverMs)] : [])];
+    const signal = AbortSignal.any(signals);
     try {
-      const response = await this.request(
-        'POST',
-        { accept: 'application/json, text/event-stream' },
-        signal,
-        line,
-      );
+      const response = await this.request('POST', this.headersOf(message), signal, line);
       const wrong = isSuccess(response) ? undefined : await this.refusalIn(response, method);
       if (!isRequest) response.body.destroy();
       else if (wrong) await this.refused(wrong, id, method, signal);
       else await this.readAnswer(response, id, method, signal);
-      if (method === 'notifications/initialized') void this.listen();
+      if (method === 'notifications/initialized')
+        void this.listen((place) => this.follow(place, this.over.signal));
     } catch (error) {
       if (!signal.aborted) this.fail(error);
+      else if (isProbe && !this.over.signal.aborted)
+        await this.refused(refusal(undiscovered), id ?? '', method, this.over.signal);
     } finally {
       if (isRequest) this.open.delete(id);
     }
@@ -186,32 +211,37 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
     if (isLost && this.session !== undefined)
       throw new Error(`The server has forgotten the session (${statusCode})`);
+    const isOver = this.isModern && goneStatuses.includes(statusCode) && goneErrors.includes(error.code);
+    if (this.isKnown && (isOver || error.code === unsupportedRevision))
+      throw new Error(`The server speaks another revision of MCP now: ${error.message}`);
     if (method !== 'initialize' || !oldStatuses.includes(statusCode)) return error;
     if (await this.isOfOldTransport()) return refusal(oldTransport);
     return statusCode === 405 ? { ...error, message: `${error.message}. ${postRefused}` } : error;
   }
 
-  /** The older transport begins with a GET, whose first event names where to post. */
   private async isOfOldTransport(): Promise<boolean> {
     const signal = AbortSignal.any([this.over.signal, AbortSignal.timeout(probeMs)]);
-    try {
-      const { body } = await this.request('GET', { accept: 'text/event-stream' }, signal);
-      let text = '';
-      for await (const chunk of body) {
-        text += String(chunk);
-        if (/^event: ?endpoint\s*$/m.test(text)) return true;
-        if (text.length > probeChars) return false;
-      }
-    } catch {
-      // It answered nothing that could be read.
-    }
-    return false;
+    // It may answer nothing that can be read.
+    return this.follow({}, signal)
+      .then(isOldTransport)
+      .catch(() => false);
   }
 
-  /** A session whose `ping` fails is of no use. */
+  /** Opens a stream, at the place where another one ended. */
+  private follow({ lastEventId }: StreamPlace, signal: AbortSignal): Promise<Answer> {
+    const place = lastEventId && { 'last-event-id': lastEventId };
+    return this.request('GET', { accept: 'text/event-stream', ...place }, signal);
+  }
+
+  /** A session whose health request fails is of no use; not each server knows `ping`. */
   private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
-    if (isFailedPing(method, error)) throw new Error(`ping: ${error.message}`);
+    if (this.isHealth(method) && !(method === 'ping' && error.code === methodNotFound))
+      throw new Error(`${method}: ${error.message}`);
     await this.deliver(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
+  }
+
+  private isHealth(method: string): boolean {
+    return method === 'ping' || (method === 'server/discover' && this.isKnown);
   }
 
   private async readAnswer(response: Answer, id: string, method: string, signal: AbortSignal): Promise<void> {
@@ -219,17 +249,17 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     let last = '';
     this.refusals = 0;
     const answer = async (text: string): Promise<void> => {
-      last = text;
+      last = text || last;
       for (const message of messagesIn(text)) {
         if (method === 'initialize') this.begin(response.headers[sessionHeader], message);
-        const error = method === 'ping' ? errorIn(message) : undefined;
+        const error = this.isHealth(method) ? errorIn(message) : undefined;
         isAnswered ||= error !== undefined || message.includes(JSON.stringify(id));
         if (error) await this.refused(error, id, method, signal);
         else await this.deliver(message, signal);
       }
     };
-    const wrong = await this.read(response, answer, signal);
-    if (isAnswered || (response.statusCode === 202 && this.isListening)) return;
+    const wrong = await this.read(response, answer, () => isAnswered, signal);
+    if (isAnswered || (response.statusCode === 202 && this.streams.isListening)) return;
     const seen = beginningOf(last, this.address.redact) || 'an empty body';
     const unanswered =
       wrong ?? `It answered ${response.statusCode} to "${method}" without a message of JSON-RPC: ${seen}`;
@@ -240,9 +270,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private async read(
     response: Answer,
     message: (text: string) => Promise<void>,
+    isOver: () => boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (isEvents(response)) return readEvents(response, this.limits, message, signal);
+    if (isEvents(response)) return this.streams.read(response, message, isOver, signal);
     const { maxBytes } = this.limits;
     const { body, whole } = await readAtMost(response.body, maxBytes);
     if (!whole) return `Its answer is over ${maxBytes} bytes`;
@@ -250,22 +281,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     return undefined;
   }
 
-  /** Follows what the server sends outside of any answer; not every server does. */
-  private async listen(): Promise<void> {
-    if (this.listens) return;
-    this.listens = true;
+  /** Follows what the server sends outside of any answer. */
+  private async listen(open: (place: StreamPlace) => Promise<Answer>): Promise<void> {
     const { signal } = this.over;
     try {
-      for (;;) {
-        const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
-        if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
-        this.isListening = true;
-        const deliver = (text: string): Promise<void> => this.deliver(text, signal);
-        const wrong = await readEvents(response, this.limits, deliver, signal);
-        this.isListening = false;
-        if (wrong !== undefined) throw new Error(wrong);
-        await delay(listenPauseMs, undefined, { signal });
-      }
+      await this.streams.listen(open, (text) => this.deliver(text, signal), signal);
     } catch (error) {
       if (!signal.aborted) this.fail(error);
     }
@@ -306,7 +326,3 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     await this.agent.destroy();
   }
 }
-
-/** Whether a `ping` failed: a server need not know it. */
-const isFailedPing = (method: string, { code }: Refusal): boolean =>
-  method === 'ping' && code !== methodNotFound;

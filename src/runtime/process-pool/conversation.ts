@@ -64,11 +64,15 @@ export class Conversation {
   private hasCancelled = false;
   private readonly forgotten = new Set<string>();
 
-  /** @param handle receives requests of the process, and its notifications that are not notices */
+  /**
+   * @param handle receives requests of the process, and its notifications that are not notices
+   * @param isFinal whether an answer ends its request; it stays open otherwise
+   */
   constructor(
     private readonly emit: (output: ProcessOutput) => void,
     private readonly readNotice: Dialect['readNotice'] = readOwnNotice,
     private readonly handle: (message: JsonObject) => void = () => undefined,
+    private readonly isFinal: (id: string, reply: Reply) => boolean = () => true,
   ) {}
 
   get size(): number {
@@ -127,11 +131,15 @@ export class Conversation {
     if (!this.open.has(id)) return isRpc && this.forgotten.delete(id) ? 'aside' : 'stray';
     if (!isRpc && !isAnswer) return 'stray';
     const reply = replyIn(message);
-    const exchange = this.take(id);
     if (typeof reply === 'string')
-      exchange?.failed('protocol_error', `The tool broke the protocol: ${reply}`);
-    else exchange?.answered(reply, bytes, text);
+      this.take(id)?.failed('protocol_error', `The tool broke the protocol: ${reply}`);
+    else if (this.isFinal(id, reply)) this.take(id)?.answered(reply, bytes, text);
     return 'answer';
+  }
+
+  /** Answers a request that was left open. */
+  settle(id: string, reply: Reply): void {
+    this.take(id)?.answered(reply, Buffer.byteLength(JSON.stringify(reply)));
   }
 
   /**

@@ -17,7 +17,7 @@ export const ownDialect: Dialect = {
   methods: { execute: 'execute', health: 'health' },
   begin(sender, onHandshake) {
     sender.request('initialize', initializeParams, (reply) => onHandshake(readHandshake(reply)));
-    return () => undefined;
+    return { handle: () => undefined };
   },
   readNotice,
   cancel: (id, reason) => ({ method: 'cancel', params: { id, reason } }),

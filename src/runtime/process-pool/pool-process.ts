@@ -1,4 +1,3 @@
-import { isEnding } from '../../base/common/process-identity.js';
 import type { JsonObject } from '../../base/common/json.js';
 import {
   Conversation,
@@ -11,14 +10,15 @@ import {
 import { ownDialect } from './own-dialect.js';
 import { lateStart, type Seen, whyNotStarted } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
+import { whenItRunsOn } from './broken-pipe.js';
 import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,
   type Dialect,
   type Ending,
   type DialectSender,
+  type DialectSession,
   type Handshake,
-  type MessageHandler,
   PoolFailure,
   type PoolFailureReason,
   type ProcessLimits,
@@ -61,8 +61,8 @@ export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
   private readonly dialect: Dialect;
-  /** Answers requests of the process. */
-  private handle: MessageHandler = () => undefined;
+  /** Set when the process has been launched. */
+  private session: DialectSession | undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
   /** The last request of its start. */
@@ -80,7 +80,12 @@ export class PoolProcess {
     private readonly emit: (event: ProcessEvent) => void,
   ) {
     this.dialect = limits.dialect ?? ownDialect;
-    this.conversation = new Conversation(emit, this.dialect.readNotice, (message) => this.received(message));
+    this.conversation = new Conversation(
+      emit,
+      this.dialect.readNotice,
+      (message) => this.received(message),
+      (id, reply) => this.session?.isFinal?.(id, reply) ?? true,
+    );
     this.child = this.launch(spec, launcher);
   }
 
@@ -108,7 +113,8 @@ export class PoolProcess {
     wireMethod = this.dialect.methods[method],
   ): string {
     const id = this.conversation.nextId();
-    const line = encodeRequest(id, wireMethod, params);
+    const changed = this.session?.outgoing?.(id, wireMethod, params);
+    const line = encodeRequest(id, changed?.method ?? wireMethod, changed?.params ?? params);
     const before = this.lines.waiting;
     const max = this.limits.maxPendingInputBytes;
     // UTF-8 takes at most three bytes per character: only lines that may exceed the limit are measured.
@@ -121,6 +127,7 @@ export class PoolProcess {
 
   forget(id: string): void {
     this.conversation.forget(id);
+    this.session?.forgotten?.(id);
   }
 
   /**
@@ -129,7 +136,8 @@ export class PoolProcess {
    */
   cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): string | undefined {
     if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return undefined;
-    const { method, params } = this.dialect.cancel(id, exchange.givenUp);
+    const cancel = this.dialect.cancel(id, exchange.givenUp);
+    const { method, params } = this.session?.outgoing?.(id, cancel.method, cancel.params) ?? cancel;
     if (!this.dialect.asksAfterCancel) this.conversation.cancel(id, exchange);
     this.lines.write(encodeNotification(method, params));
     return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;
@@ -211,17 +219,26 @@ export class PoolProcess {
     if (this.state.name !== 'starting') return;
     const sender: DialectSender = {
       request: (...request) => this.request(...request),
+      subscribe: (method, params) => {
+        const id = this.conversation.nextId();
+        this.conversation.forget(id);
+        this.lines.write(encodeRequest(id, method, params));
+      },
       notify: (method, params) => this.lines.write(encodeNotification(method, params)),
+      settle: (id, reply) => this.conversation.settle(id, reply),
     };
-    this.handle = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
+    this.session = this.dialect.begin(sender, (handshake) => this.introduced(handshake));
   }
 
   /** Sends a request of the dialect itself, at the start or later. */
-  private request(...[method, params, answered]: Parameters<DialectSender['request']>): void {
+  private request(...[method, params, answered, otherwise]: Parameters<DialectSender['request']>): void {
     if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
     if (!this.wasReady) this.asked = method;
     const id = method === 'initialize' ? '0' : this.conversation.nextId();
-    this.conversation.add(id, { answered, failed: (_reason, message) => this.introduced(message) });
+    this.conversation.add(id, {
+      answered,
+      failed: (_reason, message) => this.introduced(otherwise ?? message),
+    });
     this.lines.write(encodeRequest(id, method, params));
   }
 
@@ -229,7 +246,7 @@ export class PoolProcess {
   private received(message: JsonObject): void {
     const uri = this.dialect.updatedIn?.(message);
     if (uri !== undefined) return this.emit({ type: 'updated', uri });
-    const reply = this.handle(message);
+    const reply = this.session?.handle(message);
     if (reply && message.id !== undefined && !this.congested)
       this.lines.write(encodeReply(message.id, reply));
   }
@@ -319,27 +336,4 @@ export class PoolProcess {
     clearTimeout(this.timer);
     this.timer = setTimeout(act, ms);
   }
-}
-
-/** Time for a process that closed a pipe to exit by itself. */
-const graceMs = 200;
-/** Number of extensions of that time for a process that is ending already. */
-const looks = 50;
-
-/**
- * Calls back if a process that closed a pipe keeps running. On a busy machine an exit takes long and may be reported
- * late, so a process that is ending gets extensions.
- * @param after sets a timer that the owner of the process clears at the exit
- */
-function whenItRunsOn(
-  pid: number | undefined,
-  after: (ms: number, act: () => void) => void,
-  act: () => void,
-  looksLeft = looks,
-): void {
-  after(graceMs, () => {
-    const ending = pid !== undefined && isEnding(pid);
-    if (ending && looksLeft > 0) whenItRunsOn(pid, after, act, looksLeft - 1);
-    else act();
-  });
 }

@@ -102,13 +102,34 @@ export interface AddressedNotice {
 
 /** Sends messages of a dialect to a process. */
 export interface DialectSender {
-  /** @param answered called with the answer and its size; not called if the process ends first */
-  request(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void;
+  /**
+   * @param answered called with the answer and its size; not called if the process ends first
+   * @param otherwise why the start failed, if the process ends first
+   */
+  request(
+    method: string,
+    params: object,
+    answered: (reply: Reply, bytes: number) => void,
+    otherwise?: string,
+  ): void;
+  /** Sends a request that stays open as long as the process: its answer is ignored. */
+  subscribe(method: string, params: object): void;
   notify(method: string, params: object): void;
+  /** Answers a request of the pool that the session did not let end. */
+  settle(id: string, reply: Reply): void;
 }
 
-/** Handles the requests of a process, and its notifications that are not notices of a call. */
-export type MessageHandler = (message: JsonObject) => Reply | undefined;
+/** The dialect's side of one process. */
+export interface DialectSession {
+  /** Handles the process's requests, and its notifications that are not notices of a call. Without a reply none is sent. */
+  handle(message: JsonObject): Reply | undefined;
+  /** @returns a request of the pool, or its cancellation, in another form; undefined: it is written as it is */
+  outgoing?(id: string, method: string, params: object): { method: string; params: object } | undefined;
+  /** @returns whether an answer ends its request; otherwise the session settles it later */
+  isFinal?(id: string, reply: Reply): boolean;
+  /** Called when a request of the pool was abandoned. */
+  forgotten?(id: string): void;
+}
 
 /** A protocol on top of JSON-RPC lines: the pool's own, or MCP. */
 export interface Dialect {
@@ -117,9 +138,8 @@ export interface Dialect {
    * Starts the handshake with a new process.
    * @param onHandshake called with the handshake, or with the reason why the process cannot be used; called again
    * if the handshake changes later
-   * @returns the handler of the process's own requests; without a reply the request is not answered
    */
-  begin(sender: DialectSender, onHandshake: (handshake: Handshake | string) => void): MessageHandler;
+  begin(sender: DialectSender, onHandshake: (handshake: Handshake | string) => void): DialectSession;
   readonly readNotice: (method: unknown, params: unknown) => AddressedNotice | 'unknown' | 'malformed';
   /** The resource whose update a notification tells of. */
   updatedIn?(message: JsonObject): string | undefined;

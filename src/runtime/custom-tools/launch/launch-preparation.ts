@@ -9,6 +9,7 @@ import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { portOf } from '../../../base/outbound/addresses.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { mcpDialect } from '../../mcp-client/mcp-dialect.js';
+import { type McpPeer, newPeer } from '../../mcp-client/mcp-eras.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
@@ -92,8 +93,17 @@ export class LaunchPreparation {
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
     // A page is cut off after its beginning: a secret may be there in part.
     const redact = (text: string): string => redactor.clean(text, { end: true });
-    const remote = remoteLauncher({ url, headers: filledHeaders(tool.headers, own), redact }, this.remote);
-    return { spec, realPath: url.href, place: undefined, redactor, remote, ...dialectOf(tool, spec.cwd) };
+    const peer = newPeer('modern');
+    const headers = filledHeaders(tool.headers, own);
+    const remote = remoteLauncher({ url, headers, redact }, this.remote, peer);
+    return {
+      spec,
+      realPath: url.href,
+      place: undefined,
+      redactor,
+      remote,
+      ...dialectOf(tool, spec.cwd, peer),
+    };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {
@@ -107,10 +117,15 @@ export class LaunchPreparation {
 }
 
 /** An MCP server that asks for its roots gets the paths that it was granted. */
-function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: string) {
+function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: string, peer?: McpPeer) {
   if (protocol !== 'mcp') return {};
   const granted = permissions?.canReadFiles === false ? [] : (sandbox?.allowedPaths ?? []);
-  return { dialect: mcpDialect(granted.map((path) => resolve(workingDir, path))) };
+  return {
+    dialect: mcpDialect(
+      granted.map((path) => resolve(workingDir, path)),
+      peer,
+    ),
+  };
 }
 
 interface OwnPlace {

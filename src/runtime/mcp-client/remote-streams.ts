@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Answer, isEvents, isSuccess, readEvents, type StreamPlace } from './remote-answer.js';
+
+/** Pause before a stream is opened again, unless its server names another one within the bounds. */
+const pauseMs = 1_000;
+const minPauseMs = 100;
+const maxPauseMs = 60_000;
+
+/** Streams of events of one session. One that its server closes or loses is resumed. */
+export class EventStreams {
+  /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
+  isListening = false;
+  private listens = false;
+
+  /** @param follow opens the stream that goes on at a place */
+  constructor(
+    private readonly limits: Parameters<typeof readEvents>[1],
+    private readonly follow: (place: StreamPlace, signal: AbortSignal) => Promise<Answer>,
+  ) {}
+
+  /**
+   * Reads the stream of an answer.
+   * @param isOver whether the answer was among its messages
+   * @returns what was wrong with it
+   */
+  async read(
+    first: Answer,
+    message: (text: string) => Promise<void>,
+    isOver: () => boolean,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const place: StreamPlace = {};
+    for (let stream = first; ; stream = await this.follow(place, signal)) {
+      if (!isSuccess(stream) || !isEvents(stream)) {
+        stream.body.destroy();
+        return `It closed its stream of events, and answered ${stream.statusCode} to the request to go on`;
+      }
+      const wrong = await this.readPart(stream, message, signal, place);
+      if (wrong !== undefined || isOver() || !place.lastEventId) return wrong;
+      await pause(place, signal);
+    }
+  }
+
+  /** Follows what the server sends outside of any answer; not every server does. */
+  async listen(
+    open: (place: StreamPlace) => Promise<Answer>,
+    message: (text: string) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.listens) return;
+    this.listens = true;
+    const place: StreamPlace = {};
+    for (;;) {
+      const response = await open(place);
+      if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
+      this.isListening = true;
+      const wrong = await this.readPart(response, message, signal, place);
+      this.isListening = false;
+      if (wrong !== undefined) throw new Error(wrong);
+      await pause(place, signal);
+    }
+  }
+
+  /** A stream that breaks has ended, if it can be resumed. */
+  private async readPart(
+    stream: Answer,
+    message: (text: string) => Promise<void>,
+    signal: AbortSignal,
+    place: StreamPlace,
+  ): Promise<string | undefined> {
+    try {
+      return await readEvents(stream, this.limits, message, signal, place);
+    } catch (error) {
+      if (signal.aborted || !place.lastEventId) throw error;
+      return undefined;
+    }
+  }
+}
+
+const pause = ({ retryMs = pauseMs }: StreamPlace, signal: AbortSignal): Promise<void> =>
+  delay(Math.max(minPauseMs, Math.min(retryMs, maxPauseMs)), undefined, { signal });
