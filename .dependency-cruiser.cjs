@@ -43,6 +43,7 @@ const allowed = {
   'call/door': [
     ...rest,
     'base/database',
+    'base/counters',
     'base/streams',
     'base/schemas',
     'base/jobs',

@@ -2,6 +2,9 @@
  * The client of MCP's conformance suite: `node conformance-wrapper.mjs <URL of the suite's server>`. Registers the URL at the
  * Toolkeeper at TOOLKEEPER_URL, calls each tool once and removes it again.
  */
+import { TextDecoderStream } from 'node:stream/web';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+
 const [url] = process.argv.slice(2);
 const { TOOLKEEPER_URL, TOOLKEEPER_API_KEY, MCP_CONFORMANCE_CONTEXT = '{}' } = process.env;
 const { toolCalls = [] } = JSON.parse(MCP_CONFORMANCE_CONTEXT);
@@ -36,12 +39,35 @@ function argumentsOf(name, { properties = {} }) {
   return Object.fromEntries(members.filter(([, value]) => value !== null));
 }
 
+/** Calls a tool, and accepts what it asks, with the defaults of its form. */
+async function execute(name, input) {
+  const answer = await fetch(`${TOOLKEEPER_URL}/api/v1/tools/${name}/execute`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${TOOLKEEPER_API_KEY}`,
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+    },
+    body: JSON.stringify({ input, elicitation: { form: {}, url: {} } }),
+  });
+  if (!answer.ok) return console.log(answer.status, await answer.text());
+  const events = answer.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { event, data } of events) {
+    console.log(event, data.slice(0, 500));
+    if (event !== 'question') continue;
+    const { questionId, params } = JSON.parse(data);
+    const members = Object.entries(params.requestedSchema?.properties ?? {});
+    const content = Object.fromEntries(members.map(([key, schema]) => [key, exampleOf(schema)]));
+    await ask(`questions/${questionId}`, 'POST', { action: 'accept', content });
+  }
+}
+
 await ask('custom-tools', 'POST', { name: server, protocol: 'mcp', url });
 try {
   const { data } = await ask(`custom-tools/${server}/tools`);
   for (const { name } of data.filter(({ state }) => state === 'callable')) {
     const { inputSchema } = await ask(`tools/${name}`);
-    await ask(`tools/${name}/execute`, 'POST', { input: argumentsOf(name.split('__')[1], inputSchema) });
+    await execute(name, argumentsOf(name.split('__')[1], inputSchema));
   }
 } finally {
   await ask(`custom-tools/${server}`, 'DELETE');

@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { stopAll } from './platform-server.mjs';
 
 const suites = [
+  'asks',
   'conformance',
   'conformance-client',
   'clients',

@@ -6,8 +6,11 @@ const steadyClock: Clock = { now: () => performance.now() };
 
 /** A point in time by which a call must have ended; queue wait and process start count against it. */
 export class Deadline {
+  /** The time that is left while it stands still; negative: it runs. */
+  private restMs = -1;
+
   private constructor(
-    private readonly at: number,
+    private at: number,
     /** The time that was granted at the beginning, in milliseconds. */
     readonly totalMs: number,
     private readonly clock: Clock,
@@ -22,6 +25,22 @@ export class Deadline {
 
   /** Whole milliseconds left, never negative; 0: it has passed. */
   remainingMs(): number {
+    if (this.restMs >= 0) return this.restMs;
     return Math.max(0, Math.ceil(this.at - this.clock.now()));
+  }
+
+  get standsStill(): boolean {
+    return this.restMs >= 0;
+  }
+
+  /** Stands still, while a person is asked. */
+  stop(): void {
+    this.restMs = this.remainingMs();
+  }
+
+  /** Runs again. @param leftMs less than was left before, if a person took too long */
+  goOn(leftMs = this.restMs): void {
+    this.at = this.clock.now() + leftMs;
+    this.restMs = -1;
   }
 }

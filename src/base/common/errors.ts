@@ -40,6 +40,11 @@ export const errorTable = {
   sandbox_violation: { http: 200, jsonRpc: -32603, title: 'The tool left its sandbox' },
   cancelled: { http: 200, jsonRpc: -32603, title: 'The caller left' },
   interrupted: { http: 200, jsonRpc: -32603, title: 'The gateway died during the call' },
+  capability_missing: {
+    http: 200,
+    jsonRpc: -32021,
+    title: 'The tool must ask a person, and its caller cannot be asked',
+  },
   upstream_unavailable: { http: 200, jsonRpc: -32603, title: 'What the tool depends on is down' },
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { isLoopback } from '../outbound/addresses.js';
 import { manifest, projectRoot } from '../common/project.js';
 import { builtinProblems } from './builtin-settings.js';
+import { KeyRing } from './key-ring.js';
 import { ConfigurationError, flag, Setting, setting, type Values } from './setting.js';
 import { settings } from './settings.js';
 
@@ -17,7 +18,9 @@ export const APP_CONFIG = Symbol('AppConfig');
 export class ConfigModule {
   static forRoot(config: AppConfig): DynamicModule {
     const provided = { provide: APP_CONFIG, useValue: config };
-    return { module: ConfigModule, providers: [provided], exports: [APP_CONFIG] };
+    const { keys, keyFile } = config.secrets;
+    const ring = { provide: KeyRing, useFactory: () => new KeyRing(keys, keyFile) };
+    return { module: ConfigModule, providers: [provided, ring], exports: [APP_CONFIG, KeyRing] };
   }
 }
 

@@ -20,7 +20,9 @@ export class InvestigationBudgetGuard implements CanActivate {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.budgeted = true;
     const { investigationId } = call.context;
-    return call.test || !investigationId || this.spend(call, investigationId);
+    return (
+      call.test || !investigationId || call.asks?.round !== undefined || this.spend(call, investigationId)
+    );
   }
 
   private spend(call: ToolCall, investigationId: string): boolean | Promise<boolean> {

@@ -31,7 +31,7 @@ export class CallChecks {
       throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
     const foreign = foreignProject(principal, context.projectId);
     if (foreign !== undefined) throw new Refusal('forbidden', foreign);
-    return request.queued ? undefined : this.rates.count(request);
+    return request.queued || request.asks?.round ? undefined : this.rates.count(request);
   }
 
   /**

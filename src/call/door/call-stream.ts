@@ -1,11 +1,19 @@
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { CallAnswer, CallRequest, CallStart } from '../../web/contract/tool-call.js';
+import type { Asks, Question } from '../../web/contract/asks.js';
+import type { OpenQuestions } from './open-questions.js';
 import { headersOf } from './incoming-call.js';
 import { EventRing, type Placed } from '../../base/streams/event-ring.js';
 import { problemBody, loggedProblem } from '../../web/rest/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../../base/streams/sse.js';
 import type { ToolNotice } from '../../base/common/tool-notice.js';
+
+/** What a stream says before its outcome: notices, and questions that wait for `POST /api/v1/questions/{questionId}`. */
+type StreamEntry =
+  | ToolNotice
+  | (Question & { readonly type: 'question'; readonly questionId: string })
+  | { readonly type: 'question_withdrawn'; readonly questionId: string };
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
@@ -21,11 +29,20 @@ export async function streamCall(
   request: CallRequest,
   reply: FastifyReply,
   heartbeatMs: number,
+  questions: OpenQuestions,
 ): Promise<Readable> {
-  const notices = new EventRing<ToolNotice>(waiting);
+  const notices = new EventRing<StreamEntry>(waiting);
+  const live: Asks['live'] = (question, over) => {
+    const to = {
+      send: (questionId: string) => void notices.append({ type: 'question', questionId, ...question }),
+      withdraw: (questionId: string) => void notices.append({ type: 'question_withdrawn', questionId }),
+    };
+    return questions.ask(request.principal, to, over);
+  };
   const started = Promise.withResolvers<CallStart>();
   const ended = run({
     ...request,
+    ...(request.asks && { asks: { ...request.asks, live } }),
     onStart: started.resolve,
     onProgress: (notice) => void notices.append(notice),
   });
@@ -52,7 +69,7 @@ export function finishWith(
     .catch(() => undefined);
 }
 
-function eventOf({ id: _place, type, ...data }: Placed<ToolNotice>): ServerSentEvent {
+function eventOf({ id: _place, type, ...data }: Placed<StreamEntry>): ServerSentEvent {
   return { event: type, data };
 }
 

@@ -14,6 +14,7 @@ import { newId } from '../../base/common/ids.js';
 import { InvestigationBudgetGuard } from '../budgets/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
+import { InputRequired, isLive } from '../../web/contract/asks.js';
 import { type CachedAnswer, CallTicket } from '../../web/contract/call-ticket.js';
 import { defineTool } from '../../web/contract/define-tool.js';
 import { fallbackOf, keptOutcomeOf, type Tool } from '../../web/contract/tool.js';
@@ -22,6 +23,7 @@ import { failedOutcome, ToolFailure, type ToolOutcome } from '../../web/contract
 import { CircuitBreakerGuard } from '../circuits/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../../records/executions/execution-recorder.interceptor.js';
 import { CallChecks } from './call-checks.js';
+import { CallRounds } from './call-rounds.js';
 import { CallReports } from './call-reports.js';
 import { ToolRegistry } from './tool-registry.js';
 import { Lifecycle } from '../../base/common/lifecycle.js';
@@ -80,6 +82,7 @@ export class Door implements OnApplicationBootstrap {
     private readonly keys: IdempotentCalls,
     private readonly results: ResultCache,
     private readonly reports: CallReports,
+    private readonly rounds: CallRounds,
     private readonly contexts: ExternalContextCreator,
   ) {}
 
@@ -100,6 +103,8 @@ export class Door implements OnApplicationBootstrap {
     const { name } = tool?.definition ?? { name: asked.tool };
     // A platform's alias stands for the tool from here on.
     const request = name === asked.tool ? asked : { ...asked, tool: name };
+    if (asked.asks?.answers && !asked.asks.round)
+      return this.rounds.next(request, asked.asks.answers, (next) => this.answer(tool, next));
     if (!this.reports.traced) return this.decide(tool, request);
     return this.reports.spanOfCall(request, () => this.decide(tool, request));
   }
@@ -155,9 +160,11 @@ export class Door implements OnApplicationBootstrap {
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
     const cancellation = request.queued ? request.cancellation : undefined;
+    // Its outcome is kept by the key: it has one round.
+    const asks = isLive(request.asks) ? request.asks : undefined;
     const keep = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
     const answer = await this.keys.once({ ...request, idempotent, keep }, (executionId, begin) =>
-      this.admit(tool, { ...request, cancellation, begin }, request.deadline, executionId),
+      this.admit(tool, { ...request, cancellation, begin, asks }, request.deadline, executionId),
     );
     if (answer.replayed) this.reports.replayed(answer.outcome.tool);
     return answer;
@@ -178,12 +185,12 @@ export class Door implements OnApplicationBootstrap {
     let isRefused = false;
     try {
       const { cacheTtlMs = 0, annotations } = tool.definition;
-      const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test;
+      const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test && !request.asks?.round;
       const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
       return { outcome: withAside(outcome, ticket, request), budget: ticket.budget };
     } catch (error) {
       isRefused = error instanceof Refusal;
-      throw error;
+      throw error instanceof InputRequired ? this.rounds.asked(error, call) : error;
     } finally {
       ticket.end(isRefused);
     }
@@ -205,10 +212,21 @@ export class Door implements OnApplicationBootstrap {
   }
 
   private async run(call: ToolCall): Promise<ToolOutcome> {
-    const { ticket, context, principal, begin, onProgress, cancellation = new Cancellation() } = call;
+    const { ticket, context, principal, begin, onProgress, asks, cancellation = new Cancellation() } = call;
     const { executionId, tool, deadline, probe, notes } = ticket;
     const mayBlameTool = hasToolsOwnTime(call);
-    const run = { executionId, context, principal, deadline, probe, notes, begin, onProgress, cancellation };
+    const run = {
+      executionId,
+      context,
+      principal,
+      deadline,
+      probe,
+      notes,
+      begin,
+      onProgress,
+      asks,
+      cancellation,
+    };
     try {
       if (begin && !tool.waitsForProcess) await begin();
       const result = await (ticket.slot ?? tool).run(call.input, run);

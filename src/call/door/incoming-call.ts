@@ -2,6 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { principalOf } from '../../web/auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../../base/common/errors.js';
+import type { JsonObject } from '../../base/common/json.js';
+import type { Asks } from '../../web/contract/asks.js';
 import type { CallContext, Lister } from '../../web/contract/tool.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
@@ -18,6 +20,9 @@ interface ExecuteBody {
   /** Read by asynchronous executions. */
   readonly webhookUrl?: string;
   readonly context?: unknown;
+  readonly elicitation?: JsonObject;
+  readonly inputResponses?: JsonObject;
+  readonly requestState?: string;
 }
 
 /** The most characters of an id or a name, in the body as in a header. */
@@ -30,6 +35,18 @@ export const executeBodySchema = {
   additionalProperties: false,
   properties: {
     input: { description: "The tool's input; absent means {}" },
+    elicitation: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { form: { type: 'object' }, url: { type: 'object' } },
+      description:
+        'How the tool may ask the caller, as MCP has it: `{"form": {}, "url": {}}`; absent: not at all',
+    },
+    inputResponses: {
+      type: 'object',
+      description: 'The answers to the questions of the round before, by their names',
+    },
+    requestState: { type: 'string', minLength: 1, description: 'The state that came with these questions' },
     webhookUrl: {
       type: 'string',
       minLength: 1,
@@ -85,7 +102,7 @@ export interface AskedCall {
 export function incomingCall(request: FastifyRequest, takesWebhook = false): CallRequest {
   const body = request.body ?? {};
   refuse(problemsOf(body));
-  const { input = {}, context, webhookUrl } = body as Partial<ExecuteBody>;
+  const { input = {}, context, webhookUrl, ...about } = body as Partial<ExecuteBody>;
   if (webhookUrl !== undefined && !takesWebhook)
     throw invalidRequest({
       pointer: '/webhookUrl',
@@ -94,8 +111,14 @@ export function incomingCall(request: FastifyRequest, takesWebhook = false): Cal
   const asked = { tool: (request.params as { name: string }).name, input, context };
   // The id that the server gave to the request names its one call as well; an id that the caller gave may come twice.
   const isOurs = request.headers['x-request-id'] !== request.id;
-  return checkedCall(asked, request, isOurs ? request.id : undefined);
+  const call = checkedCall(asked, request, isOurs ? request.id : undefined);
+  return about.elicitation || about.requestState !== undefined ? { ...call, asks: asksOf(about) } : call;
 }
+
+const asksOf = ({ elicitation, inputResponses = {}, requestState }: Partial<ExecuteBody>): Asks => ({
+  capabilities: elicitation ? { elicitation } : {},
+  ...(requestState !== undefined && { answers: { inputResponses, requestState } }),
+});
 
 /**
  * A call with the context that its request's headers give it.

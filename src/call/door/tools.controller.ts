@@ -15,6 +15,7 @@ import {
   ApiAcceptedResponse,
   ApiExtraModels,
   ApiHeader,
+  ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
   ApiParam,
@@ -30,6 +31,7 @@ import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import * as dto from './tools.dto.js';
 import { AsyncExecutions } from './async-executions.js';
 import { listerOf, prefersAsync } from './incoming-call.js';
+import { OpenQuestions } from './open-questions.js';
 import { ToolsService } from './tools.service.js';
 import { UpToDateInterceptor } from '../../records/executions/execution-recorder.js';
 
@@ -40,6 +42,7 @@ export class ToolsController {
   constructor(
     private readonly service: ToolsService,
     private readonly asynchronous: AsyncExecutions,
+    private readonly questions: OpenQuestions,
   ) {}
 
   @Get('tools')
@@ -87,8 +90,8 @@ export class ToolsController {
   })
   @ApiHeader({ name: 'prefer', required: false, description: '`respond-async`: queue the call' })
   @ApiAcceptedResponse({
-    type: dto.AsyncExecutionView,
-    description: 'With `Prefer: respond-async`: it is queued',
+    schema: dto.acceptedSchema,
+    description: 'With `Prefer: respond-async`: it is queued. Else the tool asks the caller',
   })
   @dto.ApiExecute(
     { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
@@ -106,9 +109,27 @@ export class ToolsController {
   executeTool(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome | dto.AsyncExecutionView | Readable> {
+  ): Promise<ToolOutcome | dto.AsyncExecutionView | dto.QuestionsView | Readable> {
     if (prefersAsync(request)) return this.asynchronous.submit(request, reply);
     return this.service.execute(request, reply);
+  }
+
+  @Post('questions/:id')
+  @HttpCode(204)
+  @ApiOperation({
+    summary: 'Answer a question of a tool',
+    description:
+      'That came as the event `question` on the stream of a call with `elicitation`, to the same caller. Any replica takes it.',
+  })
+  @ApiParam({ name: 'id', description: 'Its `questionId`' })
+  @ApiNoContentResponse()
+  @ApiProblems('not_found', 'invalid_request', 'payload_too_large', 'database_unavailable', 'unauthorized')
+  answerQuestion(
+    @Param('id') id: string,
+    @Body() body: dto.QuestionAnswer,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<void> {
+    return this.questions.answer(caller, id, { result: body });
   }
 
   @Post('tool-calls')

@@ -33,7 +33,10 @@ import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
 import { ApiProblems, ProblemView } from '../../web/rest/api-problems.decorator.js';
+import { QuestionAnswer, QuestionsView } from './asks.dto.js';
 import { executeBodySchema } from './incoming-call.js';
+
+export { QuestionAnswer, QuestionsView };
 
 export class FormatQuery {
   @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
@@ -264,7 +267,8 @@ const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 't
 );
 
 const events =
-  'Server-sent events: any number of `progress` {progress, total?, message?} and `log` {level, message, data?}, then ' +
+  'Server-sent events: any number of `progress` {progress, total?, message?}, `log` {level, message, data?} and, with ' +
+  '`elicitation`, `question` {questionId, method, params} and `question_withdrawn` {questionId}, then ' +
   'one `outcome` with what `application/json` answers, or one `problem` when the server failed meanwhile';
 const exampleEvents = [
   ': execution 019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
@@ -286,7 +290,7 @@ export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodD
   return applyDecorators(
     ApiHeaders(contextHeaders),
     ApiBody({ schema: executeBodySchema, examples: { call: { value: example } } }),
-    ApiExtraModels(OutcomeView),
+    ApiExtraModels(OutcomeView, QuestionsView),
     ApiOkResponse({
       description: 'The tool ran; `status` says how it ended',
       content: {
@@ -329,3 +333,8 @@ export class AsyncExecutionView {
   @ApiPropertyOptional({ type: OutcomeView }) readonly outcome?: object;
   @ApiPropertyOptional({ type: ProblemView }) readonly problem?: object;
 }
+
+/** The schema of an answer 202 to a call. */
+export const acceptedSchema = {
+  oneOf: [AsyncExecutionView, QuestionsView].map((view) => ({ $ref: getSchemaPath(view) })),
+};

@@ -4,12 +4,15 @@ import { StartupWork } from '../../base/common/startup-work.js';
 import { InvestigationsModule } from '../budgets/investigations.module.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
+import { CountersModule } from '../../base/counters/counters.module.js';
 import { CircuitsModule } from '../circuits/circuits.module.js';
 import { ToolMetricsModule } from '../../records/executions/tool-metrics.module.js';
 import { AsyncExecutions } from './async-executions.js';
 import { CallChecks } from './call-checks.js';
 import { callMetrics, CallReports } from './call-reports.js';
 import { Door } from './door.js';
+import { CallRounds } from './call-rounds.js';
+import { OpenQuestions } from './open-questions.js';
 import { findTools, ToolSearch } from './tool-search.js';
 import { InputSchemas } from '../../base/schemas/input-validator.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -18,7 +21,14 @@ import { ToolsService } from './tools.service.js';
 
 /** The registry, and the one way to call a tool. */
 @Module({
-  imports: [AuthModule, ToolMetricsModule, CircuitsModule, InvestigationsModule, RepetitionModule],
+  imports: [
+    AuthModule,
+    ToolMetricsModule,
+    CircuitsModule,
+    InvestigationsModule,
+    RepetitionModule,
+    CountersModule,
+  ],
   controllers: [ToolsController, ReplaysController, AsyncExecutionsController],
   providers: [
     ToolRegistry,
@@ -29,9 +39,20 @@ import { ToolsService } from './tools.service.js';
     CallChecks,
     Door,
     AsyncExecutions,
+    OpenQuestions,
+    CallRounds,
     ToolsService,
   ],
-  exports: [AsyncExecutions, Door, ToolRegistry, InputSchemas, ToolsService, CallReports, ToolMetricsModule],
+  exports: [
+    AsyncExecutions,
+    Door,
+    OpenQuestions,
+    ToolRegistry,
+    InputSchemas,
+    ToolsService,
+    CallReports,
+    ToolMetricsModule,
+  ],
 })
 export class ToolsModule {
   constructor(

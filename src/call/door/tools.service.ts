@@ -9,6 +9,8 @@ import { isShown, type Lister, type Tool } from '../../web/contract/tool.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { InputRequired } from '../../web/contract/asks.js';
+import { OpenQuestions } from './open-questions.js';
 import { streamCall } from './call-stream.js';
 import { callOf, headersOf, incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
@@ -32,6 +34,8 @@ import { platformSchema } from '../platforms/platform-schema.js';
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
+export type ExecuteAnswer = ToolOutcome | dto.QuestionsView | Readable;
+
 const defaultLimit = 100;
 /** Limit of the total size of a request's results, in maximum-size results. */
 const largestResults = 4;
@@ -44,6 +48,7 @@ export class ToolsService {
     private readonly search: ToolSearch,
     private readonly door: Door,
     private readonly metrics: ToolMetricsService,
+    private readonly questions: OpenQuestions,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server' | 'customTools'>,
   ) {}
 
@@ -86,25 +91,25 @@ export class ToolsService {
     return this.door.call(request);
   }
 
-  execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+  execute(request: FastifyRequest, reply: FastifyReply): Promise<ExecuteAnswer> {
     const call = incomingCall(request);
     const { sseHeartbeatMs } = this.config.server;
     return acceptsEvents(request.headers)
-      ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs)
-      : this.door.call(call).then((given) => outcomeOf(given, reply));
+      ? streamCall((asked) => this.door.call(asked), call, reply, sseHeartbeatMs, this.questions)
+      : answered(this.door.call(call), reply, call);
   }
 
   /**
    * A test call of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
    * @throws Problem `invalid_request`
    */
-  test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+  test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ExecuteAnswer> {
     refuseKey(request);
     const call = incomingCall(request);
     const run = (asked: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, asked));
     if (acceptsEvents(request.headers))
-      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
-    return run(call).then((given) => outcomeOf(given, reply));
+      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs, this.questions);
+    return answered(run(call), reply, call);
   }
 
   /** A test call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
@@ -205,6 +210,23 @@ function refuseLaxFormat({ format, strict }: dto.FormatQuery): void {
 }
 
 const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0, place: tool.definition.name });
+
+/** Questions of a tool are answered 202. @param asks the caller can be asked */
+function answered(
+  call: Promise<CallAnswer>,
+  reply: FastifyReply,
+  { asks }: CallRequest,
+): Promise<ExecuteAnswer> {
+  const outcome = call.then((given) => outcomeOf(given, reply));
+  return asks ? outcome.catch((error: unknown) => questionsOf(error, reply)) : outcome;
+}
+
+function questionsOf(error: unknown, reply: FastifyReply): dto.QuestionsView {
+  if (!(error instanceof InputRequired)) throw error;
+  void reply.status(202);
+  const { executionId, inputRequests = {}, requestState = '' } = error;
+  return { executionId, status: 'input_required', inputRequests, requestState };
+}
 
 function outcomeOf(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);

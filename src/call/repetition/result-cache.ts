@@ -85,7 +85,10 @@ export class ResultCache {
       lookup.set({ 'toolkeeper.cache.hit': false });
       lookup.end();
       const outcome = await enter(call);
-      if (outcome.status === 'success') this.keep(key, call, (success = outcome));
+      // The answer of a person is the caller's own.
+      const isShared =
+        outcome.status === 'success' && ticket.notes.askedMs === undefined && !call.asks?.round;
+      if (isShared) this.keep(key, call, (success = outcome));
       return outcome;
     } finally {
       lookup.end();

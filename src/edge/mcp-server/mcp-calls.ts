@@ -16,7 +16,7 @@ import {
   type Answer,
   errorOf,
   isForTheModel,
-  type Notification,
+  type Message,
   problemAnswer,
   refusedResult,
   toolResultOf,
@@ -31,9 +31,11 @@ import {
   refused,
   sessionHeader,
 } from './mcp-methods.js';
+import { InputRequired } from '../../web/contract/asks.js';
+import { askingResult, McpAsks } from './mcp-asks.js';
 import { mismatch, ParamHeaders } from './mcp-revisions.js';
 import { McpTasks } from './mcp-tasks.js';
-import { eventOfPlaced, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
+import { eventOfMessage, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
@@ -49,6 +51,7 @@ export class McpCalls {
   constructor(
     private readonly tools: ToolsService,
     private readonly tasks: McpTasks,
+    private readonly asks: McpAsks,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
@@ -79,18 +82,21 @@ export class McpCalls {
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
     if (key !== undefined) this.cancellable.set(key, cancellation);
-    let notices: EventRing<Notification> | undefined;
-    const spoke = Promise.withResolvers<EventRing<Notification>>();
+    let messages: EventRing<Message> | undefined;
+    const spoke = Promise.withResolvers<EventRing<Message>>();
+    const send = (message: Message): void => {
+      messages ??= new EventRing(waiting);
+      messages.append(message);
+      spoke.resolve(messages);
+    };
     const mayStream = acceptsStream(request);
     const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
       const notification = noticeMessage(notice, about['progressToken'], logs);
-      if (!notification) return;
-      notices ??= new EventRing(waiting);
-      notices.append(notification);
-      spoke.resolve(notices);
+      if (notification) send(notification);
     };
-    const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
+    const asks = this.asks.of(asked, send);
+    const ended = this.run(asked, { ...call, asks, ...(mayStream && { onProgress }) }).finally(() => {
       if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
     });
     const first = await Promise.race([spoke.promise, ended]);
@@ -100,7 +106,7 @@ export class McpCalls {
       return undefined;
     }
     void reply.headers(sseHeaders);
-    const following = { ring: first, place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
+    const following = { ring: first, place: 0, eventOf: eventOfMessage, missedEvent: missedNotices };
     const stream = new SseStream(following, {}, this.config.server.sseHeartbeatMs);
     void ended.then((last) => stream.finish(messageEvent(last)));
     return stream;
@@ -113,12 +119,19 @@ export class McpCalls {
 
   /** Never throws: what was refused is an answer, too. */
   private async run(asked: Asked, call: CallRequest): Promise<Answer> {
-    const { message, request } = asked;
+    const { message, isModern, request, reply } = asked;
     const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
     try {
       const { outcome } = await this.tools.call(call);
-      return done(asked, toolResultOf(outcome, isMcp, asked.isModern));
+      if (isModern && outcome.status !== 'success' && outcome.error.type === 'capability_missing')
+        return refused(
+          reply,
+          400,
+          errorOf(message.id, outcome.error.code, outcome.error.message, outcome.error.data),
+        );
+      return done(asked, toolResultOf(outcome, isMcp, isModern));
     } catch (error) {
+      if (error instanceof InputRequired) return done(asked, askingResult(error), 'input_required');
       const problem = loggedProblem(error, request.id);
       return isForTheModel(problem)
         ? done(asked, refusedResult(problem, request.id))

@@ -16,6 +16,8 @@ import { type ReadableAnswer, readableOutcome, readableProblem } from '../../cal
 export type RpcId = JSONRPCRequest['id'];
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
 export type Notification = JSONRPCNotification;
+/** A message to a client beside its answer: a notification, or a request. */
+export type Message = Notification & { readonly id?: RpcId };
 
 export const invalidParams = errorTable.invalid_input.jsonRpc;
 export const methodNotFound = errorTable.tool_not_found.jsonRpc;

@@ -6,7 +6,7 @@ import { OpenStreams } from '../../base/streams/open-streams.js';
 import { type Following, type ServerSentEvent, sseEvent, type SseStream } from '../../base/streams/sse.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { ServerOffers } from './server-offers.js';
-import { type Notification, notificationOf } from './mcp-messages.js';
+import { type Message, type Notification, notificationOf } from './mcp-messages.js';
 
 /** A client's subscription, from 2026-07-28 on. */
 export interface Subscription {
@@ -33,6 +33,10 @@ export const messageEvent = (data: object): ServerSentEvent => ({ event: 'messag
 /** A notification as it was before it was put into a ring. */
 export const eventOfPlaced = ({ id: _place, ...message }: Placed<Notification>): ServerSentEvent =>
   messageEvent(message);
+
+/** The same of a message that may be a request: that keeps its id. */
+export const eventOfMessage = ({ id, ...message }: Placed<Message>): ServerSentEvent =>
+  messageEvent(message.method.startsWith('notifications/') ? message : { id, ...message });
 
 /** Tells MCP clients of changes: of lists, and of resources that they watch. */
 @Injectable()

@@ -6,6 +6,7 @@ import type { Answered } from './mcp-methods.js';
 import type { Readable } from 'node:stream';
 import { PlaybooksModule } from '../../agents/playbooks/playbooks.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
+import { McpAsks } from './mcp-asks.js';
 import { McpCalls } from './mcp-calls.js';
 import { McpCatalogue } from './mcp-catalogue.js';
 import { McpService } from './mcp.service.js';
@@ -51,6 +52,6 @@ export class McpController {
 @Module({
   imports: [ToolsModule, PlaybooksModule],
   controllers: [McpController, OffersController],
-  providers: [McpService, McpStreams, McpCalls, McpCatalogue, McpSkills, McpTasks, ServerOffers],
+  providers: [McpService, McpStreams, McpAsks, McpCalls, McpCatalogue, McpSkills, McpTasks, ServerOffers],
 })
 export class McpModule {}

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { JSONRPCRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { Problem } from '../../base/common/errors.js';
 import { loggedProblem } from '../../web/rest/problem.filter.js';
 import { sseHeaders } from '../../base/streams/sse.js';
 import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
+import { McpAsks } from './mcp-asks.js';
 import { McpCalls } from './mcp-calls.js';
 import { maxWatched, McpCatalogue } from './mcp-catalogue.js';
 import { errorOf, givenMembers, invalidParams, methodNotFound, problemAnswer } from './mcp-messages.js';
@@ -50,6 +50,7 @@ export class McpService {
   constructor(
     private readonly streams: McpStreams,
     private readonly calls: McpCalls,
+    private readonly asks: McpAsks,
     private readonly tasks: McpTasks,
     skills: McpSkills,
     private readonly catalogue: McpCatalogue,
@@ -87,6 +88,7 @@ export class McpService {
     if (Array.isArray(message))
       return refused(reply, 400, errorOf(null, -32600, 'Batches are not supported: send one message'));
     if (message.method === undefined || message.id === undefined) {
+      if (message.method === undefined) await this.asks.answered(request);
       if (message.method === 'notifications/cancelled') this.calls.cancel(request);
       void reply.status(202);
       return undefined;
@@ -127,7 +129,7 @@ export class McpService {
     const protocolVersion = sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(wanted)
       ? wanted
       : sdk.LATEST_PROTOCOL_VERSION;
-    void reply.header(sessionHeader, randomUUID());
+    void reply.header(sessionHeader, this.asks.sessionFor(message.params ?? {}));
     const instructions = this.offers.instructions(principalOf(request));
     return { protocolVersion, capabilities, serverInfo, instructions };
   }

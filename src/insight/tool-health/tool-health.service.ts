@@ -51,6 +51,7 @@ const nobodysFault: readonly (string | null | undefined)[] = [
   'cancelled',
   'interrupted',
   'upstream_unavailable',
+  'capability_missing',
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 

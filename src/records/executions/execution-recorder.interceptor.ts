@@ -2,6 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { performance } from 'node:perf_hooks';
 import { lastValueFrom, type Observable, of } from 'rxjs';
 import { Refusal } from '../../base/common/errors.js';
+import { InputRequired, maxAskedMs, unanswered } from '../../web/contract/asks.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
@@ -34,10 +35,14 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     const { ticket } = call;
     ticket.recorded = true;
     if (ticket.kept) return next.handle();
-    ticket.startedAtMs = performance.now();
-    this.recorder.assertRoom();
-    const start = startOf(call, Date.now());
-    if (!(await this.recorder.begin(ticket.executionId, start))) this.recorder.refuse();
+    const round = call.asks?.round;
+    ticket.startedAtMs = performance.now() - (round?.spentMs ?? 0);
+    ticket.startedAt = round?.startedAt ?? Date.now();
+    if (!round || !this.recorder.resume(round.executionId)) {
+      this.recorder.assertRoom();
+      const start = startOf(call, ticket.startedAt);
+      if (!(await this.recorder.begin(ticket.executionId, start))) this.recorder.refuse();
+    }
     let outcome: ToolOutcome;
     try {
       outcome = await lastValueFrom(next.handle());
@@ -51,7 +56,11 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
 
   /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is not. */
   private async failed(call: ToolCall, error: unknown): Promise<void> {
-    if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) });
+    const { asks, ticket } = call;
+    // Refused in a later round, it may come again as long as its state is valid.
+    if (error instanceof InputRequired || (error instanceof Refusal && asks?.round))
+      this.recorder.suspend(ticket.executionId, endOfSilence(call), maxAskedMs);
+    else if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) });
     else this.recorder.discard(call.ticket.executionId);
   }
 
@@ -164,6 +173,13 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
     payload: capturedPayload(call, undefined),
   };
 }
+
+/** Nobody answered the tool's questions. */
+const endOfSilence = (call: ToolCall): ExecutionEnd => ({
+  ...{ status: 'timeout', errorType: 'timeout', errorMessage: unanswered },
+  executionTimeMs: call.ticket.elapsedMs(),
+  metadata: notesOf(call, undefined),
+});
 
 /** @param at milliseconds since the epoch */
 export function eventOf(

@@ -30,6 +30,8 @@ const closeMs = 5_000;
  */
 export class ExecutionRecorder {
   private closed: Promise<void> | undefined;
+  /** Executions between two rounds of their call, with the timer that ends each. */
+  private readonly waiting = new Map<string, NodeJS.Timeout>();
 
   constructor(
     private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
@@ -81,6 +83,28 @@ export class ExecutionRecorder {
     return written;
   }
 
+  /** The caller is asked: the execution stays open, and ends as `end` says if it never goes on. */
+  suspend(id: string, end: ExecutionEnd, withinMs: number): void {
+    const late = (): void => {
+      this.waiting.delete(id);
+      this.append(id, end).catch(() => undefined);
+    };
+    this.waiting.set(id, setTimeout(late, withinMs).unref());
+    this.inFlight.end();
+  }
+
+  waitsFor(id: string): boolean {
+    return this.waiting.has(id);
+  }
+
+  /** Goes on with an execution whose start is here. @returns false if it is not */
+  resume(id: string): boolean {
+    clearTimeout(this.waiting.get(id));
+    if (!this.waiting.delete(id)) return false;
+    this.inFlight.begin();
+    return true;
+  }
+
   /** The call was refused after all: there is nothing to record. */
   discard(executionId: string): void {
     void this.journal.append({ id: executionId });
@@ -108,6 +132,10 @@ export class ExecutionRecorder {
 
   private async closeNow(): Promise<void> {
     await this.inFlight.idle(settleMs);
+    for (const [id, timer] of this.waiting) {
+      clearTimeout(timer);
+      void this.append(id, stoppedMeanwhile);
+    }
     await this.journal.close(closeMs);
   }
 
@@ -142,6 +170,11 @@ export class ExecutionRecorder {
     );
   }
 }
+
+const stoppedMeanwhile: ExecutionEnd = {
+  ...{ status: 'error', executionTimeMs: 0, errorType: 'interrupted' },
+  errorMessage: 'The server stopped before the tool got an answer to its question',
+};
 
 /** An interceptor for routes that answer about executions. */
 export const UpToDateInterceptor = upToDate(ExecutionRecorder);

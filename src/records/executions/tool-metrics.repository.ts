@@ -338,9 +338,9 @@ export function assertCountable({ projects }: Reader, since: Date, until: Date):
 const maxSuccessesAfter = 1_000;
 
 /** Errors that say nothing of the tool, or of one replica alone. */
-const uncounted: ReadonlySet<string> = new Set([
-  ...['interrupted', 'cancelled', 'internal_error', 'upstream_unavailable', 'spawn_failed'],
-]);
+const uncounted: ReadonlySet<string> = new Set(
+  'interrupted cancelled internal_error upstream_unavailable spawn_failed capability_missing'.split(' '),
+);
 
 /** Our own ids contain the time, which selects the partition; foreign ids are searched in all partitions. */
 function recordedBetween(id: string): [Date | string, Date | string] {

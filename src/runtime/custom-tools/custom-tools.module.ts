@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
+import type { AppConfig } from '../../base/config/app-config.js';
 import { ProcessPoolModule } from '../process-pool/process-pool.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
@@ -24,7 +24,8 @@ import { ToolSupervisor } from './state/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
 import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
 import { ProcessRenewal } from './running/process-renewal.js';
-import { EnvCipher, KeyRing } from '../secrets/env-cipher.js';
+import { KeyRing } from '../../base/config/key-ring.js';
+import { EnvCipher } from '../secrets/env-cipher.js';
 import { SecretsRenewal } from '../secrets/secrets-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { LaunchPreparation, ToolSandbox } from './launch/launch-preparation.js';
@@ -79,8 +80,8 @@ export class CustomToolsModule {
         SecretsRenewal,
         {
           provide: EnvCipher,
-          inject: [APP_CONFIG],
-          useFactory: ({ secrets }: AppConfig) => new EnvCipher(new KeyRing(secrets.keys, secrets.keyFile)),
+          inject: [KeyRing],
+          useFactory: (keys: KeyRing) => new EnvCipher(keys),
         },
       ],
     };

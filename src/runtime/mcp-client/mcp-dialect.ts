@@ -42,11 +42,14 @@ const methodNotFound = -32601;
 const internalError = -32603;
 /** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and those of the modern era. */
 const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32020, unsupportedRevision];
+/** Whether a call's own caller can be asked is found out when its server asks. */
+const clientCapabilities = { roots: {}, elicitation: { form: {}, url: {} } };
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'Toolkeeper offers no sampling: a server gets no model of its callers',
-  'elicitation/create': 'Toolkeeper offers no elicitation: nobody is there to be asked',
+  'elicitation/create':
+    'The caller of this call cannot be asked: it declared no elicitation of this mode, or several calls run at once',
 };
 
 /**
@@ -65,6 +68,7 @@ export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): 
     },
     cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
     asksAfterCancel: true,
+    relayed: 'elicitation/create',
   };
 }
 
@@ -140,7 +144,7 @@ class McpSession implements DialectSession {
 
   /** @param isRefused whether the server has refused `server/discover` */
   private initialize(isRefused = false): void {
-    const params = { protocolVersion: legacyRevisions[0], capabilities: { roots: {} }, clientInfo };
+    const params = { protocolVersion: legacyRevisions[0], capabilities: clientCapabilities, clientInfo };
     this.sender.request('initialize', params, (reply) => {
       const about = readIntroduction(reply);
       if (typeof about !== 'string') {

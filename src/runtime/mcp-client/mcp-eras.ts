@@ -31,18 +31,24 @@ export const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: ma
 const prefix = 'io.modelcontextprotocol/';
 export const versionMember = `${prefix}protocolVersion`;
 const serverMember = `${prefix}serverInfo`;
+const capabilitiesMember = `${prefix}clientCapabilities`;
+/** Member of `_meta` with the capabilities of the caller of a call: the modern era declares them with each request. */
+export const callersMember = 'toolkeeper/clientCapabilities';
+const ownCapabilities = { extensions: { [`${prefix}tasks`]: {} } };
 const envelope = {
   [versionMember]: modernRevision,
   [`${prefix}clientInfo`]: clientInfo,
-  [`${prefix}clientCapabilities`]: { extensions: { [`${prefix}tasks`]: {} } },
+  [capabilitiesMember]: ownCapabilities,
   [`${prefix}logLevel`]: 'info',
 };
 
 /** Adds to a request of the modern era what a session of the legacy era says once. Members of the caller win. */
-export const enveloped = (params: object): object => ({
-  ...params,
-  _meta: { ...envelope, ...('_meta' in params && isObject(params._meta) ? params._meta : {}) },
-});
+export function enveloped(params: object): object {
+  const own = '_meta' in params && isObject(params._meta) ? params._meta : {};
+  const { [callersMember]: callers } = own;
+  const declared = isObject(callers) && { [capabilitiesMember]: { ...ownCapabilities, ...callers } };
+  return { ...params, _meta: { ...envelope, ...own, ...declared } };
+}
 
 /** Removes from a result what is about the message alone: callers may speak another revision. */
 export function openEnvelope(result: Record<string, unknown>): void {

@@ -5,6 +5,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { isObject } from '../../base/common/json.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
+import { belongsTo } from '../process-pool/conversation.js';
 import { LineBudget } from '../process-pool/line-budget.js';
 
 /** Removes secrets from a text. */
@@ -120,6 +121,18 @@ export async function isOldTransport({ body }: Answer): Promise<boolean> {
     if (text.length > probeChars) return false;
   }
   return false;
+}
+
+/** A server's question on the stream of a call, with the id of that call. Other messages stay as they are. */
+export function withOrigin(text: string, id: string): string {
+  if (!text.includes('"elicitation/create"')) return text;
+  try {
+    const message = JSON.parse(text) as { readonly method?: string; readonly params?: object };
+    const params = { ...message.params, _meta: { [belongsTo]: id } };
+    return message.method === 'elicitation/create' ? JSON.stringify({ ...message, params }) : text;
+  } catch {
+    return text;
+  }
 }
 
 const maxBytes = 65_536;

@@ -20,6 +20,7 @@ import {
   type Redact,
   refusal,
   type Refusal,
+  withOrigin,
   type StreamPlace,
 } from './remote-answer.js';
 import { EventStreams } from './remote-streams.js';
@@ -255,7 +256,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
         const error = this.isHealth(method) ? errorIn(message) : undefined;
         isAnswered ||= error !== undefined || message.includes(JSON.stringify(id));
         if (error) await this.refused(error, id, method, signal);
-        else await this.deliver(message, signal);
+        else await this.deliver(withOrigin(message, id), signal);
       }
     };
     const wrong = await this.read(response, answer, () => isAnswered, signal);

@@ -10,12 +10,25 @@ import type {
   Ending,
   PoolFailureReason,
   ProcessOutput,
+  Relay,
   Reply,
   TerminationReason,
 } from './pool.types.js';
 
 /** The answer to an open request, another message of the protocol, or none of its messages. */
 export type MessageKind = 'answer' | 'aside' | 'stray';
+
+/** Member of a request's `_meta` that names the request of ours which it belongs to. */
+export const belongsTo = 'toolkeeper/request';
+
+/** The caller of a call, as its process may ask it. */
+export interface Asker {
+  /** How long the call may take: after that time nothing is asked for it any more. */
+  readonly limitMs: number;
+  relay: Relay;
+  /** Notes that the tool wanted to ask something, and was refused. */
+  unasked(message: JsonObject): void;
+}
 
 /** Callbacks of one request: exactly one of `answered` and `failed` is called, or none after `forget`. */
 export interface Exchange {
@@ -28,6 +41,8 @@ export interface Exchange {
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
   /** Receives notices about the request. */
   readonly noticed?: NoticeListener | undefined;
+  /** The caller, to which requests of the process are passed on. */
+  readonly asker?: Asker;
 }
 
 /** Spellings of an answer that is almost JSON: JSON in other text, and objects as languages print them. */
@@ -63,6 +78,8 @@ export class Conversation {
   /** Set once a request was cancelled: messages without an id may then belong to that one. */
   private hasCancelled = false;
   private readonly forgotten = new Set<string>();
+  /** Until then (of performance.now()) a request of the process may belong to a call that was abandoned. */
+  private unclearUntil = 0;
 
   /**
    * @param handle receives requests of the process, and its notifications that are not notices
@@ -104,6 +121,8 @@ export class Conversation {
 
   /** Drops a request; a late answer to it is ignored. */
   forget(id: string): void {
+    const { limitMs = 0 } = this.open.get(id)?.asker ?? {};
+    this.unclearUntil = Math.max(this.unclearUntil, performance.now() + limitMs);
     this.open.delete(id);
     this.forgotten.add(id);
     const [oldest = ''] = this.forgotten;
@@ -114,6 +133,20 @@ export class Conversation {
   cancel(id: string, exchange: Exchange): void {
     this.hasCancelled = true;
     this.open.set(id, exchange);
+  }
+
+  /**
+   * Passes a request of the process on to the caller of the call that it belongs to: the one that it names, else the only one.
+   * @returns undefined if that cannot be asked, or if it could be another call
+   */
+  relay(message: JsonObject): Promise<Reply> | undefined {
+    const { _meta } = (message.params ?? {}) as { readonly _meta?: JsonObject };
+    const named = this.open.get(idOf(_meta?.[belongsTo]) ?? '');
+    const calls = [...(named ? [named] : this.open.values())].flatMap(({ asker }) => asker ?? []);
+    const isClear = named !== undefined || (calls.length === 1 && performance.now() >= this.unclearUntil);
+    const reply = isClear ? calls[0]?.relay(message) : undefined;
+    if (!reply) for (const call of calls) call.unasked(message);
+    return reply;
   }
 
   receive(message: JsonObject, bytes: number, text?: string): MessageKind {

@@ -24,6 +24,7 @@ import {
   type ProcessLimits,
   type ProcessOutput,
   type ProcessSpec,
+  type Reply,
   type RequestOptions,
   type TerminationReason,
 } from './pool.types.js';
@@ -242,13 +243,21 @@ export class PoolProcess {
     this.lines.write(encodeRequest(id, method, params));
   }
 
-  /** Handles a request of the process. The reply is dropped if the process does not read its input. */
+  /** Handles a request of the process, or a notification. */
   private received(message: JsonObject): void {
     const uri = this.dialect.updatedIn?.(message);
     if (uri !== undefined) return this.emit({ type: 'updated', uri });
+    const { relayed } = this.dialect;
+    const asked =
+      relayed !== undefined && message.method === relayed ? this.conversation.relay(message) : undefined;
+    if (asked) return void asked.then((answer) => this.reply(message.id, answer));
     const reply = this.session?.handle(message);
-    if (reply && message.id !== undefined && !this.congested)
-      this.lines.write(encodeReply(message.id, reply));
+    if (reply && message.id !== undefined) this.reply(message.id, reply);
+  }
+
+  /** The reply is dropped if the process does not read its input. */
+  private reply(id: unknown, reply: Reply): void {
+    if (!this.congested && this.state.name !== 'exited') this.lines.write(encodeReply(id, reply));
   }
 
   private introduced(handshake: Handshake | string): void {

@@ -1,4 +1,6 @@
 import { performance } from 'node:perf_hooks';
+import { isObject, type JsonObject } from '../../base/common/json.js';
+import type { Asker } from './conversation.js';
 import type { PoolMember } from './pool-member.js';
 import {
   type Ending,
@@ -24,11 +26,13 @@ const over: RequestState = { name: 'over' };
 
 /** Node fires longer timers immediately. */
 const maxTimerMs = 2_147_483_647;
+/** Between two looks at a deadline that stands still. */
+const lookMs = 250;
 /** Milliseconds rounded to a meaningful precision. */
 const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
 /** One request and the promise of its answer. Ending it twice has no effect. */
-export class PoolRequest {
+export class PoolRequest implements Asker {
   readonly notes: RequestNotes = {};
   /** Bytes that its process had written to stderr before. */
   private stderrBefore = 0;
@@ -67,9 +71,35 @@ export class PoolRequest {
     else if (remainingMs <= 0) this.giveUp('timeout');
     else {
       cancellation?.subscribe(this.onCancel);
-      this.timer = setTimeout(() => this.giveUp('timeout'), Math.min(remainingMs, maxTimerMs));
+      this.arm(remainingMs);
     }
     return this.state.name === 'waiting';
+  }
+
+  get limitMs(): number {
+    return this.options.deadline.totalMs;
+  }
+
+  relay(message: JsonObject): Promise<Reply> | undefined {
+    return this.options.onRequest?.(message);
+  }
+
+  unasked({ params }: JsonObject): void {
+    const mode = isObject(params) ? params['mode'] : undefined;
+    this.notes.unasked = typeof mode === 'string' ? mode : 'form';
+  }
+
+  /** Ends the request at its deadline. While that stands still, it is looked at again and again. */
+  private arm(ms: number): void {
+    this.timer = setTimeout(
+      () => {
+        const { deadline } = this.options;
+        const leftMs = deadline.remainingMs();
+        if (leftMs === 0) this.giveUp('timeout');
+        else this.arm(deadline.standsStill ? Math.max(leftMs, lookMs) : leftMs);
+      },
+      Math.min(ms, maxTimerMs),
+    );
   }
 
   /** Keeps the process free for the request while `begin` runs. It may be written then, unless it is over. */

@@ -147,7 +147,15 @@ export interface Dialect {
   cancel(id: string, reason: TerminationReason): { readonly method: string; readonly params: object };
   /** Whether a cancelled request gets no answer, so that a health request must show that the process still responds. */
   readonly asksAfterCancel: boolean;
+  /** The request of a process that is passed on to the caller of the call that runs on it. */
+  readonly relayed?: string;
 }
+
+/**
+ * Passes a request of a process on to the caller of its call. Never rejects.
+ * @returns undefined if the caller cannot be asked this
+ */
+export type Relay = (message: JsonObject) => Promise<Reply> | undefined;
 
 export interface RequestOptions {
   readonly method: 'execute' | 'health';
@@ -166,6 +174,8 @@ export interface RequestOptions {
   readonly executionId?: string;
   /** Receives the tool's notices while it works. */
   readonly onNotice?: NoticeListener;
+  /** Takes the requests of the process that its dialect relays. */
+  readonly onRequest?: Relay | undefined;
 }
 
 /** Lines on a tool's stdout that are not messages: their number, and the end of the last few. */
@@ -187,6 +197,8 @@ export interface RequestNotes {
   outputText?: string | undefined;
   /** Unparsed lines of the process, not only of this request. */
   strayLines?: StrayLinesReport;
+  /** The mode of a request to the caller that was not passed on. */
+  unasked?: string;
 }
 
 /** A JSON-RPC error. */

@@ -220,6 +220,7 @@ export class ProcessPool {
       const exchange: Exchange = {
         executionId,
         noticed: onNotice,
+        asker: request,
         answered: (reply, outputBytes, outputText) => {
           Object.assign(request.notes, { outputBytes, outputText });
           this.answered(request, member, reply);

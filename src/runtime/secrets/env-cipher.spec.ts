@@ -7,7 +7,6 @@ import {
   changedEnv,
   EnvCipher,
   envIdentity,
-  KeyRing,
   sealedEnv,
   type SealedValue,
   secretsOf,
@@ -15,6 +14,7 @@ import {
   SecretUnreadable,
   type StoredEnv,
 } from './env-cipher.js';
+import { KeyRing } from '../../base/config/key-ring.js';
 import { KeyFileError } from '../../base/config/key-file.js';
 
 // real: AES-256-GCM of Node, key files; mock: nothing

@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
-import { KeyFileError, makeKeyFile, readKeyFile } from '../../base/config/key-file.js';
-import { secretKeysIn } from '../../base/config/setting.js';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { KeyFileError } from '../../base/config/key-file.js';
+import type { KeyRing } from '../../base/config/key-ring.js';
 import { wrong } from '../../web/rest/wrong-field.js';
 
 export type PlainEnv = Readonly<Record<string, string>>;
@@ -231,76 +231,4 @@ function keyed<T>(seal: () => T): T {
     if (error instanceof KeyFileError) throw wrong('/env', `cannot be stored: ${error.message}`);
     throw error;
   }
-}
-
-interface SecretKey {
-  /** Tells keys apart without telling the key. */
-  readonly id: string;
-  readonly bytes: Buffer;
-}
-
-/**
- * The keys of this server: those of SECRETS_KEY, then those of the key file. The first one encrypts. Where there is
- * none, a key file is made at the first need, so that a server without secrets has no key to lose.
- */
-export class KeyRing {
-  private readonly keys: SecretKey[];
-  private fileRead = false;
-
-  /**
-   * @param given 32 bytes each
-   * @throws KeyFileError if there is a key file that holds no key
-   */
-  constructor(
-    given: readonly Buffer[],
-    private readonly keyFile: string,
-  ) {
-    this.keys = given.map(named);
-    this.readFile();
-  }
-
-  /**
-   * The key that encrypts.
-   * @throws KeyFileError if there is no key and none can be stored
-   */
-  primary(): SecretKey {
-    if (this.keys.length === 0) this.makeFile();
-    return this.keys[0] as SecretKey;
-  }
-
-  find(id: string): SecretKey | undefined {
-    // Another server on the same folder may have made the file meanwhile.
-    if (!this.fileRead && !this.keys.some((key) => key.id === id)) this.readFile();
-    return this.keys.find((key) => key.id === id);
-  }
-
-  private makeFile(): void {
-    try {
-      makeKeyFile(this.keyFile, `${randomBytes(32).toString('base64')}\n`);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw new KeyFileError(
-        `no key: SECRETS_KEY is not set and ${this.keyFile} cannot be written (${code})`,
-      );
-    }
-    this.readFile();
-  }
-
-  private readFile(): void {
-    const text = readKeyFile(this.keyFile);
-    if (text === undefined) return;
-    const keys = secretKeysIn(text);
-    if (!keys) {
-      throw new KeyFileError(
-        `The key file ${this.keyFile} holds no key of 32 bytes: put it back, or remove it`,
-      );
-    }
-    this.fileRead = true;
-    this.keys.push(...keys.map(named));
-  }
-}
-
-function named(bytes: Buffer): SecretKey {
-  const id = createHmac('sha256', bytes).update('toolkeeper key id').digest('hex').slice(0, 16);
-  return { id, bytes };
 }

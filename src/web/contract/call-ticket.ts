@@ -44,6 +44,8 @@ export class CallTicket {
   readonly notes: ExecutionNotes = { attempts: 1 };
   /** Start of the recorder's clock, by performance.now(). */
   startedAtMs = 0;
+  /** Start of the execution, in milliseconds since the epoch. */
+  startedAt = 0;
 
   private isOver = false;
   private onRefusal: Release | undefined;
@@ -62,9 +64,9 @@ export class CallTicket {
     throw new Error('A call reaches its tool only through the door');
   }
 
-  /** Whole milliseconds since the recorder started the clock. */
+  /** Whole milliseconds since the recorder started the clock, without those for which a person was asked. */
   elapsedMs(): number {
-    return Math.round(performance.now() - this.startedAtMs);
+    return Math.round(performance.now() - this.startedAtMs - (this.notes.askedMs ?? 0));
   }
 
   /** Gives the budget unit back if the call is refused after all. */

@@ -1,5 +1,6 @@
 import type { Cancellation } from '../../base/common/cancellation.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
+import type { Asks } from './asks.js';
 import type { CallContext } from './tool.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { Principal } from './principal.js';
@@ -30,6 +31,8 @@ export interface CallRequest {
   readonly onStart?: (start: CallStart) => void;
   /** Receives the tool's notices while the call runs. */
   readonly onProgress?: NoticeListener;
+  /** How the caller can be asked while its call runs, or between two rounds of it. Absent: not at all. */
+  readonly asks?: Asks | undefined;
   /** Bytes of the input as the transport received it, or more; absent if it does not know. */
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */

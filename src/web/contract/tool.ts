@@ -3,6 +3,7 @@ import type { Deadline } from '../../base/common/deadline.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
 import type { Verdict } from '../../base/schemas/schema-repair.js';
 import type { NoticeListener } from '../../base/common/tool-notice.js';
+import type { Asks } from './asks.js';
 import { mayCall, type Principal } from './principal.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
@@ -74,6 +75,10 @@ export interface ExecutionNotes {
   outputText?: string | undefined;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
   ttlMs?: number;
+  /** How long a person was asked: this counts neither as the tool's time nor against the deadline. */
+  askedMs?: number;
+  /** The kind of a question that the caller could not be asked: `form` or `url`. */
+  unasked?: string;
   [other: string]: unknown;
 }
 
@@ -94,7 +99,9 @@ export interface ToolRun {
   /** Only for a tool that `waitsForProcess`: comes before a process is given the call. @throws ToolFailure if it must not be given */
   readonly begin?: (() => Promise<void>) | undefined;
   /** Receives the tool's notices while it works. */
-  readonly onProgress?: NoticeListener;
+  readonly onProgress?: NoticeListener | undefined;
+  /** How the tool may ask the caller. Absent: not at all. */
+  readonly asks?: Asks | undefined;
 }
 
 /** Gives something back; calling it twice is harmless. */

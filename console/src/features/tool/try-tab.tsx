@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { callOf } from '../../lib/act.js';
 import type { OutcomeView, ToolView } from '../../lib/api.js';
+import { useAskingCalls } from '../../lib/asking-calls.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useProjects } from '../../lib/project.js';
 import { useDraft } from '../../lib/drafts.js';
@@ -16,6 +17,7 @@ import { Checkbox } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { InputEditor } from '../../ui/input-editor.js';
 import { Muted, Note } from '../../ui/layout.js';
+import { Questions } from '../../ui/question-form.js';
 import { RunResult } from '../../ui/run-result.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { useRegistration } from './use-registration.js';
@@ -38,20 +40,22 @@ export function TryTab(): ReactNode {
 
 interface CallProps {
   readonly name: string;
-  readonly tool: Pick<ToolView, 'inputSchema' | 'annotations'>;
+  readonly tool: Pick<ToolView, 'inputSchema' | 'annotations'> & Partial<Pick<ToolView, 'kind'>>;
   readonly mayTest: boolean;
 }
 
-function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps): ReactNode {
+function Call({ name, tool: { inputSchema, annotations, kind }, mayTest }: CallProps): ReactNode {
   const [counts, setCounts] = useState(false);
   const { inProject } = useProjects();
   const client = useQueryClient();
   const isTest = mayTest && !counts;
   const { text, setText } = useDraft(`call ${name}`, JSON.stringify(knownInput(inputSchema), null, 2));
   const log = useLogOfRun(name, mayTest);
+  const asking = useAskingCalls();
   const call = useRuns(async (signal) => {
     log.begin();
-    const outcome = await sendExactly<OutcomeView>(callOf(name, text, isTest), signal);
+    const act = callOf(name, text, isTest);
+    const outcome = await (kind === 'mcp' ? asking.send(act, signal) : sendExactly<OutcomeView>(act, signal));
     void client.invalidateQueries({ queryKey: ['executions'] });
     return outcome;
   });
@@ -73,11 +77,14 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
         </>
       }
       second={
-        <RunResult
-          {...call}
-          logs={mayTest ? log.lines : undefined}
-          idle={<Empty title="Run the tool to see its result" />}
-        />
+        <>
+          <Questions {...asking} />
+          <RunResult
+            {...call}
+            logs={mayTest ? log.lines : undefined}
+            idle={<Empty title="Run the tool to see its result" />}
+          />
+        </>
       }
       bar={
         <>

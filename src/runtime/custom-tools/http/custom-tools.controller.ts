@@ -1,14 +1,12 @@
 import { Body, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Readable } from 'node:stream';
 import { CurrentPrincipal } from '../../../web/auth/principal.decorator.js';
 import { Scopes } from '../../../web/auth/scopes.decorator.js';
 import { Replicas } from '../../../base/database/replicas.js';
 import { ApiProblems } from '../../../web/rest/api-problems.decorator.js';
 import { type Page, pageOf } from '../../../web/rest/page.js';
 import type { Principal } from '../../../web/contract/principal.js';
-import type { ToolOutcome } from '../../../web/contract/tool-outcome.js';
 import { ApiExecute } from '../../../call/door/tools.dto.js';
 import { CustomToolRoutes, ApiName, ApiNotGranted, ToolRoute } from './tool-route.decorator.js';
 import {
@@ -23,7 +21,7 @@ import {
 import { type CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolCreate, CustomToolUpdate } from '../entity/tool-settings.js';
 import { Reconciler } from '../manager/reconciler.js';
-import { ToolsService } from '../../../call/door/tools.service.js';
+import { type ExecuteAnswer, ToolsService } from '../../../call/door/tools.service.js';
 import { ToolStates } from '../state/tool-states.js';
 import { CustomToolManager, ofItself, type SavedTool } from '../manager/custom-tool-manager.js';
 import { CustomToolsRepository } from '../state/custom-tools.repository.js';
@@ -182,7 +180,7 @@ export class CustomToolsController {
     @Param('name') name: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome | Readable> {
+  ): Promise<ExecuteAnswer> {
     return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
   }
 

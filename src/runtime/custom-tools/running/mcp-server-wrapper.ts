@@ -11,6 +11,7 @@ import type {
   ToolRun,
   Unavailability,
 } from '../../../web/contract/tool.js';
+import { notAskable } from '../../../web/contract/asks.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { mcpResult } from '../../../call/platforms/mcp-results.js';
 import type { InputValidator } from '../../../base/schemas/input-validator.js';
@@ -28,6 +29,8 @@ import {
   reviewTools,
   unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
+import { inRounds, isInputRequired } from '../../mcp-client/input-required.js';
+import { callersMember } from '../../mcp-client/mcp-eras.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
 import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
@@ -158,6 +161,8 @@ const doubted =
   'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
+const whyUnasked =
+  'asked a question that cannot be passed on to this caller: its MCP server asks while the call runs, for which a client of a revision before 2026-07-28 must declare elicitation';
 /** A tool that succeeded so recently works: its refusals are answers. */
 const workingMs = 300_000;
 /** Somebody has to look at it first. */
@@ -230,15 +235,32 @@ class McpTool implements Tool {
       annotations: this.definition.annotations,
       fresh: false,
     }));
-    return {
-      run: async (input, run) => this.resultOf(await slot.run(input, run), run),
-      release: slot.release,
-    };
+    return { run: (input, run) => this.answered(slot, input, run), release: slot.release };
   }
 
   /** Runs a call in a slot that is taken for it. */
   run(input: unknown, run: ToolRun): Promise<unknown> {
     return inSlot(this.takeSlot(run), input, run);
+  }
+
+  private async answered(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
+    try {
+      const result = await slot.run(input, run);
+      if (!isInputRequired(result)) return this.resultOf(result, run);
+      return this.resultOf(await inRounds(result, run, (next) => slot.run(input, next)), run);
+    } catch (error) {
+      throw error instanceof ToolFailure && error.type === 'tool_error' ? this.failure(error, run) : error;
+    }
+  }
+
+  /** A call that failed because its caller could not be asked fails for that. */
+  private failure(failure: ToolFailure, { notes: { unasked } }: ToolRun): ToolFailure {
+    const { message, data, code } = failure;
+    // A server of 2026-07-28 refuses by itself to ask what was not declared.
+    if (code === errorTable.capability_missing.jsonRpc) return notAskable(message, data);
+    if (unasked === undefined) return failure;
+    const requiredCapabilities = { elicitation: { [unasked]: {} } };
+    return notAskable(`${this.definition.name} ${whyUnasked}: ${message}`, { requiredCapabilities });
   }
 
   private resultOf(result: unknown, { context }: ToolRun): unknown {
@@ -268,11 +290,15 @@ class McpTool implements Tool {
   }
 
   /** @throws ToolFailure if the process that is to run it turned out to list something else */
-  private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
+  private params(input: unknown, { executionId, context, onProgress, asks }: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
-    const _meta = { ...metaOf(executionId, context), ...(onProgress && { progressToken: executionId }) };
-    return { name: this.approved.name, arguments: input, _meta };
+    const _meta = {
+      ...metaOf(executionId, context),
+      ...(onProgress && { progressToken: executionId }),
+      ...(asks && { [callersMember]: asks.capabilities }),
+    };
+    return { name: this.approved.name, arguments: input, ...asks?.answers, _meta };
   }
 
   private heldBack(why: string): string {

@@ -12,6 +12,7 @@ import {
   type PoolFailureReason,
   type PoolSlot,
 } from '../../process-pool/pool.types.js';
+import { Asker, isLive } from '../../../web/contract/asks.js';
 import type {
   CallContext,
   Caller,
@@ -99,10 +100,11 @@ export class PoolCalls {
   ): Promise<unknown> {
     run.notes.revision = this.revision;
     let written = false;
+    const asker = isLive(run.asks) ? new Asker(run, run.asks) : undefined;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
       try {
-        const { reply, notes } = await this.request(slot, redactor, job, run);
+        const { reply, notes } = await this.request(slot, redactor, job, run, asker);
         Object.assign(run.notes, 'error' in reply ? cleanNotes(notes, redactor) : notes);
         refuseAltered(notes.outputText);
         if ('result' in reply) return reply.result;
@@ -111,10 +113,13 @@ export class PoolCalls {
         if (!(error instanceof PoolFailure)) throw error;
         written ||= error.written;
         const failure = withoutSecrets(error, redactor);
-        if (!this.mayRepeat(failure, attempt, job, run)) throw this.failed(failure, written, job, run);
+        if (!this.mayRepeat(failure, attempt, job, run))
+          throw asker?.failure ?? this.failed(failure, written, job, run);
         const { signal } = run.cancellation;
         await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
         if (run.cancellation.isCancelled) throw this.failed(leftBeforeRetry(failure), written, job, run);
+      } finally {
+        asker?.close();
       }
     }
   }
@@ -144,6 +149,7 @@ export class PoolCalls {
     redactor: Redactor,
     { method, params, fresh }: PoolJob,
     { executionId, deadline, begin, cancellation, onProgress }: ToolRun,
+    asker: Asker | undefined,
   ): Promise<PoolAnswer> {
     const arrivedAt = performance.now();
     const answer = slot.run({
@@ -155,6 +161,7 @@ export class PoolCalls {
       cancellation,
       fresh,
       executionId,
+      onRequest: asker?.relay,
       ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
     });
     return this.tracer.on ? this.traced(answer, arrivedAt) : answer;

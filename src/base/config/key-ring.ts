@@ -1,0 +1,121 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { KeyFileError, makeKeyFile, readKeyFile } from './key-file.js';
+import { secretKeysIn } from './setting.js';
+
+interface SecretKey {
+  /** Tells keys apart without telling the key. */
+  readonly id: string;
+  readonly bytes: Buffer;
+}
+
+/**
+ * The keys of this server: those of SECRETS_KEY, then those of the key file. The first one encrypts. Where there is
+ * none, a key file is made at the first need, so that a server without secrets has no key to lose.
+ */
+export class KeyRing {
+  private readonly keys: SecretKey[];
+  private fileRead = false;
+
+  /**
+   * @param given 32 bytes each
+   * @throws KeyFileError if there is a key file that holds no key
+   */
+  constructor(
+    given: readonly Buffer[],
+    private readonly keyFile: string,
+  ) {
+    this.keys = given.map(named);
+    this.readFile();
+  }
+
+  /**
+   * The key that encrypts.
+   * @throws KeyFileError if there is no key and none can be stored
+   */
+  primary(): SecretKey {
+    if (this.keys.length === 0) this.makeFile();
+    return this.keys[0] as SecretKey;
+  }
+
+  find(id: string): SecretKey | undefined {
+    // Another server on the same folder may have made the file meanwhile.
+    if (!this.fileRead && !this.keys.some((key) => key.id === id)) this.readFile();
+    return this.keys.find((key) => key.id === id);
+  }
+
+  private makeFile(): void {
+    try {
+      makeKeyFile(this.keyFile, `${randomBytes(32).toString('base64')}\n`);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new KeyFileError(
+        `no key: SECRETS_KEY is not set and ${this.keyFile} cannot be written (${code})`,
+      );
+    }
+    this.readFile();
+  }
+
+  private readFile(): void {
+    const text = readKeyFile(this.keyFile);
+    if (text === undefined) return;
+    const keys = secretKeysIn(text);
+    if (!keys) {
+      throw new KeyFileError(
+        `The key file ${this.keyFile} holds no key of 32 bytes: put it back, or remove it`,
+      );
+    }
+    this.fileRead = true;
+    this.keys.push(...keys.map(named));
+  }
+}
+
+function named(bytes: Buffer): SecretKey {
+  const id = createHmac('sha256', bytes).update('toolkeeper key id').digest('hex').slice(0, 16);
+  return { id, bytes };
+}
+
+const nonceBytes = 12;
+const tagBytes = 16;
+const idBytes = 8;
+
+/** Values that clients or other replicas carry for a while, encrypted for one purpose under a key of its own. */
+export class SealedValues {
+  constructor(
+    private readonly keys: KeyRing,
+    private readonly purpose: string,
+  ) {}
+
+  /** @throws KeyFileError if there is no key and none can be stored */
+  seal(value: object): string {
+    const { id, bytes } = this.keys.primary();
+    const key = Buffer.from(id, 'hex');
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', this.derived(bytes), nonce).setAAD(key);
+    const text = [cipher.update(JSON.stringify(value), 'utf8'), cipher.final()];
+    return Buffer.concat([key, nonce, ...text, cipher.getAuthTag()]).toString('base64url');
+  }
+
+  /** @returns undefined for what was altered, or sealed for another purpose or under a key that is not there any more */
+  open(sealed: string): unknown {
+    const all = Buffer.from(sealed, 'base64url');
+    const id = all.subarray(0, idBytes);
+    const key = this.keys.find(id.toString('hex'));
+    // Another text that decodes to the same bytes is an altered one, too.
+    if (!key || all.toString('base64url') !== sealed || all.length < idBytes + nonceBytes + tagBytes)
+      return undefined;
+    try {
+      const nonce = all.subarray(idBytes, idBytes + nonceBytes);
+      const options = { authTagLength: tagBytes };
+      const decipher = createDecipheriv('aes-256-gcm', this.derived(key.bytes), nonce, options).setAAD(id);
+      decipher.setAuthTag(all.subarray(-tagBytes));
+      const text = decipher.update(all.subarray(idBytes + nonceBytes, -tagBytes));
+      return JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8'));
+    } catch {
+      return undefined;
+    }
+  }
+
+  private derived(bytes: Buffer): Buffer {
+    return Buffer.from(hkdfSync('sha256', bytes, '', `toolkeeper ${this.purpose}`, 32));
+  }
+}

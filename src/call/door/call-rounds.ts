@@ -1,0 +1,131 @@
+import { Injectable } from '@nestjs/common';
+import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
+import { invalidRequest, Problem, Refusal } from '../../base/common/errors.js';
+import { KeyRing, SealedValues } from '../../base/config/key-ring.js';
+import { Counters } from '../../base/counters/counters.js';
+import { ExecutionRecorder } from '../../records/executions/execution-recorder.js';
+import { ToolMetricsService } from '../../records/executions/tool-metrics.service.js';
+import { type Answers, InputRequired, maxAskedMs, type Round } from '../../web/contract/asks.js';
+import { callerIdOf } from '../../web/contract/principal.js';
+import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
+
+/** A round as the caller carries it, sealed. */
+interface State extends Round {
+  readonly expiresAt: number;
+  /** What it is bound to, in the order in which it is checked. */
+  readonly caller: string;
+  readonly project: string;
+  readonly tool: string;
+  readonly input: string;
+  /** Left of the call's deadline, which stands still between two rounds. */
+  readonly leftMs: number;
+  /** The state of the tool's own server. */
+  readonly theirs: string | undefined;
+}
+
+const foreign = {
+  caller: 'belongs to a call of another caller',
+  project: 'belongs to a call in another project',
+  tool: 'belongs to a call of another tool',
+  input: 'belongs to a call with other arguments',
+} as const;
+
+/**
+ * Calls in rounds: one ends with questions of its tool, and the caller repeats it with the answers. Any replica goes on with
+ * the execution by the state that the caller brings along, once.
+ */
+@Injectable()
+export class CallRounds {
+  private readonly sealed: SealedValues;
+
+  constructor(
+    keys: KeyRing,
+    private readonly counters: Counters,
+    private readonly recorder: ExecutionRecorder,
+    private readonly metrics: ToolMetricsService,
+  ) {
+    this.sealed = new SealedValues(keys, 'request state');
+  }
+
+  /**
+   * Goes on with an execution.
+   * @param run gets the call with its earlier round
+   * @throws Problem `invalid_request` that says what is wrong with the state
+   */
+  async next(
+    request: CallRequest,
+    answers: Answers,
+    run: (next: CallRequest) => Promise<CallAnswer>,
+  ): Promise<CallAnswer> {
+    const { executionId, startedAt, spentMs, number, leftMs, theirs } = this.opened(request, answers);
+    const round = { executionId, startedAt, spentMs, number };
+    const counter = {
+      kind: 'rate',
+      project: '',
+      subject: `round ${number} of ${executionId}`,
+      name: '',
+    } as const;
+    const use = await this.counters.take({ ...counter, limit: 1, ttlMs: maxAskedMs });
+    if (!use.granted) throw wrong('was used already: a round is answered once');
+    try {
+      if (!this.recorder.waitsFor(executionId)) await this.assertOpen(executionId);
+      const asks = {
+        capabilities: {},
+        ...request.asks,
+        answers: { ...answers, requestState: theirs },
+        round,
+      };
+      return await run({ ...request, executionId, timeoutMs: Math.max(1, leftMs), asks });
+    } catch (error) {
+      // The execution is still open: the caller may come again.
+      if (error instanceof Refusal) use.release();
+      throw error;
+    }
+  }
+
+  /** The questions with the state by which the next round goes on. */
+  asked({ inputRequests, requestState: theirs }: InputRequired, call: ToolCall): InputRequired {
+    const { ticket, asks } = call;
+    const { executionId, deadline } = ticket;
+    const state: State = {
+      ...boundTo(call),
+      ...{
+        executionId,
+        startedAt: ticket.startedAt,
+        spentMs: ticket.elapsedMs(),
+        leftMs: deadline.remainingMs(),
+      },
+      ...{ number: (asks?.round?.number ?? 0) + 1, expiresAt: Date.now() + maxAskedMs, theirs },
+    };
+    return new InputRequired(inputRequests, this.sealed.seal(state), executionId);
+  }
+
+  private opened(request: CallRequest, { requestState = '' }: Answers): State {
+    const state = this.sealed.open(requestState) as State | undefined;
+    if (!state) throw wrong('was altered, or is none of this server');
+    if (state.expiresAt < Date.now())
+      throw wrong(`has expired: answers are taken for ${maxAskedMs / 60_000} minutes`);
+    const own = boundTo(request);
+    for (const [member, why] of Object.entries(foreign))
+      if (own[member as keyof typeof own] !== state[member as keyof typeof own]) throw wrong(why);
+    return state;
+  }
+
+  /** At another replica, or after a restart, only the record says whether the execution has ended. */
+  private async assertOpen(executionId: string): Promise<void> {
+    const record = await this.metrics.execution(executionId).catch((error: unknown) => {
+      if (error instanceof Problem && error.code === 'not_found') return undefined;
+      throw error;
+    });
+    if (record) throw wrong(`belongs to an execution that has ended (${record.errorType ?? record.status})`);
+  }
+}
+
+const boundTo = ({ principal, context, tool, input }: CallRequest) => ({
+  caller: `${callerIdOf(principal)} ${principal.userId}`,
+  project: context.projectId,
+  tool,
+  input: sha256(canonicalJson(input)),
+});
+
+const wrong = (why: string): Problem => invalidRequest({ pointer: '/requestState', detail: why });

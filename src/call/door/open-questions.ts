@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { abortable } from '../../base/common/abortable.js';
+import { Problem } from '../../base/common/errors.js';
+import { KeyRing, SealedValues } from '../../base/config/key-ring.js';
+import { DatabaseHealth } from '../../base/database/database-health.js';
+import { Replicas } from '../../base/database/replicas.js';
+import type { Answered } from '../../web/contract/asks.js';
+import { callerIdOf, type Principal } from '../../web/contract/principal.js';
+
+interface Given {
+  readonly id: string;
+  /** The caller that answers. */
+  readonly by: string;
+  readonly answer: Answered;
+}
+
+interface OpenQuestion {
+  readonly by: string;
+  readonly resolve: (answer: Answered) => void;
+}
+
+interface Addressee {
+  send(id: string): void;
+  withdraw(id: string): void;
+}
+
+const word = 'answered ';
+/** A notification of PostgreSQL holds 8,000 bytes. */
+const maxNoticeBytes = 7_900;
+
+/**
+ * Questions of tools that wait here for the answer of a caller. The answer is a request of its own: another replica that
+ * receives it passes it on in a notification of the database, sealed.
+ */
+@Injectable()
+export class OpenQuestions {
+  private readonly open = new Map<string, OpenQuestion>();
+  private readonly sealed: SealedValues;
+
+  constructor(
+    keys: KeyRing,
+    private readonly database: DatabaseHealth,
+    private readonly replicas: Replicas,
+  ) {
+    this.sealed = new SealedValues(keys, 'answers');
+    database.changes.subscribe((payload) => {
+      if (!payload.startsWith(word) || this.open.size === 0) return;
+      const given = this.sealed.open(payload.slice(word.length));
+      if (given) this.settle(given as Given);
+    });
+  }
+
+  /**
+   * Waits for the caller's answer.
+   * @param to sends the question under the id by which the answer names it, and takes it back if nobody waits any more
+   * @throws the reason of `over`
+   */
+  async ask(caller: Principal, to: Addressee, over: AbortSignal): Promise<Answered> {
+    const id = randomBytes(16).toString('hex');
+    const { promise, resolve } = Promise.withResolvers<Answered>();
+    this.open.set(id, { by: callerIdOf(caller), resolve });
+    try {
+      to.send(id);
+      return await abortable(promise, over);
+    } catch (error) {
+      to.withdraw(id);
+      throw error;
+    } finally {
+      this.open.delete(id);
+    }
+  }
+
+  /**
+   * Gives the answer to the call that waits for it, whichever replica runs that.
+   * @throws Problem `not_found`, `payload_too_large`, `database_unavailable`
+   */
+  async answer(caller: Principal, id: string, answer: Answered): Promise<void> {
+    const given = { id, by: callerIdOf(caller), answer };
+    if (this.settle(given)) return;
+    if (this.replicas.count <= 1)
+      throw new Problem('not_found', 'No call of this caller waits for this answer');
+    const payload = word + this.sealed.seal(given);
+    if (payload.length > maxNoticeBytes) {
+      const detail = `The call runs at another replica, for which an answer may have ${maxNoticeBytes} bytes when sealed, and has ${payload.length}`;
+      throw new Problem('payload_too_large', detail);
+    }
+    await this.database.query("SELECT pg_notify('toolkeeper', $1)", [payload]);
+  }
+
+  private settle({ id, by, answer }: Given): boolean {
+    const question = this.open.get(id);
+    if (question?.by !== by) return false;
+    question.resolve(answer);
+    return true;
+  }
+}

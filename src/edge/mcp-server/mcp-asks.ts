@@ -1,0 +1,90 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import { Problem } from '../../base/common/errors.js';
+import { isObject } from '../../base/common/json.js';
+import { OpenQuestions } from '../../call/door/open-questions.js';
+import { principalOf } from '../../web/auth/principal.decorator.js';
+import {
+  type Answered,
+  type Asks,
+  type InputRequired,
+  modeOf,
+  type Question,
+} from '../../web/contract/asks.js';
+import { notificationOf, type Message } from './mcp-messages.js';
+import { acceptsStream, type Asked, type Params, sessionHeader } from './mcp-methods.js';
+
+const modes = ['form', 'url'] as const;
+const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
+/** Capabilities of clients by which servers ask them. */
+const askable = ['elicitation', 'sampling', 'roots'];
+
+/** Ways to ask the client of a call. */
+@Injectable()
+export class McpAsks {
+  constructor(private readonly questions: OpenQuestions) {}
+
+  /**
+   * The id of a session of a client that began with `initialize`. It names what the client declared, for nothing is kept
+   * here, and it grants nothing: a client that makes one up is only asked.
+   */
+  sessionFor({ capabilities }: Params): string {
+    const { elicitation } = isObject(capabilities) ? capabilities : {};
+    if (!isObject(elicitation)) return randomUUID();
+    const declared = modes.filter((mode) => mode in elicitation);
+    return [randomUUID(), ...(declared.length > 0 ? declared : ['form'])].join('.');
+  }
+
+  /** @param send puts a message on the stream that answers the call */
+  of({ message, isModern, request }: Asked, send: (message: Message) => void): Asks | undefined {
+    if (isModern) return roundsOf(message.params ?? {});
+    const declared = String(request.headers[sessionHeader] ?? '')
+      .split('.')
+      .slice(1);
+    if (declared.length === 0 || !acceptsStream(request)) return undefined;
+    const elicitation = Object.fromEntries(declared.map((mode) => [mode, {}]));
+    const live: Asks['live'] = (question, over) => {
+      const to = {
+        send: (id: string) => send({ jsonrpc: '2.0', id, ...asLegacy(question, id) }),
+        withdraw: (requestId: string) => send(notificationOf('notifications/cancelled', { requestId })),
+      };
+      return this.questions.ask(principalOf(request), to, over);
+    };
+    return { capabilities: { elicitation }, live };
+  }
+
+  /** Takes a client's answer. One that no call waits for any more is dropped. */
+  async answered(request: FastifyRequest): Promise<void> {
+    const { id, result, error } = request.body as { id?: unknown; result?: unknown; error?: unknown };
+    if (typeof id !== 'string') return;
+    const answer = (error === undefined ? { result } : { error }) as Answered;
+    await this.questions.answer(principalOf(request), id, answer).catch((problem: unknown) => {
+      if (!(problem instanceof Problem) || problem.code !== 'not_found') throw problem;
+    });
+  }
+}
+
+/**
+ * A client of 2026-07-28 declares with each request what it can be asked, and repeats the request with the answers.
+ * @throws Problem `invalid_request`
+ */
+function roundsOf({ _meta, inputResponses = {}, requestState }: Params): Asks {
+  const given = isObject(_meta) ? _meta[capabilitiesMember] : undefined;
+  const declared = Object.entries(isObject(given) ? given : {}).filter(([name]) => askable.includes(name));
+  const capabilities = Object.fromEntries(declared);
+  if (requestState === undefined) return { capabilities };
+  if (typeof requestState !== 'string') throw new Problem('invalid_request', 'requestState must be a string');
+  if (!isObject(inputResponses)) throw new Problem('invalid_request', 'inputResponses must be an object');
+  return { capabilities, answers: { inputResponses, requestState } };
+}
+
+/** The answer to a call whose tool asks its client. */
+export const askingResult = ({ inputRequests, requestState }: InputRequired): object => ({
+  ...(inputRequests && { inputRequests }),
+  requestState,
+});
+
+/** Until 2025-11-25 a URL comes with an id of its own. */
+const asLegacy = ({ method, params }: Question, id: string): Question =>
+  modeOf(params) === 'url' ? { method, params: { elicitationId: id, ...params } } : { method, params };
