@@ -1,3 +1,4 @@
+import { errorTable } from '../../base/common/errors.js';
 import { isObject, type JsonObject } from '../../base/common/json.js';
 import {
   type Answered,
@@ -12,6 +13,8 @@ import {
 import type { ToolRun } from '../../web/contract/tool.js';
 import { ToolFailure } from '../../web/contract/tool-outcome.js';
 
+const whyUnasked =
+  'asked a question that cannot be passed on to this caller: its MCP server asks while the call runs, for which a client of a revision before 2026-07-28 must declare elicitation';
 /** Rounds within one request of a caller: a server that asks on is at fault. */
 const maxRounds = 20;
 
@@ -72,3 +75,13 @@ function refuseUndeclared(questions: readonly [string, Question][], asks: Asks |
 
 /** A client that fails to ask its user has got no answer. */
 const resultOf = (answer: Answered): unknown => ('result' in answer ? answer.result : { action: 'cancel' });
+
+/** A call of a tool that failed because its caller could not be asked fails for that. */
+export function asUnasked(failure: ToolFailure, tool: string, { notes: { unasked } }: ToolRun): ToolFailure {
+  const { message, data, code } = failure;
+  // A server of 2026-07-28 refuses by itself to ask what was not declared.
+  if (code === errorTable.capability_missing.jsonRpc) return notAskable(message, data);
+  if (unasked === undefined) return failure;
+  const requiredCapabilities = { elicitation: { [unasked]: {} } };
+  return notAskable(`${tool} ${whyUnasked}: ${message}`, { requiredCapabilities });
+}

@@ -97,7 +97,10 @@ class McpSession implements DialectSession {
     private readonly roots: readonly string[],
     private readonly peer: McpPeer,
   ) {
-    this.polls = new TaskPolls((...request) => this.request(...request), sender.settle);
+    this.polls = new TaskPolls(
+      (...request) => this.request(...request),
+      (...settled) => sender.settle(...settled),
+    );
     if (peer.era === 'modern') this.discover();
     else this.initialize();
   }

@@ -11,7 +11,6 @@ import type {
   ToolRun,
   Unavailability,
 } from '../../../web/contract/tool.js';
-import { notAskable } from '../../../web/contract/asks.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { mcpResult } from '../../../call/platforms/mcp-results.js';
 import type { InputValidator } from '../../../base/schemas/input-validator.js';
@@ -29,7 +28,7 @@ import {
   reviewTools,
   unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
-import { inRounds, isInputRequired } from '../../mcp-client/input-required.js';
+import { asUnasked, inRounds, isInputRequired } from '../../mcp-client/input-required.js';
 import { callersMember } from '../../mcp-client/mcp-eras.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
@@ -161,8 +160,6 @@ const doubted =
   'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
-const whyUnasked =
-  'asked a question that cannot be passed on to this caller: its MCP server asks while the call runs, for which a client of a revision before 2026-07-28 must declare elicitation';
 /** A tool that succeeded so recently works: its refusals are answers. */
 const workingMs = 300_000;
 /** Somebody has to look at it first. */
@@ -249,18 +246,10 @@ class McpTool implements Tool {
       if (!isInputRequired(result)) return this.resultOf(result, run);
       return this.resultOf(await inRounds(result, run, (next) => slot.run(input, next)), run);
     } catch (error) {
-      throw error instanceof ToolFailure && error.type === 'tool_error' ? this.failure(error, run) : error;
+      throw error instanceof ToolFailure && error.type === 'tool_error'
+        ? asUnasked(error, this.definition.name, run)
+        : error;
     }
-  }
-
-  /** A call that failed because its caller could not be asked fails for that. */
-  private failure(failure: ToolFailure, { notes: { unasked } }: ToolRun): ToolFailure {
-    const { message, data, code } = failure;
-    // A server of 2026-07-28 refuses by itself to ask what was not declared.
-    if (code === errorTable.capability_missing.jsonRpc) return notAskable(message, data);
-    if (unasked === undefined) return failure;
-    const requiredCapabilities = { elicitation: { [unasked]: {} } };
-    return notAskable(`${this.definition.name} ${whyUnasked}: ${message}`, { requiredCapabilities });
   }
 
   private resultOf(result: unknown, { context }: ToolRun): unknown {
