@@ -39,6 +39,10 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /console': 'probe',
   'GET /console/*': 'probe',
   'GET /console/assets/:name': 'probe',
+  'GET /.well-known/oauth-protected-resource': 'probe',
+  'GET /.well-known/oauth-protected-resource/mcp': 'probe',
+  'OPTIONS /.well-known/oauth-protected-resource': 'probe',
+  'OPTIONS /.well-known/oauth-protected-resource/mcp': 'probe',
   'GET /metrics': 'metrics:read',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
@@ -136,6 +140,9 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   // Each topic asks for a scope of its own.
   'GET /api/v1/console/stream': 'anyone',
 
+  'GET /api/v1/access-rules': 'admin',
+  'PUT /api/v1/access-rules': 'admin',
+  'POST /api/v1/access-rules/test': 'admin',
   'GET /api/v1/keys': 'admin',
   'POST /api/v1/keys': 'admin',
   'GET /api/v1/keys/:id': 'admin',
@@ -315,6 +322,7 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     const page = { ...both, origin: guarded.url, 'sec-fetch-site': 'same-origin' };
     expect(refused(await ask(guarded, page, method, path))).toBe(false);
     const elsewhere = { ...both, origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-site' };
-    if (method !== 'GET') expect(await ask(guarded, elsewhere, method, path)).toBe(403);
+    // OPTIONS is what browsers ask across origins, without cookies.
+    if (!['GET', 'OPTIONS'].includes(method)) expect(await ask(guarded, elsewhere, method, path)).toBe(403);
   });
 });

@@ -1,0 +1,29 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Rights of callers with an access token, by its claims. */
+export class AccessRules1764000530000 implements MigrationInterface {
+  readonly name = 'AccessRules1764000530000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      CREATE TABLE access_rules (
+        -- The order in which rules are evaluated.
+        position integer PRIMARY KEY,
+        -- NULL: tokens of all issuers.
+        issuer   text,
+        claim    text NOT NULL,
+        value    text NOT NULL,
+        role     text NOT NULL,
+        -- NULL: all of them.
+        projects text[],
+        tools    text[]
+      )`);
+    await runner.query(`
+      CREATE TRIGGER access_rules_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON access_rules
+        FOR EACH STATEMENT EXECUTE FUNCTION toolkeeper_changed()`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE access_rules');
+  }
+}
