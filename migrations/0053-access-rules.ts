@@ -9,14 +9,8 @@ export class AccessRules1764000530000 implements MigrationInterface {
       CREATE TABLE access_rules (
         -- The order in which rules are evaluated.
         position integer PRIMARY KEY,
-        -- NULL: tokens of all issuers.
-        issuer   text,
-        claim    text NOT NULL,
-        value    text NOT NULL,
-        role     text NOT NULL,
-        -- NULL: all of them.
-        projects text[],
-        tools    text[]
+        -- {"claim": "groups", "value": "sre", "role": "agent"}, and perhaps issuer, projects and tools.
+        rule     jsonb NOT NULL
       )`);
     await runner.query(`
       CREATE TRIGGER access_rules_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON access_rules

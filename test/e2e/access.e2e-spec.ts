@@ -41,8 +41,6 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /console/assets/:name': 'probe',
   'GET /.well-known/oauth-protected-resource': 'probe',
   'GET /.well-known/oauth-protected-resource/mcp': 'probe',
-  'OPTIONS /.well-known/oauth-protected-resource': 'probe',
-  'OPTIONS /.well-known/oauth-protected-resource/mcp': 'probe',
   'GET /metrics': 'metrics:read',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
@@ -322,7 +320,6 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     const page = { ...both, origin: guarded.url, 'sec-fetch-site': 'same-origin' };
     expect(refused(await ask(guarded, page, method, path))).toBe(false);
     const elsewhere = { ...both, origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-site' };
-    // OPTIONS is what browsers ask across origins, without cookies.
-    if (!['GET', 'OPTIONS'].includes(method)) expect(await ask(guarded, elsewhere, method, path)).toBe(403);
+    if (method !== 'GET') expect(await ask(guarded, elsewhere, method, path)).toBe(403);
   });
 });

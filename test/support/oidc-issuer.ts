@@ -22,7 +22,7 @@ export interface TokenParts {
 }
 
 /** A small OpenID provider without users: metadata, keys, introspection, and tokens as a test asks for them. */
-export async function startIssuer(audience = 'toolkeeper') {
+export async function startIssuer(changes: Readonly<Record<string, string>> = {}) {
   let pair = await newPair();
   const foreign = await newPair();
   /** Paths that were asked for, in order. */
@@ -32,7 +32,12 @@ export async function startIssuer(audience = 'toolkeeper') {
   const answerOf = async (request: IncomingMessage): Promise<object | undefined> => {
     switch (request.url) {
       case '/.well-known/openid-configuration':
-        return { issuer, jwks_uri: `${issuer}/jwks`, introspection_endpoint: `${issuer}/introspect` };
+        return {
+          issuer,
+          jwks_uri: `${issuer}/jwks`,
+          introspection_endpoint: `${issuer}/introspect`,
+          ...changes,
+        };
       case '/jwks':
         return { keys: [{ ...(await exportJWK(pair.publicKey)), kid: pair.kid, alg: 'RS256', use: 'sig' }] };
       case '/introspect':
@@ -57,7 +62,7 @@ export async function startIssuer(audience = 'toolkeeper') {
     const now = Math.floor(Date.now() / 1_000);
     const all = {
       iss: issuer,
-      aud: audience,
+      aud: 'toolkeeper',
       sub: 'alice',
       iat: now,
       exp: now + 600,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isObject } from '../common/json.js';
-import { baseUrl, ConfigurationError, type Kind } from './setting.js';
+import { type Kind, kind } from './setting.js';
 
 /** An issuer whose access tokens open this server. */
 export interface OidcIssuer {
@@ -16,68 +16,30 @@ export interface OidcIssuer {
   readonly rules?: readonly object[];
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const isUrl = (value: unknown): boolean =>
+  isText(value) && /^https?:$/.test(URL.parse(String(value))?.protocol ?? '');
 
-function isUrl(value: unknown): boolean {
-  try {
-    return isText(value) && baseUrl.read(value) === value;
-  } catch {
-    return false;
-  }
+function isIssuer(entry: unknown): entry is OidcIssuer {
+  if (!isObject(entry)) return false;
+  const { issuer, audiences, jwksUri = issuer, introspection, rules = [], ...others } = entry;
+  const isClient =
+    introspection === undefined ||
+    (isObject(introspection) && isText(introspection['clientId']) && isText(introspection['clientSecret']));
+  const hasAudiences = Array.isArray(audiences) && audiences.length > 0 && audiences.every(isText);
+  const isKnown = Object.keys(others).length === 0 && Array.isArray(rules) && rules.every(isObject);
+  return isUrl(issuer) && isUrl(jwksUri) && hasAudiences && isClient && isKnown;
 }
 
-const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.length > 0 && value.every(isItem);
-
-const members: Readonly<Record<keyof OidcIssuer, readonly [must: string, is: (value: unknown) => boolean]>> =
-  {
-    issuer: ['an http or https URL without query', isUrl],
-    audiences: ['a list of texts', (value) => isListOf(value, isText)],
-    jwksUri: ['an http or https URL without query', (value) => value === undefined || isUrl(value)],
-    introspection: [
-      'an object with clientId and clientSecret',
-      (value) =>
-        value === undefined ||
-        (isObject(value) && isText(value['clientId']) && isText(value['clientSecret'])),
-    ],
-    rules: ['a list of rules', (value) => value === undefined || isListOf(value, isObject)],
-  };
-
-/** @throws ConfigurationError that names the wrong member, and quotes no value: one may be a secret */
-function issuerIn(entry: unknown, index: number): OidcIssuer {
-  const wrong = (why: string): never => {
-    throw new ConfigurationError(`entry ${index + 1}: ${why}`);
-  };
-  if (!isObject(entry)) return wrong('must be an object');
-  const unknown = Object.keys(entry).find((name) => !(name in members));
-  if (unknown !== undefined) wrong(`${unknown} is not a known member`);
-  for (const [name, [must, is]] of Object.entries(members))
-    if (!is(entry[name])) wrong(`${name} must be ${must}`);
-  return entry as unknown as OidcIssuer;
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new ConfigurationError(`cannot be read from this file (${(error as NodeJS.ErrnoException).code})`);
-  }
-}
-
-export const oidcIssuers: Kind<readonly OidcIssuer[]> = {
-  accepts: 'a JSON list of issuers, or the path of a file with it',
-  read: (given) => {
-    if (given === '') return [];
-    let entries: unknown;
+/** Does not quote what is wrong: it may be a secret. */
+export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(
+  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection` and `rules`, or the path of a file with it',
+  (text) => {
     try {
-      entries = JSON.parse(given.startsWith('[') ? given : textOf(given));
-    } catch (error) {
-      throw error instanceof ConfigurationError ? error : new ConfigurationError('must be valid JSON');
+      const entries: unknown = JSON.parse(text.startsWith('[') ? text : readFileSync(text, 'utf8'));
+      return Array.isArray(entries) && entries.every(isIssuer) ? entries : undefined;
+    } catch {
+      return undefined;
     }
-    if (!Array.isArray(entries)) throw new ConfigurationError('must be a list of issuers');
-    const issuers = entries.map(issuerIn);
-    if (new Set(issuers.map(({ issuer }) => issuer)).size < issuers.length)
-      throw new ConfigurationError('has one issuer twice');
-    return issuers;
   },
-};
+);

@@ -83,7 +83,7 @@ const access = {
     public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
     ),
-    issuers: setting('OIDC_ISSUERS', oidcIssuers, '').means(
+    issuers: setting('OIDC_ISSUERS', oidcIssuers, '[]').means(
       'Issuers of [access tokens](operate/sign-in.md) that are accepted beside keys.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(

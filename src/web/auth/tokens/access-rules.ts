@@ -1,22 +1,9 @@
 import { covers } from '../../../base/common/name-patterns.js';
 import { isObject } from '../../../base/common/json.js';
-import type { Scope } from '../../contract/principal.js';
+import type { Principal, Scope } from '../../contract/principal.js';
 import { allScopesOf } from '../known-keys.js';
-import { type AccessRule, roles } from './access-rules.dto.js';
+import { type AccessRule, type EvaluatedRuleView, roles } from './access-rules.dto.js';
 import { type Claims, scopesIn } from './token-checks.js';
-
-/** A rule and the reason why it matches a token or does not. */
-export interface Evaluated {
-  readonly rule: AccessRule;
-  readonly matched: boolean;
-  readonly why: string;
-}
-
-export interface Rights {
-  readonly scopes: ReadonlySet<Scope>;
-  readonly projects?: readonly string[];
-  readonly tools?: readonly string[];
-}
 
 /** The claim at a path such as `realm_access.roles`. Names of claims may contain dots themselves. */
 export function claimAt(claims: unknown, path: string): unknown {
@@ -30,9 +17,9 @@ export function claimAt(claims: unknown, path: string): unknown {
   return undefined;
 }
 
-export function evaluated(rules: readonly AccessRule[], issuer: string, claims: Claims): Evaluated[] {
+export function evaluated(rules: readonly AccessRule[], issuer: string, claims: Claims): EvaluatedRuleView[] {
   return rules.map((rule) => {
-    const result = (matched: boolean, why: string): Evaluated => ({ rule, matched, why });
+    const result = (matched: boolean, why: string): EvaluatedRuleView => ({ rule, matched, why });
     if (rule.issuer && rule.issuer !== issuer) return result(false, `it is for tokens of ${rule.issuer}`);
     const found = claimAt(claims, rule.claim);
     const values = [found].flat().filter((value) => ['string', 'number', 'boolean'].includes(typeof value));
@@ -53,7 +40,9 @@ export function evaluated(rules: readonly AccessRule[], issuer: string, claims: 
  * projects. Another rule adds its role only if its own limits include those, so that no role reaches beyond its limits.
  * @returns undefined if no rule matches
  */
-export function rightsOf(results: readonly Evaluated[]): Rights | undefined {
+export function rightsOf(
+  results: readonly EvaluatedRuleView[],
+): Pick<Principal, 'scopes' | 'projects' | 'tools'> | undefined {
   const matching = results.filter(({ matched }) => matched).map(({ rule }) => rule);
   const [first] = matching;
   if (!first) return undefined;
@@ -81,9 +70,8 @@ const unionOf = (limits: readonly Limit[]): readonly string[] | undefined =>
   limits.every((limit) => limit) ? [...new Set(limits.flatMap((limit) => limit ?? []))] : undefined;
 
 /** The scopes that both the rules and the token allow. A token whose `scope` names none of this server's is not narrowed. */
-export function effectiveScopes({ scopes }: Rights, claims: Claims): ReadonlySet<Scope> {
+export function effectiveScopes(granted: ReadonlySet<Scope>, claims: Claims): ReadonlySet<Scope> {
   const asked = scopesIn(claims);
-  if (asked.length === 0) return scopes;
   const allowed = allScopesOf(asked);
-  return new Set([...scopes].filter((scope) => allowed.has(scope)));
+  return asked.length === 0 ? granted : new Set([...granted].filter((scope) => allowed.has(scope)));
 }

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import { Problem } from '../../../base/common/errors.js';
@@ -7,9 +7,9 @@ import { SingleFlight } from '../../../base/common/single-flight.js';
 import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
-import type { Principal, TokenCaller } from '../../contract/principal.js';
-import { effectiveScopes, evaluated, type Evaluated, rightsOf } from './access-rules.js';
-import type { AccessRule } from './access-rules.dto.js';
+import type { Principal, Scope, TokenCaller } from '../../contract/principal.js';
+import { effectiveScopes, evaluated, rightsOf } from './access-rules.js';
+import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
 import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
 import { TokenIssuer } from './token-issuer.js';
 
@@ -19,25 +19,16 @@ const cachedMs = 60_000;
 const introspectedMs = 30_000;
 const maxName = 128;
 
-/** A check and how it ended. */
-export interface TokenCheck {
-  readonly check: string;
-  readonly passed: boolean;
-  readonly detail: string | null;
-}
-
-/** A token as far as it was checked. `caller` and `rules` are present if all checks passed. */
-export interface CheckedToken {
-  readonly checks: readonly TokenCheck[];
+/** A token as far as it was checked: `caller` is present if all checks passed. */
+interface CheckedToken extends Pick<CheckedTokenView, 'checks' | 'rules'> {
   readonly caller?: Principal;
-  readonly rules?: readonly Evaluated[];
 }
 
 const jwtForm = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
 
 /** Callers with an access token of a configured issuer. Nothing of a token is stored, and no token is logged. */
 @Injectable()
-export class AccessTokens implements OnApplicationShutdown {
+export class AccessTokens {
   private readonly issuers: readonly TokenIssuer[];
   private rules: readonly AccessRule[] = [];
   private readonly verified = new LRUCache<string, Principal>({ max: maxCached });
@@ -67,7 +58,7 @@ export class AccessTokens implements OnApplicationShutdown {
 
   /** Runs the checks in order, up to the first that fails. */
   async check(token: string): Promise<CheckedToken> {
-    const checks: TokenCheck[] = [];
+    const checks: TokenCheckView[] = [];
     const run = async <T>(check: string, work: () => T | Promise<T>): Promise<T> => {
       try {
         const result = await work();
@@ -81,16 +72,12 @@ export class AccessTokens implements OnApplicationShutdown {
     try {
       const issuers = await run('issuer', () => this.issuersOf(token));
       const [issuer, vouched] = await run('signature', () => vouchedBy(issuers, token));
-      for (const [name, wrong] of Object.entries(tokenChecks))
-        await run(name, () => refuse(wrong(vouched, issuer.settings, Date.now())));
+      for (const [name, check] of Object.entries(tokenChecks))
+        await run(name, () => check(vouched, issuer.settings, Date.now() / 1_000));
       return { checks, ...this.callerOf(vouched.claims, issuer) };
     } catch {
-      return { checks };
+      return { checks, rules: [] };
     }
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.issuers.map((issuer) => issuer.close()));
   }
 
   private async verify(token: string, id: string): Promise<Principal> {
@@ -119,20 +106,22 @@ export class AccessTokens implements OnApplicationShutdown {
 
   private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
     const rules = evaluated(this.rules, issuer, claims);
-    const rights = rightsOf(rules) ?? { scopes: new Set() };
+    const found = rightsOf(rules);
+    const { scopes, projects, tools } = found ?? { scopes: new Set<Scope>() };
     const subject = String(claims['sub']);
-    const { projects, tools } = rights;
     const token: TokenCaller = {
       expiresAt: 1_000 * Number(claims['exp']),
-      granted: [...rights.scopes],
+      granted: [...scopes],
       ...optional('client', claims['azp'] ?? claims['client_id'] ?? claims['appid'] ?? claims['cid']),
       ...optional('name', claims['name'] ?? claims['preferred_username'] ?? claims['email']),
-      ...(!rules.some(({ matched }) => matched) && { unmatched: lookedAt(rules) }),
+      ...(!found && {
+        unmatched: [...new Set(rules.map(({ rule }) => rule.claim))].join(', ') || 'there is no rule',
+      }),
     };
     const caller: Principal = {
       userId: this.issuers.length > 1 ? `${subject}@${issuer.replace(/^https?:\/\//, '')}` : subject,
       keyId: `${issuer}#${subject}`,
-      scopes: effectiveScopes(rights, claims),
+      scopes: effectiveScopes(scopes, claims),
       ...(projects && { projects }),
       ...(tools && { tools }),
       token,
@@ -167,15 +156,8 @@ async function vouchedBy(issuers: readonly TokenIssuer[], token: string): Promis
   throw new Error('no issuer knows it, or it has ended');
 }
 
-function refuse(wrong: string | undefined): void {
-  if (wrong !== undefined) throw new Error(wrong);
-}
-
 function optional<Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } {
   const [text = ''] = textsIn(value);
   const shown = text.replaceAll(/\p{C}/gu, '').slice(0, maxName);
   return (shown === '' ? {} : { [name]: shown }) as { [N in Name]?: string };
 }
-
-const lookedAt = (rules: readonly Evaluated[]): string =>
-  [...new Set(rules.map(({ rule }) => rule.claim))].join(', ') || 'none, as there is no rule';

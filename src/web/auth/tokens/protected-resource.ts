@@ -1,12 +1,10 @@
-import { Controller, Get, Header, HttpCode, Inject, Options, Req } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { AccessPolicy, resourceMetadata } from '../access-policy.js';
 import { Public } from '../scopes.decorator.js';
-
-const addresses = [`${resourceMetadata}/mcp`, resourceMetadata];
 
 /** Tells MCP clients where they get an access token (RFC 9728, which describes the answer). */
 @ApiExcludeController()
@@ -17,7 +15,7 @@ export class ProtectedResourceController {
     private readonly policy: AccessPolicy,
   ) {}
 
-  @Get(addresses)
+  @Get([`${resourceMetadata}/mcp`, resourceMetadata])
   @Public()
   @Header('access-control-allow-origin', '*')
   getProtectedResource(@Req() request: FastifyRequest): object {
@@ -37,12 +35,4 @@ export class ProtectedResourceController {
       resource_name: 'Toolkeeper',
     };
   }
-
-  /** Clients in browsers ask first, as they send a header of MCP. */
-  @Options(addresses)
-  @Public()
-  @HttpCode(204)
-  @Header('access-control-allow-origin', '*')
-  @Header('access-control-allow-headers', '*')
-  mayGetProtectedResource(): void {}
 }

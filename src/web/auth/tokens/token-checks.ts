@@ -28,37 +28,42 @@ export function scopesIn({ scope, scp }: Claims): readonly Scope[] {
   return scopes.filter((each) => named.has(each));
 }
 
-function otherKind({ claims, typ = 'JWT' }: Vouched): string | undefined {
-  const { typ: kind, token_type: type = 'Bearer' } = claims;
-  const name = typ.toLowerCase().replace(/^application\//, '');
-  if (name !== 'at+jwt' && name !== 'jwt') return 'its header `typ` is not that of an access token';
-  if ((isText(kind) && otherTypes.test(kind)) || !isText(type) || !/^bearer$/i.test(type))
-    return 'it is another kind of token than an access token that is sent as Bearer';
-  const mark = name === 'jwt' ? idTokenClaims.find((claim) => Object.hasOwn(claims, claim)) : undefined;
-  if (mark !== undefined) return `it is an ID token (claim ${mark}): send the access token`;
-  // Whoever shows it would have to prove that it has the client's key.
-  return claims['cnf'] === undefined ? undefined : 'it is bound to a key of its client (claim cnf)';
+/** @throws Error with the reason if a token is refused */
+function accept(condition: boolean, otherwise: string): void {
+  if (!condition) throw new Error(otherwise);
 }
 
-/** The checks of a token that is vouched for, in order. Each returns what is wrong. */
+/** The checks of a token that its issuer vouches for, in order. `now` is in seconds. */
 export const tokenChecks: Readonly<
-  Record<string, (vouched: Vouched, issuer: OidcIssuer, now: number) => string | undefined>
+  Record<string, (vouched: Vouched, issuer: OidcIssuer, now: number) => void>
 > = {
-  type: otherKind,
+  type: ({ claims, typ = 'JWT' }) => {
+    const { typ: kind, token_type: type = 'Bearer', cnf } = claims;
+    const name = typ.toLowerCase().replace(/^application\//, '');
+    accept(name === 'at+jwt' || name === 'jwt', 'its header `typ` is not that of an access token');
+    accept(
+      !otherTypes.test(String(kind)) && /^bearer$/i.test(String(type)),
+      'it is no access token for Bearer',
+    );
+    const mark = name === 'jwt' ? idTokenClaims.find((claim) => Object.hasOwn(claims, claim)) : undefined;
+    accept(mark === undefined, `it is an ID token (claim ${mark}): send the access token`);
+    // Whoever shows it would have to prove that it has the client's key.
+    accept(cnf === undefined, 'it is bound to a key of its client (claim cnf)');
+  },
   audience: ({ claims: { aud } }, { audiences }) =>
-    textsIn(aud).some((each) => audiences.includes(each))
-      ? undefined
-      : `it is for another audience: \`aud\` must have ${audiences.join(' or ')}`,
+    accept(
+      textsIn(aud).some((each) => audiences.includes(each)),
+      `it is for another audience: \`aud\` must have ${audiences.join(' or ')}`,
+    ),
   expiry: ({ claims: { exp } }, _issuer, now) => {
-    if (typeof exp !== 'number' || !Number.isFinite(exp)) return 'it has no expiry (claim exp)';
-    return exp + skewSeconds > now / 1_000 ? undefined : 'it has expired';
+    accept(Number.isFinite(exp), 'it has no expiry (claim exp)');
+    accept(Number(exp) + skewSeconds > now, 'it has expired');
   },
-  start: ({ claims: { nbf } }, _issuer, now) => {
-    if (nbf === undefined || (typeof nbf === 'number' && nbf - skewSeconds <= now / 1_000)) return undefined;
-    return 'it is not valid yet (claim nbf)';
-  },
+  start: ({ claims: { nbf = 0 } }, _issuer, now) =>
+    accept(Number.isFinite(nbf) && Number(nbf) - skewSeconds <= now, 'it is not valid yet (claim nbf)'),
   subject: ({ claims: { sub } }) =>
-    isText(sub) && sub.length > 0 && sub.length <= maxSubject && !/\p{C}/u.test(sub)
-      ? undefined
-      : `its subject (claim sub) must be text of 1 to ${maxSubject} characters`,
+    accept(
+      isText(sub) && sub !== '' && sub.length <= maxSubject && !/\p{C}/u.test(sub),
+      `its subject (claim sub) must be text of 1 to ${maxSubject} characters`,
+    ),
 };
