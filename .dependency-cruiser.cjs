@@ -23,7 +23,7 @@ const allowed = {
 
   'web/rest': ['base/common'],
   'web/contract': ['base/common', 'base/outbound', 'base/schemas'],
-  'web/auth': [...base, 'web/rest', 'web/contract', 'base/database', 'base/counters'],
+  'web/auth': [...base, 'web/rest', 'web/contract', 'base/database', 'base/counters', 'base/outbound'],
 
   'records/journal': [...base, 'base/database'],
   'records/executions': [...rest, 'base/database', 'base/semantic-errors', 'records/journal'],

@@ -219,6 +219,7 @@ function addServer(program: Command): void {
     'doctor',
     'look at what a server needs, and say how to mend what is missing',
     async () => (await import('./doctor/doctor.js')).doctor,
+    option('--token <->', 'show instead what the access token on stdin opens, and why'),
   );
   add(
     program,

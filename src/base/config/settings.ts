@@ -1,5 +1,6 @@
 import { toolEventTypes } from '../streams/tool-events.js';
 import { builtinTools } from './builtin-settings.js';
+import { oidcIssuers } from './oidc-setting.js';
 import {
   baseUrl,
   databaseUrl,
@@ -81,6 +82,9 @@ const access = {
     ),
     public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
+    ),
+    issuers: setting('OIDC_ISSUERS', oidcIssuers, '[]').means(
+      'Issuers of [access tokens](operate/sign-in.md) that are accepted beside keys.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
       'Maximum calls per minute from one address without a key; further calls are `rate_limited`. 0: no limit.',

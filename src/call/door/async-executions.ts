@@ -259,7 +259,9 @@ export class AsyncExecutions {
 const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
 
 const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>
-  principal.keyId === undefined ? { principal: { ...principal, scopes: [...principal.scopes] } } : {};
+  principal.keyId === undefined || principal.token
+    ? { principal: { ...principal, scopes: [...principal.scopes] } }
+    : {};
 
 const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 

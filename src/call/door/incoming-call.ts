@@ -159,11 +159,12 @@ function refuse(errors: readonly FieldProblem[]): void {
 function contextOf(
   body: ContextBody,
   { id, headers }: FastifyRequest,
-  { userId, projects }: Principal,
+  { userId, projects, token }: Principal,
   trace: NonNullable<AskedCall['trace']>,
 ): CallContext {
   return {
-    userId: body.userId ?? header(headers, 'x-user-id') ?? userId,
+    // An access token names its person.
+    userId: token ? userId : (body.userId ?? header(headers, 'x-user-id') ?? userId),
     requestId: body.requestId ?? id,
     projectId: header(headers, 'x-project-id') ?? projects?.[0] ?? 'default',
     sessionId: body.sessionId ?? header(headers, 'x-session-id'),

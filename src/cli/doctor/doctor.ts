@@ -1,6 +1,8 @@
-import type { Session } from '../api.js';
+import { text } from 'node:stream/consumers';
+import { testAccessToken } from '../../../client/sdk.gen.js';
+import { ask as askClient, type Session } from '../api.js';
 import type { ServerAddress, Surroundings } from '../surroundings.js';
-import { CliError, type Output } from '../output.js';
+import { CliError, exit, type Output } from '../output.js';
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -38,7 +40,9 @@ const nextTier = [
 ];
 
 /** Prints what a server needs, what is there, and how to mend the rest. @throws CliError where something is missing */
-export async function doctor({ surroundings, out }: Session): Promise<void> {
+export async function doctor(session: Session, { token }: { readonly token?: string } = {}): Promise<void> {
+  if (token !== undefined) return doctorOfToken(session, token);
+  const { surroundings, out } = session;
   const server = await serverFindings(surroundings);
   const findings: Finding[] = [
     ok('toolkeeper', `${surroundings.root}, Node ${process.version}`),
@@ -51,6 +55,30 @@ export async function doctor({ surroundings, out }: Session): Promise<void> {
   out.answer(findings, () => findings.map((finding) => lineOf(out, finding)).join('\n'));
   const lacking = findings.filter(({ state }) => state === 'missing').map(({ what }) => what);
   if (lacking.length > 0) throw new CliError(`to be mended: ${lacking.join(', ')}`);
+}
+
+/** Prints each check of an access token, and each rule. @throws CliError if the token opens nothing */
+async function doctorOfToken({ client, out }: Session, given: string): Promise<void> {
+  // In an argument other users of this machine could read it.
+  if (given !== '-') throw new CliError('--token takes - alone: send the token to stdin', exit.usage);
+  const token = (await text(process.stdin)).trim();
+  const found = await askClient(testAccessToken({ client, body: { token } }));
+  const { checks, rules, keyId, scopes } = found;
+  const lines = [
+    ...checks.map(({ check, passed, detail }) => ({
+      state: passed ? 'ok' : 'missing',
+      line: `${check} ${detail ?? ''}`,
+    })),
+    ...rules.map(({ rule, matched, why }) => ({
+      state: matched ? 'ok' : 'note',
+      line: `rule ${rule.claim} = ${rule.value} -> ${rule.role}: ${why}`,
+    })),
+  ];
+  const opens = `${keyId ?? 'nobody'}: ${scopes.join(', ') || 'nothing'}`;
+  out.answer(found, () =>
+    [...lines.map(({ state, line }) => `${out.state(state)} ${line}`), opens].join('\n'),
+  );
+  if (scopes.length === 0) throw new CliError('the token opens nothing');
 }
 
 function lineOf(out: Output, { what, state, found, mend }: Finding): string {

@@ -88,13 +88,13 @@ export class GrpcServer implements OnApplicationBootstrap, BeforeApplicationShut
     const onReceiveMetadata = (metadata: Metadata, next: (metadata: Metadata) => void): void => {
       const headers = { ...(metadata.getMap() as Record<string, string>), host: call.getHost() };
       const visit = { headers, method: 'POST', protocol: 'http', raw: { httpVersion: '2.0' } } as const;
-      try {
-        this.callers.set(metadata, this.policy.admit(visit, own || { url: '/docs', public: isProbe }));
-        if (isProbe) void this.showReadiness().then(() => next(metadata));
-        else next(metadata);
-      } catch (error) {
-        call.sendStatus(statusOf(error));
-      }
+      const admitted = async (): Promise<void> => {
+        const route = own || { url: '/docs', public: isProbe };
+        this.callers.set(metadata, await this.policy.admit(visit, route));
+        if (isProbe) await this.showReadiness();
+        next(metadata);
+      };
+      admitted().catch((error: unknown) => call.sendStatus(statusOf(error)));
     };
     return new ServerInterceptingCall(call, { start: (next) => next({ onReceiveMetadata }) });
   }

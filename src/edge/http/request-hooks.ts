@@ -1,10 +1,12 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { AccessPolicy, docsRoute } from '../../web/auth/access-policy.js';
 import { KnownKeys } from '../../web/auth/known-keys.js';
+import { AccessTokens } from '../../web/auth/tokens/access-tokens.js';
+import type { Principal } from '../../web/auth/principal.decorator.js';
 import { accessOf } from '../../web/auth/scopes.decorator.js';
 import { Cancellation } from '../../base/common/cancellation.js';
 import { Problem } from '../../base/common/errors.js';
@@ -36,13 +38,11 @@ declare module 'node:net' {
 export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: number): void {
   const fastify = app.getHttpAdapter().getInstance();
   const lifecycle = app.get(Lifecycle);
-  const policy = app.get(AccessPolicy);
   const context = app.get(RequestContext, { strict: false });
   const log = app.get(RequestLog);
-  const problems = new ProblemFilter();
   const underWay = new Map<ServerResponse, FastifyRequest>();
 
-  const routes = knownRoutes(fastify);
+  const admit = admission(app.get(AccessPolicy), knownRoutes(fastify));
 
   // Declared, so that all requests have one shape.
   fastify.decorateRequest('principal', undefined);
@@ -66,14 +66,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     });
     // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
     // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.
-    try {
-      requestBegan(request.raw.socket);
-      request.principal = policy.admit(request, request.routeOptions.config);
-      if (request.is404) refuseMethod(request, routes);
-      done();
-    } catch (error) {
-      problems.send(error, request, reply);
-    }
+    admit(request, reply, done);
   });
 
   // After the body was read: the reader's events would not carry the context of log lines on.
@@ -88,22 +81,57 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     }
   });
 
-  endWhatIsUnderWay(underWay, lifecycle, app.get(KnownKeys));
+  endWhatIsUnderWay(underWay, lifecycle, app);
+}
+
+/** Lets a request in at once, or when its access token is verified. */
+function admission(policy: AccessPolicy, routes: readonly KnownRoute[]) {
+  const problems = new ProblemFilter();
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const admitted = (principal: Principal): void => {
+      request.principal = principal;
+      if (principal.token) endStreamAt(principal.token.expiresAt, reply.raw);
+      if (request.is404) refuseMethod(request, routes);
+      done();
+    };
+    const refused = (error: unknown): void => problems.send(error, request, reply);
+    try {
+      requestBegan(request.raw.socket);
+      const principal = policy.admit(request, request.routeOptions.config);
+      if (principal instanceof Promise) principal.then(admitted).catch(refused);
+      else admitted(principal);
+    } catch (error) {
+      refused(error);
+    }
+  };
+}
+
+const maxTimerMs = 2 ** 31 - 1;
+
+/** A stream ends when the token that opened it expires. */
+function endStreamAt(at: number, raw: ServerResponse): void {
+  const end = (): void => void (isEventStream(raw) && raw.destroy());
+  const timer = setTimeout(end, Math.min(maxTimerMs, Math.max(0, at - Date.now()))).unref();
+  raw.once('close', () => clearTimeout(timer));
 }
 
 function endWhatIsUnderWay(
   underWay: ReadonlyMap<ServerResponse, FastifyRequest>,
   lifecycle: Lifecycle,
-  keys: KnownKeys,
+  app: NestFastifyApplication,
 ): void {
   // An answer that was under way when the drain began ends its connection, too.
   lifecycle.draining.addEventListener('abort', () => {
     for (const raw of underWay.keys()) if (!raw.headersSent) raw.setHeader('connection', 'close');
   });
   // A stream is open for as long as its caller likes: it ends with the key that opened it.
-  keys.ended.subscribe((keyId) => {
+  app.get(KnownKeys).ended.subscribe((keyId) => {
     for (const [raw, { principal }] of underWay)
       if (principal?.keyId === keyId && isEventStream(raw)) raw.destroy();
+  });
+  // Rights of tokens come from access rules, which have changed: their callers open another stream.
+  app.get(AccessTokens).changed.subscribe(() => {
+    for (const [raw, { principal }] of underWay) if (principal?.token && isEventStream(raw)) raw.destroy();
   });
 }
 

@@ -3,22 +3,27 @@ import { join } from 'node:path';
 import { makeTestFolder } from '../../../test/support/test-folder.js';
 import { Problem } from '../../base/common/errors.js';
 import { loadConfig } from '../../base/config/app-config.js';
-import { scopes } from '../contract/principal.js';
+import { type Principal, scopes } from '../contract/principal.js';
 import { AccessPolicy, type Route } from './access-policy.js';
 import { AdminKey, assertSafeToExpose, KnownKeys } from './known-keys.js';
 import { Sessions } from './sessions.js';
+import { AccessTokens } from './tokens/access-tokens.js';
 
 const adminKey = 'a-key-of-enough-length';
 
 const folder = makeTestFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function policy(variables: NodeJS.ProcessEnv): AccessPolicy {
+/** Keys are looked up at once; a promise comes of access tokens alone. */
+function policy(variables: NodeJS.ProcessEnv): { admit: (...args: Visiting) => Principal } {
   const config = loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables });
   const adminKey = new AdminKey(config);
   const keys = new KnownKeys(adminKey);
-  return new AccessPolicy(config, adminKey, keys, new Sessions(config, adminKey, keys));
+  const sessions = new Sessions(config, adminKey, keys);
+  const made = new AccessPolicy(config, adminKey, keys, sessions, new AccessTokens(config));
+  return { admit: (...visiting) => made.admit(...visiting) as Principal };
 }
+type Visiting = Parameters<AccessPolicy['admit']>;
 type Headers = Parameters<AccessPolicy['admit']>[0]['headers'];
 type Rest = Route & {
   readonly method?: string;

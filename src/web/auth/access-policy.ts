@@ -2,11 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
-import { Problem, Refusal } from '../../base/common/errors.js';
+import { Problem, type ProblemDetails, Refusal } from '../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { isBound, type Principal, type Scope, scopes } from '../contract/principal.js';
 import { AdminKey, KnownKeys, presentedKey } from './known-keys.js';
 import { sessionHeader, Sessions } from './sessions.js';
+import { AccessTokens } from './tokens/access-tokens.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,6 +26,8 @@ type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'> & {
 /** The matched route as it was registered; without `url`: none matched. */
 export type Route = Pick<FastifyContextConfig, 'public' | 'scopes'> & { readonly url?: string };
 
+/** The address of the metadata of this protected resource (RFC 9728). */
+export const resourceMetadata = '/.well-known/oauth-protected-resource';
 const maxTrustedHosts = 100;
 /** Routes of Swagger UI and of the OpenAPI document; they are not Nest's. */
 export const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
@@ -50,20 +53,43 @@ export class AccessPolicy {
     private readonly adminKey: AdminKey,
     private readonly keys: KnownKeys,
     private readonly sessions: Sessions,
+    private readonly tokens: AccessTokens,
   ) {}
 
   /**
    * @returns the principal; one without any scope for a visitor of an open route
    * @throws Problem `unauthorized` without the right key; `forbidden` if a keyless request came under a strange
-   * name, or a web page may have forged it, or where the route needs a scope that the key lacks
+   * name, or a web page may have forged it, or where the route needs a scope that the key lacks. An access token that is
+   * not in the cache makes it a promise.
    */
-  admit(visit: Visit, route: Route): Principal {
-    const principal = this.identify(visit, route);
-    if (route.scopes) this.authorize(principal, route);
-    return principal;
+  admit(visit: Visit, route: Route): Principal | Promise<Principal> {
+    try {
+      const principal = this.identify(visit, route);
+      if (principal instanceof Promise) return this.admitToken(principal, visit, route);
+      this.authorize(principal, visit, route);
+      return principal;
+    } catch (error) {
+      throw this.challenged(error, visit, route);
+    }
   }
 
-  private identify(visit: Visit, route: Route): Principal {
+  /** The address of this server as callers see it; undefined if neither PUBLIC_URL nor a trusted `Host` tells it. */
+  baseUrl({ headers: { host = '' }, protocol }: Pick<Visit, 'headers' | 'protocol'>): string | undefined {
+    const { publicUrl } = this.config.server;
+    return publicUrl ?? (this.isTrusted({ host }) ? `${protocol}://${host}` : undefined);
+  }
+
+  private async admitToken(verifying: Promise<Principal>, visit: Visit, route: Route): Promise<Principal> {
+    try {
+      const principal = await verifying;
+      this.authorize(principal, visit, route);
+      return principal;
+    } catch (error) {
+      throw this.challenged(error, visit, route);
+    }
+  }
+
+  private identify(visit: Visit, route: Route): Principal | Promise<Principal> {
     const off = this.config.auth.mode === 'off';
     const key = off ? undefined : presentedKey(visit.headers);
     // A page cannot send this header without a permission that is never given.
@@ -73,6 +99,8 @@ export class AccessPolicy {
       this.refuseForged(visit);
       return this.visitor;
     }
+    if (key !== undefined && this.tokens.isOn && key !== visit.headers['x-api-key'])
+      return this.tokens.find(key);
     // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
     const ownKey = this.adminKey.file !== undefined;
@@ -85,9 +113,10 @@ export class AccessPolicy {
   }
 
   /** A caller without a key is asked for one; a key without the scope is refused. */
-  private authorize(principal: Principal, route: Route): void {
+  private authorize(principal: Principal, visit: Visit, route: Route): void {
     const lacks = (scope: Scope): boolean => !principal.scopes.has(scope);
-    if (this.isOpen(route)) return;
+    if ((!route.scopes && !principal.token) || this.isOpen(route)) return;
+    if (principal.token && principal.scopes.size === 0) throw this.tooFew(principal, visit, route.scopes);
     if (route.url === '/metrics' && isBound(principal))
       throw new Problem(
         'forbidden',
@@ -95,7 +124,42 @@ export class AccessPolicy {
       );
     if (!route.scopes?.some(lacks)) return;
     if (principal === this.anonymous) throw this.keyNeeded();
-    throw new Problem('forbidden', `This needs the scope ${route.scopes.filter(lacks).join(' and ')}.`);
+    throw this.tooFew(principal, visit, route.scopes);
+  }
+
+  /** A token is sent back for more scopes if its caller can get them. */
+  private tooFew({ scopes: held, token }: Principal, visit: Visit, needed: readonly Scope[] = []): Problem {
+    if (token?.unmatched !== undefined)
+      return new Problem(
+        'forbidden',
+        `No access rule matches this token, so it opens nothing. Claims that the rules look at: ${token.unmatched}.`,
+      );
+    const missing = needed.filter((scope) => !held.has(scope)).join(' and ');
+    const detail = missing
+      ? `This needs the scope ${missing}.`
+      : 'The scopes of this token open nothing here.';
+    if (!token || !needed.every((scope) => token.granted.includes(scope)))
+      return new Problem('forbidden', detail);
+    const challenge = { error: 'insufficient_scope', scope: needed.join(' '), error_description: detail };
+    return new Problem('forbidden', detail, this.challenge(visit, challenge));
+  }
+
+  /** A refusal of a caller who is not known, with the way to an access token (RFC 9728). */
+  private challenged(error: unknown, visit: Visit, { scopes: needed = [] }: Route): unknown {
+    if (!this.tokens.isOn || !(error instanceof Problem) || error.code !== 'unauthorized') return error;
+    const { authorization = '' } = visit.headers;
+    const challenge = {
+      ...(/^bearer /i.test(authorization) && { error: 'invalid_token' }),
+      ...(needed.length > 0 && { scope: needed.join(' ') }),
+    };
+    return new Problem(error.code, error.detail, { ...error.details, ...this.challenge(visit, challenge) });
+  }
+
+  private challenge(visit: Visit, challenge: Readonly<Record<string, string>>): ProblemDetails {
+    const base = this.baseUrl(visit);
+    const metadata = base !== undefined && { resource_metadata: `${base}${resourceMetadata}/mcp` };
+    const parts = Object.entries({ ...metadata, ...challenge }).map(([name, value]) => `${name}="${value}"`);
+    return { headers: { 'WWW-Authenticate': `Bearer ${parts.join(', ') || 'realm="toolkeeper"'}` } };
   }
 
   /** The caller of a browser's session. A cookie alone changes nothing, and one that opens nothing is as good as none. */

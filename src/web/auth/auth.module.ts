@@ -18,6 +18,10 @@ import { Audited } from './audit/audit.interceptor.js';
 import { CurrentPrincipal, type Principal } from './principal.decorator.js';
 import { ApiRoutes } from './scopes.decorator.js';
 import * as dto from './keys/keys.dto.js';
+import { AccessRulesController } from './tokens/access-rules.controller.js';
+import { AccessRulesService } from './tokens/access-rules.service.js';
+import { AccessTokens } from './tokens/access-tokens.js';
+import { ProtectedResourceController } from './tokens/protected-resource.js';
 
 @ApiRoutes('api/v1/keys', 'keys', 'admin')
 @Audited('id', async (modules, { id = '' }) => {
@@ -97,9 +101,10 @@ export class KeysController {
     SignInLinks,
     { provide: AdminKey, inject: [APP_CONFIG], useFactory: (config: AppConfig) => new AdminKey(config) },
     KnownKeys,
+    AccessTokens,
     CallRates,
   ],
-  exports: [AccessPolicy, KnownKeys, CallRates, SignInLinks, Sessions, CountersModule],
+  exports: [AccessPolicy, AccessTokens, KnownKeys, CallRates, SignInLinks, Sessions, CountersModule],
 })
 export class AuthModule {}
 
@@ -107,7 +112,7 @@ export class AuthModule {}
 @Module({
   // TypeORM closes its connections after the modules that import it: when keys were used last is stored by then.
   imports: [TypeOrmModule.forFeature([]), AuthModule],
-  controllers: [KeysController, SessionController],
-  providers: [KeysRepository, KeysService],
+  controllers: [KeysController, SessionController, AccessRulesController, ProtectedResourceController],
+  providers: [KeysRepository, KeysService, AccessRulesService],
 })
 export class KeysModule {}

@@ -2,9 +2,9 @@ import { isOneOf, type NamePattern } from '../../base/common/name-patterns.js';
 
 /** The authenticated caller. */
 export interface Principal {
-  /** Owner of the key, else `anonymous`. */
+  /** Owner of the key, or the subject of the access token; else `anonymous`. */
   readonly userId: string;
-  /** Id of the key that was shown; absent without one. */
+  /** Id of the key that was shown, or `<issuer>#<subject>` of the access token; absent without either. */
   readonly keyId?: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Projects that it may use; the first is the default. Absent: all, with `default` as the default. */
@@ -15,6 +15,22 @@ export interface Principal {
   readonly keyless?: boolean;
   /** Absent: any number of calls. */
   readonly rate?: CallRate;
+  /** Present if an access token was shown instead of a key. */
+  readonly token?: TokenCaller;
+}
+
+/** A caller by an access token. */
+export interface TokenCaller {
+  /** The person's name, for show. */
+  readonly name?: string;
+  /** The agent: the client to which the token was issued. */
+  readonly client?: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** The scopes that access rules grant; the token's own `scope` may narrow them. */
+  readonly granted: readonly Scope[];
+  /** Present if no access rule matches: the claims that rules look at. */
+  readonly unmatched?: string;
 }
 
 /** A caller with the projects that its request covers; absent: all. */

@@ -44,7 +44,7 @@ export class AuditQuery {
   @OptionalText(128, { example: 'updateCustomTool', description: 'An operation of this document, by its id' })
   readonly action?: string;
   @OptionalText(256, { example: 'alice' }) readonly userId?: string;
-  @OptionalText(64, { example: '019a9e0c5d0e7cc1a3f2' }) readonly keyId?: string;
+  @OptionalText(1_024, { example: '019a9e0c5d0e7cc1a3f2' }) readonly keyId?: string;
   @OptionalMoment({ example: '2026-01-22T10:30:00Z', description: 'Included' }) readonly since?: Date;
   @OptionalMoment({ example: '2026-01-23T10:30:00Z', description: 'Included' }) readonly until?: Date;
   @Limit(100) readonly limit!: number;
@@ -55,7 +55,10 @@ export class AuditQuery {
 export class AuditEntryView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly id!: string;
   @Moment() readonly at!: Date;
-  @NullableText('admin', "The key's id; `admin`: the operator's; null: no key was shown")
+  @NullableText(
+    'admin',
+    "The key's id; `admin`: the operator's; issuer and subject of an access token; null: neither was shown",
+  )
   readonly keyId!: string | null;
   @Example('alice') readonly userId!: string;
   @NullableText('10.0.0.7') readonly address!: string | null;
@@ -66,7 +69,8 @@ export class AuditEntryView {
   @Example(200, 'HTTP status of the answer') readonly status!: number;
   @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;
-  @NullableText('deployer', "The name of the caller's key") readonly keyName?: string | null;
+  @NullableText('deployer', "The name of the caller's key, or of the person") readonly keyName?:
+    string | null;
   @NullableText('on-call agent', 'Of the key that it was done to') readonly targetName?: string | null;
   @NullableText('There is no tool word_count', 'Why it was refused') readonly error?: string | null;
   @ObjectList({

@@ -110,11 +110,14 @@ function changesBetween(before: object, after: object | undefined): JsonDifferen
 }
 
 function partsOf(request: FastifyRequest) {
-  const { userId, keyId = null } = principalOf(request);
+  const { userId, keyId = null, token } = principalOf(request);
   return {
     params: request.params as PathParams,
     route: request.routeOptions.url ?? '',
-    by: { userId, keyId, address: request.ip, requestId: request.id, reason: reasonIn(request) },
+    by: {
+      ...{ userId, keyId, address: request.ip, requestId: request.id, reason: reasonIn(request) },
+      ...(token?.name !== undefined && { keyName: token.name }),
+    },
   };
 }
 

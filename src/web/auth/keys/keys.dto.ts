@@ -32,7 +32,7 @@ export class CallRateBody implements CallRate {
 }
 
 /** The members of a key that may be changed. */
-class KeyLimits {
+export class KeyLimits {
   @Text(128, { example: 'on-call agent', description: 'For people' }) readonly name!: string;
   @OptionalTextList({
     nullable: true,

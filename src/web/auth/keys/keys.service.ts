@@ -140,7 +140,7 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 }
 
 /** Refuses limits that would not hold: who registers a tool may run anything. */
-function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateKeyBody): void {
+export function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateKeyBody): void {
   const all = allScopesOf(scopes);
   const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');
   const detail = (what: string): string =>

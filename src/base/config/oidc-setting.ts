@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { isObject } from '../common/json.js';
+import { type Kind, kind } from './setting.js';
+
+/** An issuer whose access tokens open this server. */
+export interface OidcIssuer {
+  /** As the claim `iss` has it, byte for byte. */
+  readonly issuer: string;
+  /** A token is for this server if its claim `aud` has one of them. */
+  readonly audiences: readonly string[];
+  /** The address of the issuer's keys; absent: its metadata names it. */
+  readonly jwksUri?: string;
+  /** This server's client at the issuer, which may ask about tokens that are no JWT. */
+  readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
+  /** The first access rules, as `PUT /api/v1/access-rules` takes them. */
+  readonly rules?: readonly object[];
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const isUrl = (value: unknown): boolean =>
+  isText(value) && /^https?:$/.test(URL.parse(String(value))?.protocol ?? '');
+
+function isIssuer(entry: unknown): entry is OidcIssuer {
+  if (!isObject(entry)) return false;
+  const { issuer, audiences, jwksUri = issuer, introspection, rules = [], ...others } = entry;
+  const isClient =
+    introspection === undefined ||
+    (isObject(introspection) && isText(introspection['clientId']) && isText(introspection['clientSecret']));
+  const hasAudiences = Array.isArray(audiences) && audiences.length > 0 && audiences.every(isText);
+  const isKnown = Object.keys(others).length === 0 && Array.isArray(rules) && rules.every(isObject);
+  return isUrl(issuer) && isUrl(jwksUri) && hasAudiences && isClient && isKnown;
+}
+
+/** Does not quote what is wrong: it may be a secret. */
+export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(
+  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection` and `rules`, or the path of a file with it',
+  (text) => {
+    try {
+      const entries: unknown = JSON.parse(text.startsWith('[') ? text : readFileSync(text, 'utf8'));
+      return Array.isArray(entries) && entries.every(isIssuer) ? entries : undefined;
+    } catch {
+      return undefined;
+    }
+  },
+);

@@ -1,0 +1,91 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Problem } from '../../../base/common/errors.js';
+import { KeyedMutex } from '../../../base/common/keyed-mutex.js';
+import { StartError } from '../../../base/common/start-error.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { TableFollower } from '../../../base/database/table-follower.js';
+import { retryAtStart } from '../../../base/database/transient-error.js';
+import { DtoPipe } from '../../rest/dto.pipe.js';
+import { refuseIdleLimits } from '../keys/keys.service.js';
+import { AccessRules, type CheckedTokenView, roles } from './access-rules.dto.js';
+import { AccessTokens } from './access-tokens.js';
+
+/** Stores the access rules. Those in memory follow the table, whichever replica changes it. */
+@Injectable()
+export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap {
+  private readonly oneAtATime = new KeyedMutex();
+  private known: string | undefined;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
+    private readonly dataSource: DataSource,
+    private readonly follower: TableFollower,
+    private readonly tokens: AccessTokens,
+  ) {}
+
+  async list(): Promise<AccessRules> {
+    const sql = `SELECT coalesce(jsonb_agg(rule ORDER BY position), '[]') AS rules FROM access_rules`;
+    const [stored] = await this.dataSource.query<[AccessRules]>(sql);
+    return stored;
+  }
+
+  /** @throws Problem `invalid_request` for limits that would not hold */
+  async replace(rules: AccessRules): Promise<AccessRules> {
+    await this.store(rules, true);
+    await this.look();
+    return this.list();
+  }
+
+  /** Shows what a token opens, and why. @throws Problem `conflict` if the server takes none */
+  async test(token: string): Promise<CheckedTokenView> {
+    if (!this.tokens.isOn)
+      throw new Problem('conflict', 'This server takes no access tokens: set OIDC_ISSUERS');
+    const { checks, rules, caller } = await this.tokens.check(token);
+    return { checks, rules, keyId: caller?.keyId ?? null, scopes: [...(caller?.scopes ?? [])] };
+  }
+
+  /** A server that listens knows its rules. @throws StartError if a rule of OIDC_ISSUERS is not valid */
+  async onModuleInit(): Promise<void> {
+    if (!this.tokens.isOn) return;
+    const given = this.config.auth.issuers.flatMap(({ issuer, rules = [] }) =>
+      rules.map((rule) => ({ ...rule, issuer })),
+    );
+    try {
+      const rules = await new DtoPipe().read(AccessRules, { rules: given });
+      await retryAtStart(() => this.store(rules, false));
+    } catch (error) {
+      throw error instanceof Problem ? new StartError(`OIDC_ISSUERS: ${error.detail}`) : error;
+    }
+    await retryAtStart(() => this.look());
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.tokens.isOn)
+      this.follower.follow({ table: 'access_rules', what: 'the access rules' }, () => this.look());
+  }
+
+  /** @param replaces whether rules that are there make room; else they stay, and the new ones are dropped */
+  private async store({ rules }: AccessRules, replaces: boolean): Promise<void> {
+    for (const rule of rules) refuseIdleLimits(roles[rule.role], rule);
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query('LOCK TABLE access_rules IN EXCLUSIVE MODE');
+      if (replaces) await manager.query('DELETE FROM access_rules');
+      await manager.query(
+        `INSERT INTO access_rules (position, rule)
+         SELECT position, rule FROM jsonb_array_elements($1) WITH ORDINALITY AS r (rule, position)
+         WHERE NOT EXISTS (SELECT FROM access_rules)`,
+        [JSON.stringify(rules)],
+      );
+    });
+  }
+
+  /** One look after another: an older answer must not bring a rule back. */
+  private look(): Promise<void> {
+    return this.oneAtATime.run('look', async () => {
+      const { rules } = await this.list();
+      if (this.known === (this.known = JSON.stringify(rules))) return;
+      this.tokens.replaceRules(rules);
+    });
+  }
+}

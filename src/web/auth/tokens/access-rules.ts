@@ -1,0 +1,77 @@
+import { covers } from '../../../base/common/name-patterns.js';
+import { isObject } from '../../../base/common/json.js';
+import type { Principal, Scope } from '../../contract/principal.js';
+import { allScopesOf } from '../known-keys.js';
+import { type AccessRule, type EvaluatedRuleView, roles } from './access-rules.dto.js';
+import { type Claims, scopesIn } from './token-checks.js';
+
+/** The claim at a path such as `realm_access.roles`. Names of claims may contain dots themselves. */
+export function claimAt(claims: unknown, path: string): unknown {
+  if (!isObject(claims)) return undefined;
+  if (Object.hasOwn(claims, path)) return claims[path];
+  for (let dot = path.indexOf('.'); dot > 0; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot);
+    const found = Object.hasOwn(claims, name) ? claimAt(claims[name], path.slice(dot + 1)) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+export function evaluated(rules: readonly AccessRule[], issuer: string, claims: Claims): EvaluatedRuleView[] {
+  return rules.map((rule) => {
+    const result = (matched: boolean, why: string): EvaluatedRuleView => ({ rule, matched, why });
+    if (rule.issuer && rule.issuer !== issuer) return result(false, `it is for tokens of ${rule.issuer}`);
+    const found = claimAt(claims, rule.claim);
+    const values = [found].flat().filter((value) => ['string', 'number', 'boolean'].includes(typeof value));
+    if (values.some((value) => covers(rule.value, String(value))))
+      return result(true, `the claim ${rule.claim} has the value`);
+    // Entra leaves out the groups of a user who has over 200.
+    const isOverage = claimAt(claims, '_claim_names') !== undefined;
+    const hint = isOverage
+      ? '; _claim_names says that claims were left out: send app roles in place of groups'
+      : '';
+    if (found === undefined) return result(false, `the token has no claim ${rule.claim}${hint}`);
+    return result(false, `the claim ${rule.claim} has ${values.length} other values`);
+  });
+}
+
+/**
+ * The rights that rules grant. The first rule that matches sets the limits; rules of the same role and tools add their
+ * projects. Another rule adds its role only if its own limits include those, so that no role reaches beyond its limits.
+ * @returns undefined if no rule matches
+ */
+export function rightsOf(
+  results: readonly EvaluatedRuleView[],
+): Pick<Principal, 'scopes' | 'projects' | 'tools'> | undefined {
+  const matching = results.filter(({ matched }) => matched).map(({ rule }) => rule);
+  const [first] = matching;
+  if (!first) return undefined;
+  const tools = first.tools ?? undefined;
+  const isAlike = (rule: AccessRule): boolean =>
+    rule.role === first.role && includesAll(rule.tools, tools) && includesAll(tools, rule.tools ?? undefined);
+  const projects = unionOf(matching.filter(isAlike).map((rule) => rule.projects));
+  const adds = matching.filter(
+    (rule) => includesAll(rule.tools, tools) && includesAll(rule.projects, projects),
+  );
+  return {
+    scopes: allScopesOf([first, ...adds].flatMap(({ role }): readonly Scope[] => roles[role])),
+    ...(projects && { projects }),
+    ...(tools && { tools }),
+  };
+}
+
+/** Lists of a rule: absent or null means all. */
+type Limit = readonly string[] | null | undefined;
+
+const includesAll = (limit: Limit, others: readonly string[] | undefined): boolean =>
+  !limit || (others?.every((other) => limit.includes(other)) ?? false);
+
+const unionOf = (limits: readonly Limit[]): readonly string[] | undefined =>
+  limits.every((limit) => limit) ? [...new Set(limits.flatMap((limit) => limit ?? []))] : undefined;
+
+/** The scopes that both the rules and the token allow. A token whose `scope` names none of this server's is not narrowed. */
+export function effectiveScopes(granted: ReadonlySet<Scope>, claims: Claims): ReadonlySet<Scope> {
+  const asked = scopesIn(claims);
+  const allowed = allScopesOf(asked);
+  return asked.length === 0 ? granted : new Set([...granted].filter((scope) => allowed.has(scope)));
+}

@@ -1,0 +1,163 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { hash } from 'node:crypto';
+import { Problem } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { SingleFlight } from '../../../base/common/single-flight.js';
+import { TypedEvents } from '../../../base/common/typed-events.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import type { Principal, Scope, TokenCaller } from '../../contract/principal.js';
+import { effectiveScopes, evaluated, rightsOf } from './access-rules.js';
+import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
+import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
+import { TokenIssuer } from './token-issuer.js';
+
+const maxCached = 10_000;
+const cachedMs = 60_000;
+/** An issuer that is asked about tokens may end one at any time. */
+const introspectedMs = 30_000;
+const maxName = 128;
+
+/** A token as far as it was checked: `caller` is present if all checks passed. */
+interface CheckedToken extends Pick<CheckedTokenView, 'checks' | 'rules'> {
+  readonly caller?: Principal;
+}
+
+const jwtForm = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
+
+/** Callers with an access token of a configured issuer. Nothing of a token is stored, and no token is logged. */
+@Injectable()
+export class AccessTokens {
+  private readonly issuers: readonly TokenIssuer[];
+  private rules: readonly AccessRule[] = [];
+  private readonly verified = new LRUCache<string, Principal>({ max: maxCached });
+  private readonly flights = new SingleFlight<Principal>();
+  /** Emits when access rules have changed. */
+  readonly changed = new TypedEvents<void>((error) => new Logger(AccessTokens.name).error(error));
+
+  constructor(@Inject(APP_CONFIG) { auth, builtinTools }: Pick<AppConfig, 'auth' | 'builtinTools'>) {
+    this.issuers = auth.issuers.map((issuer) => new TokenIssuer(issuer, builtinTools.outbound));
+  }
+
+  get isOn(): boolean {
+    return this.issuers.length > 0;
+  }
+
+  /** @returns a promise for a token that is not in the cache. @throws Problem `unauthorized` */
+  find(token: string): Principal | Promise<Principal> {
+    const id = hash('sha256', token, 'base64url');
+    return this.verified.get(id) ?? this.flights.join(id, () => this.verify(token, id));
+  }
+
+  replaceRules(rules: readonly AccessRule[]): void {
+    this.rules = rules;
+    this.verified.clear();
+    this.changed.emit();
+  }
+
+  /** Runs the checks in order, up to the first that fails. */
+  async check(token: string): Promise<CheckedToken> {
+    const checks: TokenCheckView[] = [];
+    const run = async <T>(check: string, work: () => T | Promise<T>): Promise<T> => {
+      try {
+        const result = await work();
+        checks.push({ check, passed: true, detail: null });
+        return result;
+      } catch (error) {
+        checks.push({ check, passed: false, detail: messageOf(error) });
+        throw error;
+      }
+    };
+    try {
+      const issuers = await run('issuer', () => this.issuersOf(token));
+      const [issuer, vouched] = await run('signature', () => vouchedBy(issuers, token));
+      for (const [name, check] of Object.entries(tokenChecks))
+        await run(name, () => check(vouched, issuer.settings, Date.now() / 1_000));
+      return { checks, ...this.callerOf(vouched.claims, issuer) };
+    } catch {
+      return { checks, rules: [] };
+    }
+  }
+
+  private async verify(token: string, id: string): Promise<Principal> {
+    const { checks, caller } = await this.check(token);
+    if (!caller?.token) throw new Problem('unauthorized', `This token is refused: ${checks.at(-1)?.detail}.`);
+    const ttl = Math.min(
+      jwtForm.test(token) ? cachedMs : introspectedMs,
+      caller.token.expiresAt - Date.now(),
+    );
+    if (ttl > 0) this.verified.set(id, caller, { ttl });
+    return caller;
+  }
+
+  /** The issuers that can vouch for a text: that of a JWT, else those that may be asked. */
+  private issuersOf(token: string): readonly TokenIssuer[] {
+    if (token.length > maxTokenBytes) throw new Error(`it has over ${maxTokenBytes} characters`);
+    const iss = issuerIn(token);
+    const issuers = this.issuers.filter(({ settings: { issuer, introspection } }) =>
+      // A key that was revoked must not leave this server.
+      iss === undefined ? introspection !== undefined && !token.startsWith('tk_') : issuer === iss,
+    );
+    if (issuers.length > 0) return issuers;
+    if (iss !== undefined) throw new Error('its issuer (claim iss) is not in OIDC_ISSUERS');
+    throw new Error('it is neither a valid key nor a token of an issuer in OIDC_ISSUERS');
+  }
+
+  private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
+    const rules = evaluated(this.rules, issuer, claims);
+    const found = rightsOf(rules);
+    const { scopes, projects, tools } = found ?? { scopes: new Set<Scope>() };
+    const subject = String(claims['sub']);
+    const token: TokenCaller = {
+      expiresAt: 1_000 * Number(claims['exp']),
+      granted: [...scopes],
+      ...optional('client', claims['azp'] ?? claims['client_id'] ?? claims['appid'] ?? claims['cid']),
+      ...optional('name', claims['name'] ?? claims['preferred_username'] ?? claims['email']),
+      ...(!found && {
+        unmatched: [...new Set(rules.map(({ rule }) => rule.claim))].join(', ') || 'there is no rule',
+      }),
+    };
+    const caller: Principal = {
+      userId: this.issuers.length > 1 ? `${subject}@${issuer.replace(/^https?:\/\//, '')}` : subject,
+      keyId: `${issuer}#${subject}`,
+      scopes: effectiveScopes(scopes, claims),
+      ...(projects && { projects }),
+      ...(tools && { tools }),
+      token,
+    };
+    return { rules, caller };
+  }
+}
+
+/** The claim `iss` of a text that has the form of a JWT. */
+function issuerIn(token: string): string | undefined {
+  try {
+    const payload = Buffer.from(jwtForm.exec(token)?.[1] ?? '', 'base64url').toString();
+    const { iss } = JSON.parse(payload) as Claims;
+    return typeof iss === 'string' ? iss : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function vouchedBy(issuers: readonly TokenIssuer[], token: string): Promise<[TokenIssuer, Vouched]> {
+  const isJwt = issuerIn(token) !== undefined;
+  try {
+    for (const issuer of issuers) {
+      const vouched = await (isJwt ? issuer.verify(token) : issuer.introspect(token));
+      if (vouched) return [issuer, vouched];
+    }
+  } catch (cause) {
+    const why =
+      cause instanceof UpstreamFailure ? `its issuer cannot be asked (${cause.kind})` : messageOf(cause);
+    throw new Error(why, { cause });
+  }
+  throw new Error('no issuer knows it, or it has ended');
+}
+
+function optional<Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } {
+  const [text = ''] = textsIn(value);
+  const shown = text.replaceAll(/\p{C}/gu, '').slice(0, maxName);
+  return (shown === '' ? {} : { [name]: shown }) as { [N in Name]?: string };
+}

@@ -1,0 +1,69 @@
+import type { OidcIssuer } from '../../../base/config/oidc-setting.js';
+import { type Scope, scopes } from '../../contract/principal.js';
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A token that its issuer vouches for. */
+export interface Vouched {
+  readonly claims: Claims;
+  /** Of a JWT's header. */
+  readonly typ?: string | undefined;
+}
+
+/** Tolerance between the clocks of issuer and server. */
+const skewSeconds = 5;
+export const maxTokenBytes = 16_384;
+const maxSubject = 255;
+
+/** Values of the claim `typ` of Keycloak's tokens that are not access tokens. */
+const otherTypes = /^(id|refresh|offline|logout|serialized-id)$/i;
+const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+export const textsIn = (value: unknown): readonly string[] => [value].flat().filter(isText);
+
+/** The scopes of this server that a token names: `scope`, or `scp` of Entra and Okta. */
+export function scopesIn({ scope, scp }: Claims): readonly Scope[] {
+  const named = new Set(textsIn(scope ?? scp).flatMap((text) => text.split(' ')));
+  return scopes.filter((each) => named.has(each));
+}
+
+/** @throws Error with the reason if a token is refused */
+function accept(condition: boolean, otherwise: string): void {
+  if (!condition) throw new Error(otherwise);
+}
+
+/** The checks of a token that its issuer vouches for, in order. `now` is in seconds. */
+export const tokenChecks: Readonly<
+  Record<string, (vouched: Vouched, issuer: OidcIssuer, now: number) => void>
+> = {
+  type: ({ claims, typ = 'JWT' }) => {
+    const { typ: kind, token_type: type = 'Bearer', cnf } = claims;
+    const name = typ.toLowerCase().replace(/^application\//, '');
+    accept(name === 'at+jwt' || name === 'jwt', 'its header `typ` is not that of an access token');
+    accept(
+      !otherTypes.test(String(kind)) && /^bearer$/i.test(String(type)),
+      'it is no access token for Bearer',
+    );
+    const mark = name === 'jwt' ? idTokenClaims.find((claim) => Object.hasOwn(claims, claim)) : undefined;
+    accept(mark === undefined, `it is an ID token (claim ${mark}): send the access token`);
+    // Whoever shows it would have to prove that it has the client's key.
+    accept(cnf === undefined, 'it is bound to a key of its client (claim cnf)');
+  },
+  audience: ({ claims: { aud } }, { audiences }) =>
+    accept(
+      textsIn(aud).some((each) => audiences.includes(each)),
+      `it is for another audience: \`aud\` must have ${audiences.join(' or ')}`,
+    ),
+  expiry: ({ claims: { exp } }, _issuer, now) => {
+    accept(Number.isFinite(exp), 'it has no expiry (claim exp)');
+    accept(Number(exp) + skewSeconds > now, 'it has expired');
+  },
+  start: ({ claims: { nbf = 0 } }, _issuer, now) =>
+    accept(Number.isFinite(nbf) && Number(nbf) - skewSeconds <= now, 'it is not valid yet (claim nbf)'),
+  subject: ({ claims: { sub } }) =>
+    accept(
+      isText(sub) && sub !== '' && sub.length <= maxSubject && !/\p{C}/u.test(sub),
+      `its subject (claim sub) must be text of 1 to ${maxSubject} characters`,
+    ),
+};

@@ -1,0 +1,148 @@
+import { Logger } from '@nestjs/common';
+import type { JWTVerifyGetKey } from 'jose';
+import { isObject } from '../../../base/common/json.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import type { OidcIssuer } from '../../../base/config/oidc-setting.js';
+import { type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.js';
+import { HttpClient, type HttpRequest } from '../../../base/outbound/http-client.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import type { Claims, Vouched } from './token-checks.js';
+
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+const limits = { connections: 8, timeoutMs: 5_000, maxResponseBytes: 262_144 };
+/** Tokens about which the issuer is asked at a time. */
+const maxAsking = 32;
+/** An issuer that did not answer is not asked again before this time. */
+const pauseMs = 5_000;
+
+interface Metadata {
+  readonly jwks_uri?: unknown;
+  readonly introspection_endpoint?: unknown;
+}
+
+/** One issuer. Its metadata and keys are read at the first token; the last keys stay while it does not answer. */
+export class TokenIssuer {
+  private readonly logger = new Logger(TokenIssuer.name);
+  private readonly clients = new Map<string, HttpClient>();
+  private readonly keys = new Lasting(() => this.loadKeys());
+  private readonly metadata = new Lasting(() => this.loadMetadata());
+  private lastKeys: unknown;
+  private asking = 0;
+
+  constructor(
+    readonly settings: OidcIssuer,
+    private readonly outbound: OutboundRules,
+  ) {}
+
+  /** @throws an error of jose for a token that this issuer has not signed; UpstreamFailure without its keys */
+  async verify(token: string): Promise<Vouched> {
+    const { compactVerify } = await import('jose');
+    const { payload, protectedHeader } = await compactVerify(token, await this.keys.get(), { algorithms });
+    return { claims: JSON.parse(Buffer.from(payload).toString()) as Claims, typ: protectedHeader.typ };
+  }
+
+  /** Asks the issuer (RFC 7662). @returns undefined for a token that it does not know @throws UpstreamFailure */
+  async introspect(token: string): Promise<Vouched | undefined> {
+    const { introspection, issuer } = this.settings;
+    if (!introspection) return undefined;
+    if (this.asking >= maxAsking)
+      throw new UpstreamFailure('rate_limited', `${maxAsking} tokens wait already`);
+    this.asking++;
+    try {
+      const { introspection_endpoint: endpoint } = await this.metadata.get();
+      const { clientId, clientSecret } = introspection;
+      const secret = [clientId, clientSecret].map(encodeURIComponent).join(':');
+      const answer = await this.ask(endpoint, {
+        method: 'POST',
+        body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
+        headers: {
+          'content-type': 'application/x-www-form-urlencoded',
+          authorization: `Basic ${Buffer.from(secret).toString('base64')}`,
+        },
+      });
+      const isKnown = isObject(answer) && answer['active'] === true && (answer['iss'] ?? issuer) === issuer;
+      // A client that calls for itself has no subject in some answers.
+      return isKnown ? { claims: { sub: answer['client_id'], ...answer } } : undefined;
+    } finally {
+      this.asking--;
+    }
+  }
+
+  private async loadKeys(): Promise<JWTVerifyGetKey> {
+    const { createRemoteJWKSet, customFetch } = await import('jose');
+    const { jwksUri = (await this.metadata.get()).jwks_uri } = this.settings;
+    const set = createRemoteJWKSet(new URL(String(jwksUri)), {
+      [customFetch]: async () => Response.json(await this.keySet(jwksUri)),
+    });
+    await set.reload();
+    return set;
+  }
+
+  private async keySet(uri: unknown): Promise<unknown> {
+    try {
+      const headers = { accept: 'application/jwk-set+json, application/json' };
+      return (this.lastKeys = await this.ask(uri, { method: 'GET', headers }));
+    } catch (error) {
+      this.logger.warn(`The keys of ${this.settings.issuer} cannot be read: ${messageOf(error)}`);
+      if (this.lastKeys === undefined) throw error;
+      return this.lastKeys;
+    }
+  }
+
+  private async loadMetadata(): Promise<Metadata> {
+    const { issuer } = this.settings;
+    const { origin, pathname } = new URL(issuer);
+    const path = pathname.replace(/\/$/, '');
+    const ask = (address: string): Promise<unknown> => this.ask(`${origin}${address}`, { method: 'GET' });
+    const found = await ask(`${path}/.well-known/openid-configuration`).catch((error: unknown) => {
+      if (!(error instanceof UpstreamFailure) || error.status !== 404) throw error;
+      return ask(`/.well-known/oauth-authorization-server${path}`);
+    });
+    if (isObject(found) && found['issuer'] === issuer) return found;
+    throw new UpstreamFailure('invalid_answer', 'its metadata names another issuer');
+  }
+
+  /** The issuer's own origin may be private, as the operator named it; other addresses of its metadata may not. */
+  private async ask(address: unknown, request: Omit<HttpRequest, 'path'>): Promise<unknown> {
+    const { issuer, jwksUri } = this.settings;
+    const url = URL.parse(String(address));
+    if (!url) throw new UpstreamFailure('invalid_answer', 'its metadata lacks an address');
+    const { origin, hostname, pathname, search } = url;
+    const isNamed = [issuer, jwksUri].some(
+      (named) => named !== undefined && new URL(named).origin === origin,
+    );
+    const obstacle = (found: string | undefined): string | undefined =>
+      isNamed ? undefined : this.outbound.obstacle(hostname, portOfUrl(url), found);
+    const client = this.clients.get(origin) ?? new HttpClient({ ...limits, origin, obstacle });
+    this.clients.set(origin, client);
+    return client.ask({ ...request, path: `${pathname}${search}` });
+  }
+}
+
+/** Remembers an answer for good, and a failure for a while. */
+class Lasting<T> {
+  private answer: Promise<T> | undefined;
+  private askAgainAt = 0;
+
+  constructor(private readonly work: () => Promise<T>) {}
+
+  get(): Promise<T> {
+    if (this.answer && performance.now() < this.askAgainAt) return this.answer;
+    this.askAgainAt = Infinity;
+    this.answer = this.work();
+    this.answer.catch(() => (this.askAgainAt = performance.now() + pauseMs));
+    return this.answer;
+  }
+}
