@@ -140,7 +140,7 @@ const allowed = {
   ],
 
   'edge/mcp-server': [
-    ...[...rest, 'base/streams', 'base/schemas', 'call/platforms', 'call/door'],
+    ...[...rest, 'base/database', 'base/streams', 'base/schemas', 'call/platforms', 'call/door'],
     'runtime/mcp-client',
     'agents/playbooks',
   ],

@@ -12,6 +12,7 @@ import { Callers1764000430000 } from './0043-callers.js';
 import { RunFigures1764000440000 } from './0044-run-figures.js';
 import { AuditDetails1764000470000 } from './0047-audit-details.js';
 import { ExecutionKinds1764000480000 } from './0048-execution-kinds.js';
+import { McpServers1764000520000 } from './0052-mcp-servers.js';
 import { AccessRules1764000530000 } from './0053-access-rules.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
@@ -30,5 +31,6 @@ export const migrations = [
   RunFigures1764000440000,
   AuditDetails1764000470000,
   ExecutionKinds1764000480000,
+  McpServers1764000520000,
   AccessRules1764000530000,
 ];

@@ -585,6 +585,39 @@ describe('tools', () => {
     await visitor.context.close();
   });
 
+  it('a virtual MCP server is made, pointed at, edited and deleted on one screen', async () => {
+    await lab.register('summed');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/connect');
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Make a virtual server' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill('support');
+    await dialog.getByRole('combobox', { name: 'Add a tool' }).fill('summ');
+    await page.getByRole('option', { name: 'tool summed' }).click();
+    await dialog.getByLabel('Own name of tool summed').fill('sum_up');
+    assert.deepEqual(await violationsOf(page), []);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    const row = page.getByRole('row', { name: /\/mcp\/support/ });
+    await row.getByText('1 tool').waitFor();
+    const server = async () => (await lab.api('GET', '/api/v1/mcp-servers/support')).body;
+    assert.deepEqual((await server()).members, [{ tool: 'summed', as: 'sum_up' }]);
+    await page.getByRole('combobox', { name: 'Tools', exact: true }).click();
+    await page.getByRole('option', { name: 'support' }).click();
+    await page.getByText(`"url": "${lab.url}/mcp/support"`).waitFor();
+    await page.getByRole('button', { name: 'Edit support' }).click();
+    await dialog.getByRole('combobox', { name: 'Add a tool' }).fill('word_');
+    await page.getByRole('option', { name: 'tool word_count' }).click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('2 tools').waitFor();
+    await page.getByRole('button', { name: 'Delete support' }).click();
+    await dialog.getByLabel('Reason').fill('nobody uses it');
+    await dialog.getByRole('button', { name: 'Delete virtual server' }).click();
+    await row.waitFor({ state: 'detached' });
+    await visitor.context.close();
+  });
+
   it('a grade and its reason are there after the server was started anew', async () => {
     await lab.register('graded');
     const look = () => lab.api('GET', '/api/v1/tool-health/graded');

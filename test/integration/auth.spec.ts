@@ -163,6 +163,7 @@ describe('auth', () => {
       const none = {
         projects: null,
         tools: null,
+        mcpServers: null,
         rate: null,
         expiresAt: null,
         revokedAt: null,

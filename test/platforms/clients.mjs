@@ -49,6 +49,46 @@ describe('clients, by the code of docs/agents/connect.md', () => {
     assert.match(printed, /disk full/);
   });
 
+  it('the SDK of the stateless revision, at a virtual server', async () => {
+    const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
+    const fixture = join(import.meta.dirname, '..', 'fixtures', 'tools', 'mcp-offers.mjs');
+    const command = { protocol: 'mcp', command: 'node', args: [fixture] };
+    await server.register({ name: 'offers', ...command, sandbox: { allowedPaths: [fixture] } });
+    const members = [
+      { tool: 'offers__heard', as: 'renamed' },
+      { prompt: 'offers__greet', as: 'hello' },
+      { resource: 'test://offers/only' },
+    ];
+    const body = { name: 'chosen', members };
+    await server.ask('mcp-servers', { method: 'POST', status: 201, body });
+    const changed = Promise.withResolvers();
+    const client = new Client(
+      { name: 'test', version: '1.0.0' },
+      {
+        versionNegotiation: { mode: { pin: '2026-07-28' } },
+        listChanged: { tools: { onChanged: (error, tools) => changed.resolve(error ?? tools) } },
+      },
+    );
+    const requestInit = { headers: server.key };
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${server.url}/mcp/chosen`), { requestInit }),
+    );
+    const namesIn = (list) => list.map(({ name, uri = name }) => uri);
+    assert.deepEqual(namesIn((await client.listTools()).tools), ['renamed']);
+    assert.deepEqual(namesIn((await client.listPrompts()).prompts), ['hello']);
+    assert.deepEqual(namesIn((await client.listResources()).resources), ['test://offers/only']);
+    const { content } = await client.callTool({ name: 'renamed', arguments: {} });
+    assert.deepEqual(content, [{ type: 'text', text: 'heard' }]);
+    const { contents } = await client.readResource({ uri: 'test://offers/only' });
+    assert.equal(contents[0].text, 'offers: test://offers/only');
+    const { messages } = await client.getPrompt({ name: 'hello', arguments: { who: 'Ada' } });
+    assert.equal(messages[0].content.text, 'offers: hello Ada');
+    await assert.rejects(client.callTool({ name: 'offers__heard', arguments: {} }));
+    await server.ask('mcp-servers/chosen', { method: 'PATCH', body: { members: [{ server: 'offers' }] } });
+    assert.equal((await changed.promise).length, 5);
+    await client.close();
+  });
+
   it('the AI SDK, with a model', async () => {
     const printed = await page('ai', {
       before: `

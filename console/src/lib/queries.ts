@@ -26,6 +26,7 @@ import {
   listRecordedTools,
   listReplicas,
   listShownPlaybooks,
+  listMcpServers,
   listTools,
   orNull,
   type SystemHealthView,
@@ -60,6 +61,14 @@ export const toolQuery = (name: string) =>
       if (!isTool(tool)) throw new Error('The server sent this tool in the format of another platform.');
       return tool;
     },
+  });
+
+/** Virtual MCP servers, for those who may make them. */
+export const mcpServersQuery = ({ scopes }: { readonly scopes: readonly string[] }) =>
+  queryOptions({
+    queryKey: ['mcp-servers'],
+    queryFn: async ({ signal }) => (await ask(listMcpServers({ query: { limit: all }, signal }))).data,
+    enabled: scopes.includes('tools:admin'),
   });
 
 export const customToolsQuery = queryOptions({

@@ -101,17 +101,24 @@ const firstOf = (list: unknown): unknown => (Array.isArray(list) ? (list as unkn
 const bearer = { Authorization: 'Bearer ${TOOLKEEPER_KEY}' };
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** The configuration of each kind of client: the file that it belongs in, and its text. Without its paths over HTTP alone. */
+/** The configuration of each kind of client: the file that it belongs in, and its text. Without its paths over HTTP alone. @param server virtual */
 export function connections(
   origin: string,
   environment: EnvironmentView | null,
+  server?: string,
 ): Readonly<Record<string, readonly [file: string, text: string]>> {
-  const overHttp = { type: 'http', url: `${origin}/mcp`, headers: bearer };
-  const byCommand = environment && {
-    ...{ command: 'node', args: [environment.command, 'mcp'] },
-    env: { TOOLKEEPER_DATA_DIR: environment.dataDir },
+  const overHttp = {
+    type: 'http',
+    url: `${origin}/mcp${server === undefined ? '' : `/${server}`}`,
+    headers: bearer,
   };
-  const servers = pretty({ mcpServers: { toolkeeper: byCommand ?? overHttp } });
+  // The command relays all tools.
+  const byCommand = server === undefined &&
+    environment && {
+      ...{ command: 'node', args: [environment.command, 'mcp'] },
+      env: { TOOLKEEPER_DATA_DIR: environment.dataDir },
+    };
+  const servers = pretty({ mcpServers: { toolkeeper: byCommand || overHttp } });
   const inVsCode = byCommand ? { type: 'stdio', ...byCommand } : overHttp;
   return {
     'Claude Desktop': ['claude_desktop_config.json', servers],

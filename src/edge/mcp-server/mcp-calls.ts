@@ -36,6 +36,7 @@ import { askingResult, McpAsks } from './mcp-asks.js';
 import { mismatch, ParamHeaders } from './mcp-revisions.js';
 import { McpTasks } from './mcp-tasks.js';
 import { eventOfMessage, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
+import { virtualServerOf } from './virtual-server.js';
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
@@ -64,9 +65,10 @@ export class McpCalls {
 
   private async call(asked: Asked): Promise<Answered> {
     const { message, isModern, request, reply } = asked;
-    const { name, arguments: given, _meta: about = {} } = message.params ?? {};
+    const { name: calledAs, arguments: given, _meta: about = {} } = message.params ?? {};
     const input = given ?? {};
-    if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
+    if (typeof calledAs !== 'string') throw new Problem('invalid_request', 'name must be a string');
+    const name = ownName(calledAs, request);
     // Some clients write the arguments as text, which the door reads. Headers that repeat arguments need them read.
     if (!isObject(input) && (isModern || typeof input !== 'string'))
       throw new Problem('invalid_request', 'arguments must be an object');
@@ -138,6 +140,14 @@ export class McpCalls {
         : problemAnswer(message.id, problem, request.id);
     }
   }
+}
+
+/** The name of a tool outside of the virtual server that the caller uses. @throws Problem `tool_not_found` */
+function ownName(name: string, request: FastifyRequest): string {
+  const own = virtualServerOf(principalOf(request))?.contents.tools;
+  const tool = own ? own.get(name)?.own : name;
+  if (tool !== undefined) return tool;
+  throw new Problem('tool_not_found', `There is no tool named ${JSON.stringify(name)} in this MCP server`);
 }
 
 /** The key of a cancellable call. It contains the session id, because request ids are unique only within a session. */

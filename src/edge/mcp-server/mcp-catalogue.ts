@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../base/common/json.js';
 import { errorTable, Problem } from '../../base/common/errors.js';
 import { callOf, listerOf } from '../../call/door/incoming-call.js';
 import { ToolsService } from '../../call/door/tools.service.js';
-import { isOfObject } from '../../call/platforms/tool-formats.js';
+import { isOfObject, toolFormats } from '../../call/platforms/tool-formats.js';
 import { foreignProject } from '../../web/auth/principal.decorator.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
@@ -26,6 +26,8 @@ import {
   sessionHeader,
   textIn,
 } from './mcp-methods.js';
+import { isShown, type Lister } from '../../web/contract/tool.js';
+import { type VirtualServer, virtualServerOf } from './virtual-server.js';
 import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
 
 /** The code before 2026-07-28 for a resource that there is not; then it is that of invalid parameters. */
@@ -131,9 +133,24 @@ export class McpCatalogue {
     const { _meta } = message.params ?? {};
     const uiSession = _meta?.[`${metaPrefix}uiSession`];
     const wanted = { format: 'mcp', limit: itemsOnPage, cursor: cursorIn(message) } as const;
-    const { data, nextCursor } = await this.tools.list(wanted, listerOf(request, uiSession));
+    const lister = listerOf(request, uiSession);
+    const server = virtualServerOf(lister.principal);
+    const { data, nextCursor } = server
+      ? this.toolsOf(server, lister, wanted.cursor)
+      : await this.tools.list(wanted, lister);
     const tools = isModern ? data : data.map(forOldClient);
     return cached({ tools, ...(nextCursor !== null && { nextCursor }) }, isModern);
+  }
+
+  private toolsOf({ contents }: VirtualServer, lister: Lister, cursor?: string): Page<object> {
+    const listed = [...contents.tools].flatMap(([name, { own, description }]) => {
+      const tool = this.tools.find(own, lister.principal);
+      if (!tool || !isShown(tool, lister)) return [];
+      return [{ ...tool.definition, name, ...(description !== undefined && { description }) }];
+    });
+    const sorted = listed.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const { data, nextCursor } = pageOf(sorted, ({ name }) => name, itemsOnPage, cursor);
+    return { data: data.map((each) => toolFormats.mcp(each)), nextCursor };
   }
 
   /** A page of a list. @throws Problem `invalid_request` for an invalid cursor */
@@ -152,7 +169,7 @@ export class McpCatalogue {
     return {
       handle: async (asked) => {
         const wanted = { cursor: cursorIn(asked.message), limit: itemsOnPage };
-        const own = what === 'resources' ? await this.skills.resources() : [];
+        const own = what === 'resources' ? await this.skills.resources(asked.request) : [];
         const { data, nextCursor } = await this.page(what, wanted, asked.request, own);
         const items = data.map(({ item }) => item);
         const page = { [member]: items, ...(nextCursor !== null && { nextCursor }) };
@@ -164,7 +181,7 @@ export class McpCatalogue {
   private async readResource(asked: Asked): Promise<Answered> {
     const { message, request, isModern } = asked;
     const uri = textIn(message.params, 'uri');
-    const skill = await this.skills.read(uri);
+    const skill = await this.skills.read(uri, request);
     if (skill) return done(asked, cached(skill, isModern));
     const outcome = await this.read(uri, request, message.params?._meta);
     const code = isModern ? invalidParams : resourceNotFound;

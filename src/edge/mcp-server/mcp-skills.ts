@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import { type PlaybookSkill, PlaybookSkills } from '../../agents/playbooks/playbook-skills.js';
 import { PlaybookCatalogueService } from '../../agents/playbooks/playbook-catalogue.service.js';
 import type { JsonObject } from '../../base/common/json.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
+import { principalOf } from '../../web/auth/principal.decorator.js';
 import { pageOf } from '../../web/rest/page.js';
 import { errorOf, invalidParams } from './mcp-messages.js';
 import {
@@ -36,8 +38,8 @@ export class McpSkills {
   }
 
   /** The files as they are listed among resources. */
-  async resources(): Promise<{ key: string; item: JsonObject }[]> {
-    const skills = await this.skills.all();
+  async resources(request: FastifyRequest): Promise<{ key: string; item: JsonObject }[]> {
+    const skills = await this.of(request);
     return [...skills.values()].map(({ uri, frontmatter: { name, description }, size }) => ({
       key: uri,
       item: { uri, name, description, mimeType, size },
@@ -45,13 +47,18 @@ export class McpSkills {
   }
 
   /** @returns undefined if there is no such file */
-  async read(uri: string): Promise<object | undefined> {
-    const text = await this.skills.read(uri);
+  async read(uri: string, request: FastifyRequest): Promise<object | undefined> {
+    const text = (await this.of(request)).has(uri) ? await this.skills.read(uri) : undefined;
     return text === undefined ? undefined : { contents: [{ uri, mimeType, text }] };
   }
 
+  /** A set of tools holds no playbooks. */
+  private async of(request: FastifyRequest): Promise<ReadonlyMap<string, PlaybookSkill>> {
+    return principalOf(request).choice ? new Map() : this.skills.all();
+  }
+
   private async list(asked: Asked): Promise<Answered> {
-    const skills = [...(await this.skills.all()).values()];
+    const skills = [...(await this.of(asked.request)).values()];
     const { data, nextCursor } = pageOf(skills, ({ uri }) => uri, itemsOnPage, cursorIn(asked.message));
     const page = { skills: data.map(entryOf), ...(nextCursor !== null && { nextCursor }) };
     return done(asked, fresh(page));
@@ -59,7 +66,7 @@ export class McpSkills {
 
   private async get(asked: Asked): Promise<Answered> {
     const uri = textIn(asked.message.params, 'uri');
-    const skill = (await this.skills.all()).get(uri);
+    const skill = (await this.of(asked.request)).get(uri);
     if (skill) return done(asked, fresh({ skill: entryOf(skill) }));
     return errorOf(asked.message.id, invalidParams, `There is no skill ${uri}`);
   }

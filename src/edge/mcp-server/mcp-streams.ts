@@ -6,6 +6,7 @@ import { OpenStreams } from '../../base/streams/open-streams.js';
 import { type Following, type ServerSentEvent, sseEvent, type SseStream } from '../../base/streams/sse.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { ServerOffers } from './server-offers.js';
+import { VirtualServers } from './virtual-servers.js';
 import { type Message, type Notification, notificationOf } from './mcp-messages.js';
 
 /** A client's subscription, from 2026-07-28 on. */
@@ -48,6 +49,7 @@ export class McpStreams {
     private readonly streams: OpenStreams,
     registry: ToolRegistry,
     offers: ServerOffers,
+    servers: VirtualServers,
   ) {
     const changed = (...names: (typeof lists)[number][]): void => {
       for (const list of names)
@@ -55,6 +57,7 @@ export class McpStreams {
     };
     registry.changes.subscribe(() => changed('tools'));
     registry.offers.subscribe(() => changed('resources', 'prompts'));
+    servers.changes.subscribe(() => changed(...lists));
     registry.updates.subscribe(({ server, uri }) => {
       const params = { uri: offers.shownUri(server, uri) };
       this.updates.append(notificationOf('notifications/resources/updated', params));

@@ -15,31 +15,40 @@ import { McpTasks } from './mcp-tasks.js';
 import { McpStreams } from './mcp-streams.js';
 import { OffersController } from './offers.controller.js';
 import { ServerOffers } from './server-offers.js';
+import { VirtualServers } from './virtual-servers.js';
+import { VirtualServersController } from './virtual-servers.controller.js';
+import { AuthModule } from '../../web/auth/auth.module.js';
 import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { Problem } from '../../base/common/errors.js';
 import { unreadableBody } from './mcp-messages.js';
+
+/** All tools at `/mcp`, and virtual servers below. */
+const paths = ['', ':server'];
 
 /** MCP over Streamable HTTP. Its messages are described by MCP, not by OpenAPI. */
 @ApiExcludeController()
 @Scopes('tools:call')
 @Controller('mcp')
 export class McpController {
-  constructor(private readonly service: McpService) {}
+  constructor(
+    private readonly service: McpService,
+    private readonly servers: VirtualServers,
+  ) {}
 
-  @Post()
+  @Post(paths)
   @HttpCode(200)
   @RouteConfig({ errorBody: unreadableBody })
   post(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<Answered> {
-    return this.service.answer(request, reply);
+    return this.service.answer(this.servers.enter(request), reply);
   }
 
-  @Get()
+  @Get(paths)
   get(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Readable {
-    return this.service.follow(request, reply);
+    return this.service.follow(this.servers.enter(request), reply);
   }
 
   /** There is no session that could be ended. */
-  @Delete()
+  @Delete(paths)
   delete(): never {
     throw new Problem('invalid_request', 'This server keeps no sessions', {
       status: 405,
@@ -50,8 +59,18 @@ export class McpController {
 
 /** The registry as an MCP server. */
 @Module({
-  imports: [ToolsModule, PlaybooksModule],
-  controllers: [McpController, OffersController],
-  providers: [McpService, McpStreams, McpAsks, McpCalls, McpCatalogue, McpSkills, McpTasks, ServerOffers],
+  imports: [ToolsModule, PlaybooksModule, AuthModule],
+  controllers: [McpController, OffersController, VirtualServersController],
+  providers: [
+    McpService,
+    McpStreams,
+    McpAsks,
+    McpCalls,
+    McpCatalogue,
+    McpSkills,
+    McpTasks,
+    ServerOffers,
+    VirtualServers,
+  ],
 })
 export class McpModule {}

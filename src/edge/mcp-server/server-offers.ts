@@ -4,6 +4,7 @@ import type { JsonObject } from '../../base/common/json.js';
 import type { ServerTool } from '../../call/door/server-tool.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
+import { virtualServerOf } from './virtual-server.js';
 
 /** Something that a server offers, as callers see it. */
 export interface Offered {
@@ -44,7 +45,7 @@ export class ServerOffers {
   async resource(uri: string, caller: Principal, project: string): Promise<Offered | undefined> {
     const listed = (await this.list('resources', caller, project)).find(({ key }) => key === uri);
     if (listed) return listed;
-    const linked = this.visible(caller).find(
+    const linked = this.used(caller).find(
       (server) => server.hasLink(project, uri) || server.offer(project).pages.includes(uri),
     );
     if (linked) return { server: linked, key: uri, own: uri, item: {} };
@@ -69,7 +70,9 @@ export class ServerOffers {
   /** What servers tell a model about themselves, each under its name; undefined if none says anything. */
   instructions(caller: Principal): string | undefined {
     let left = maxInstructions.all;
-    const told = this.visible(caller).flatMap((server) => {
+    const own = virtualServerOf(caller)?.stored.instructions;
+    if (own) return own;
+    const told = this.used(caller).flatMap((server) => {
       const text = server.offer('default').instructions?.trim();
       if (!text || left < 100) return [];
       const cut = text.slice(0, Math.min(maxInstructions.server, left));
@@ -93,10 +96,20 @@ export class ServerOffers {
   }
 
   private known(what: OfferList, caller: Principal, project: string): readonly Offered[] {
-    return this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
+    const all = this.index(project)[what].filter(({ server }) => mayCall(caller, server.definition));
+    const virtual = virtualServerOf(caller);
+    return virtual ? sorted(virtual.offered(what === 'prompts' ? 'prompt' : 'resource', all)) : all;
+  }
+
+  /** Servers whose links and instructions are for the caller. */
+  private used(caller: Principal): ServerTool[] {
+    const virtual = virtualServerOf(caller);
+    return this.visible(caller).filter((server) => virtual?.contents.servers.has(server.server) ?? true);
   }
 
   private visible(caller: Principal): ServerTool[] {
+    // A bound key reads resources and prompts at the addresses of its virtual servers alone.
+    if (caller.choice && !virtualServerOf(caller)) return [];
     return this.registry.allServers().filter(({ definition }) => mayCall(caller, definition));
   }
 

@@ -9,7 +9,14 @@ function stored(change: Partial<StoredKey> = {}): StoredKey & { readonly key: st
   const { id, key } = newKey();
   return {
     ...{ id, key, hash: hashOfKey(key), name: 'n', owner: 'o', scopes: ['tools:call'] },
-    ...{ projects: null, tools: null, rate: null, createdAt: new Date(), createdBy: 'admin' },
+    ...{
+      projects: null,
+      tools: null,
+      mcpServers: null,
+      rate: null,
+      createdAt: new Date(),
+      createdBy: 'admin',
+    },
     ...{ expiresAt: null, revokedAt: null, revokedBy: null, lastUsedAt: null, ...change },
   };
 }

@@ -6,7 +6,7 @@ import { TypedEvents } from '../../base/common/typed-events.js';
 import { type AppConfig, ConfigurationError } from '../../base/config/app-config.js';
 import { KeyFileError, makeKeyFile, readKeyFile } from '../../base/config/key-file.js';
 import { DatabaseHealth } from '../../base/database/database-health.js';
-import { type Principal, type Scope, scopes } from '../contract/principal.js';
+import { type Principal, type Scope, scopes, type ToolChoice } from '../contract/principal.js';
 import type { StoredKey } from './keys/keys.dto.js';
 
 /** The key a request brings: `Authorization: Bearer <key>`, else `x-api-key`. */
@@ -111,7 +111,9 @@ export class KnownKeys {
   private readonly admin: KnownKey;
   private used = new Map<string, number>();
   private readonly logger = new Logger(KnownKeys.name);
-  /** Emits the id of each key that became invalid or whose projects or tools changed. */
+  /** Finds the tools of a virtual MCP server by its name. Set by the room that keeps them. */
+  virtualServer: (name: string) => ToolChoice | undefined = () => undefined;
+  /** Emits the id of each key that became invalid or whose projects, tools or MCP servers changed. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
 
   /** The file with the operator's key; undefined if it was configured, or if there is none. */
@@ -159,7 +161,7 @@ export class KnownKeys {
   /** Replaces all keys but the operator's. */
   replace(stored: readonly StoredKey[]): void {
     const before = this.keys;
-    this.keys = new Map(stored.map((key) => [key.id, knownKey(key)]));
+    this.keys = new Map(stored.map((key) => [key.id, knownKey(key, (name) => this.virtualServer(name))]));
     for (const [id, key] of before) if (!opensTheSame(key, this.keys.get(id))) this.ended.emit(id);
   }
 
@@ -183,17 +185,23 @@ export class KnownKeys {
 
 /** A key's scopes never change. */
 function opensTheSame(before: KnownKey, after: KnownKey | undefined): boolean {
-  const limits = ({ principal: { projects, tools } }: KnownKey): string => JSON.stringify([projects, tools]);
+  const limits = ({ principal: { projects, tools, mcpServers } }: KnownKey): string =>
+    JSON.stringify([projects, tools, mcpServers]);
   return after !== undefined && limits(before) === limits(after);
 }
 
-function knownKey({ id, hash, owner, scopes: given, projects, tools, rate, expiresAt }: StoredKey): KnownKey {
+function knownKey(
+  { id, hash, owner, scopes: given, projects, tools, mcpServers, rate, expiresAt }: StoredKey,
+  serverNamed: KnownKeys['virtualServer'],
+): KnownKey {
+  const has = (tool: string): boolean => mcpServers?.some((name) => serverNamed(name)?.has(tool)) ?? false;
   const principal: Principal = {
     userId: owner,
     keyId: id,
     scopes: allScopesOf(given),
     ...(projects && { projects }),
     ...(tools && { tools }),
+    ...(mcpServers && { mcpServers, choice: { has } }),
     ...(rate && { rate }),
   };
   return { hash, principal, expiresAt: expiresAt?.getTime() ?? Infinity };

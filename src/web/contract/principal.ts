@@ -11,6 +11,10 @@ export interface Principal {
   readonly projects?: readonly string[] | undefined;
   /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
   readonly tools?: readonly NamePattern[];
+  /** Virtual MCP servers that the key is bound to, by name. Absent: to none. */
+  readonly mcpServers?: readonly string[];
+  /** The tools of the virtual MCP servers of its key, or of the one that it uses now. Absent: all. */
+  readonly choice?: ToolChoice;
   /** No key was shown: of the built-in tools only those may be called that neither write nor reach out. */
   readonly keyless?: boolean;
   /** Absent: any number of calls. */
@@ -31,6 +35,11 @@ export interface TokenCaller {
   readonly granted: readonly Scope[];
   /** Present if no access rule matches: the claims that rules look at. */
   readonly unmatched?: string;
+}
+
+/** Tools that were chosen, as they are now. */
+export interface ToolChoice {
+  has(tool: string): boolean;
 }
 
 /** A caller with the projects that its request covers; absent: all. */
@@ -75,7 +84,9 @@ export const mayCall = (caller: Principal, tool: Callable): boolean =>
 
 /** Whether a caller may call a tool of this name, whether there is one or not. */
 export const mayName = (caller: Principal, name: string): boolean =>
-  caller.scopes.has('tools:call') && (caller.tools === undefined || isOneOf(caller.tools, name));
+  caller.scopes.has('tools:call') &&
+  (caller.tools === undefined || isOneOf(caller.tools, name)) &&
+  (caller.choice?.has(name) ?? true);
 
 /** Custom tools were registered by the operator for the agents here; a built-in tool that writes or reaches out acts for its caller. */
 export const needsKey = ({ keyless = false }: Principal, { kind, annotations }: Callable): boolean =>

@@ -5,6 +5,7 @@ import { easiest } from '../../lib/snippets.js';
 import { Page } from '../../ui/layout.js';
 import { Select } from '../../ui/select.js';
 import { TeachingCards } from './teaching-cards.js';
+import { VirtualServers } from './virtual-servers.js';
 
 export function ConnectPage(): ReactNode {
   const { data: tools = [] } = useQuery(toolsQuery);
@@ -14,6 +15,7 @@ export function ConnectPage(): ReactNode {
   return (
     <Page name="Connect">
       <TeachingCards tool={tool} choice={choice} />
+      <VirtualServers />
     </Page>
   );
 }

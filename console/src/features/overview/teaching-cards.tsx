@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { usePageLink } from '../../bridge/use-page.js';
-import { toolsQuery } from '../../lib/queries.js';
+import { mcpServersQuery, toolsQuery } from '../../lib/queries.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
 import { asCommand, connections, easiest, firstCall, keyCommand } from '../../lib/snippets.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
+import { Select } from '../../ui/select.js';
 import { Snippet } from '../../ui/snippet.js';
 import css from './connect.module.css';
 
@@ -62,7 +63,10 @@ export function TeachingCards({ tool, choice }: TeachingCardsProps): ReactNode {
 }
 
 function Connections({ origin }: { readonly origin: string }): ReactNode {
-  const clients = connections(origin, useSession().environment);
+  const session = useSession();
+  const { data: servers = [] } = useQuery(mcpServersQuery(session));
+  const [server, setServer] = useState<string>();
+  const clients = connections(origin, session.environment, server);
   const names = Object.fromEntries(Object.keys(clients).map((name) => [name, name]));
   const [client, setClient] = useState('Claude Desktop');
   const [file, text] = clients[client] ?? ['', ''];
@@ -73,6 +77,15 @@ function Connections({ origin }: { readonly origin: string }): ReactNode {
         Over MCP, or by the tool calls of your platform. A client that starts the command needs no key; over
         HTTP, send one with each request.
       </p>
+      {servers.length > 0 && (
+        <Select
+          label="Tools"
+          none="all"
+          options={servers.map(({ name }) => name)}
+          value={server}
+          onChange={setServer}
+        />
+      )}
       <Modes label="Client" names={names} value={client} onChange={setClient} />
       <p>{file}</p>
       <Snippet name={client} text={text} />

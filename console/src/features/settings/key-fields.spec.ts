@@ -1,13 +1,13 @@
 import { changesOf, fieldsOf, limitsIn, noFields } from './key-fields.js';
 
 const key = {
-  ...{ name: 'agent', projects: null, tools: ['get_playbooks', 'disk_*'] },
+  ...{ name: 'agent', projects: null, mcpServers: null, tools: ['get_playbooks', 'disk_*'] },
   ...{ rate: { calls: 5, per: 'second' as const }, expiresAt: '2026-01-02T03:04:05.678Z' },
 };
 
 it('takes names however they are separated, and none for all', () => {
   expect(limitsIn({ ...noFields, name: ' a ', tools: 'one, two\nthree,,', calls: '7' })).toEqual({
-    ...{ name: 'a', tools: ['one', 'two', 'three'], projects: null, expiresAt: null },
+    ...{ name: 'a', tools: ['one', 'two', 'three'], projects: null, mcpServers: null, expiresAt: null },
     rate: { calls: 7, per: 'minute' },
   });
 });

@@ -5,6 +5,7 @@ interface Limits {
   readonly name: string;
   readonly tools: string[] | null;
   readonly projects: string[] | null;
+  readonly mcpServers: string[] | null;
   readonly rate: { readonly calls: number; readonly per: 'second' | 'minute' } | null;
   readonly expiresAt: string | null;
 }
@@ -15,6 +16,7 @@ export interface KeyFields {
   /** Separated by commas or white space; empty: all. */
   readonly tools: string;
   readonly projects: string;
+  readonly mcpServers: string;
   /** Digits; empty: unlimited. */
   readonly calls: string;
   readonly per: 'second' | 'minute';
@@ -26,15 +28,17 @@ export const noFields: KeyFields = {
   name: '',
   tools: '',
   projects: '',
+  mcpServers: '',
   calls: '',
   per: 'minute',
   expires: '',
 };
 
-export const fieldsOf = ({ name, tools, projects, rate, expiresAt }: Limits): KeyFields => ({
+export const fieldsOf = ({ name, tools, projects, mcpServers, rate, expiresAt }: Limits): KeyFields => ({
   name,
   tools: tools?.join(', ') ?? '',
   projects: projects?.join(', ') ?? '',
+  mcpServers: mcpServers?.join(', ') ?? '',
   calls: rate === null ? '' : String(rate.calls),
   per: rate?.per ?? 'minute',
   expires: localTime(expiresAt),
@@ -45,10 +49,11 @@ const names = (text: string): string[] | null => {
   return found.length === 0 ? null : found;
 };
 
-export const limitsIn = ({ name, tools, projects, calls, per, expires }: KeyFields): Limits => ({
+export const limitsIn = ({ name, tools, projects, mcpServers, calls, per, expires }: KeyFields): Limits => ({
   name: name.trim(),
   tools: names(tools),
   projects: names(projects),
+  mcpServers: names(mcpServers),
   rate: calls === '' ? null : { calls: Number(calls), per },
   expiresAt: expires === '' ? null : utcTime(expires),
 });

@@ -55,6 +55,7 @@ const factsOf = (key: KeyView): Pairs => [
   ['Scopes', <ScopeList key="scopes" scopes={key.scopes} />],
   ['Tools', key.tools?.join(', ') ?? 'all'],
   ['Projects', key.projects?.join(', ') ?? 'all'],
+  ['Virtual MCP servers', key.mcpServers?.join(', ')],
   ['Calls', key.rate ? `${number(key.rate.calls)} a ${key.rate.per}` : 'any number'],
   ['Expires', key.expiresAt === null ? 'never' : exactTime(key.expiresAt)],
   ['Last used', key.lastUsedAt === null ? 'never' : exactTime(key.lastUsedAt)],

@@ -1,6 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError, wrongOf } from '../../lib/api.js';
+import { mcpServersQuery } from '../../lib/queries.js';
 import type { Scope } from '../../lib/scopes.js';
+import { useSession } from '../../lib/session.js';
 import { Field, TextField } from '../../ui/controls.js';
 import { Columns } from '../../ui/layout.js';
 import type { KeyFields } from './key-fields.js';
@@ -33,6 +36,7 @@ export const NameField = ({ fields, onChange }: Pick<LimitFieldsProps, 'fields' 
 /** Limits of a key within what its scopes open. */
 export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProps): ReactNode {
   const runsAnything = scopes.includes('tools:admin') || scopes.includes('admin');
+  const { data: servers = [] } = useQuery(mcpServersQuery(useSession()));
   const wide = scopes.filter((scope) => ofTheWholeServer.includes(scope));
   return (
     <>
@@ -62,6 +66,16 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
             : 'The first is used for calls that name none.'
         }
       />
+      {(servers.length > 0 || fields.mcpServers !== '') && !runsAnything && (
+        <TextField
+          label="Virtual MCP servers"
+          value={fields.mcpServers}
+          placeholder="none"
+          wrong={wrongIn(error, 'mcpServers')}
+          onText={(mcpServers) => onChange({ mcpServers })}
+          help={`It then calls their tools alone: ${servers.map(({ name }) => name).join(', ')}.`}
+        />
+      )}
       <RateFields fields={fields} error={error} onChange={onChange} />
       <TextField
         label="Expires"

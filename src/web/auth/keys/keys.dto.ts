@@ -58,6 +58,16 @@ export class KeyLimits {
       'Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all',
   })
   readonly tools?: string[] | null;
+  @OptionalTextList({
+    nullable: true,
+    minItems: 1,
+    maxItems: 100,
+    maxLength: 64,
+    example: ['support'],
+    description:
+      'Virtual MCP servers that it is bound to: it uses MCP at `/mcp/<name>` alone, and calls only their tools. Absent, null: none',
+  })
+  readonly mcpServers?: string[] | null;
   @OptionalNested(CallRateBody, {
     nullable: true,
     description: 'Calls that each server lets it make. Absent, null: any number',
@@ -103,6 +113,8 @@ export class KeyView {
   readonly projects!: readonly string[] | null;
   @ApiProperty({ type: [String], nullable: true, example: ['get_playbooks', 'disk_*'] })
   readonly tools!: readonly string[] | null;
+  @ApiProperty({ type: [String], nullable: true, example: ['support'] })
+  readonly mcpServers!: readonly string[] | null;
   @ApiProperty({ type: CallRateBody, nullable: true }) readonly rate!: CallRate | null;
   @OneOfThese(keyStatuses, 'active') readonly status!: (typeof keyStatuses)[number];
   @Moment('2026-01-15T09:30:00.000Z') readonly createdAt!: Date;

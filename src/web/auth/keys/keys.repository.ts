@@ -5,10 +5,13 @@ import type { StoredKey } from './keys.dto.js';
 type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
 
 /** Members of a key that may be changed; those left out stay. */
-export type KeyChanges = Partial<Pick<StoredKey, 'name' | 'projects' | 'tools' | 'rate' | 'expiresAt'>>;
+export type KeyChanges = Partial<
+  Pick<StoredKey, 'name' | 'projects' | 'tools' | 'mcpServers' | 'rate' | 'expiresAt'>
+>;
 
 const columns = `
-  k.key_id AS id, k.hash, k.name, k.owner, k.scopes, k.projects, k.tools, k.rate,
+  k.key_id AS id, k.hash, k.name, k.owner, k.scopes, k.projects, k.tools,
+  k.mcp_servers AS "mcpServers", k.rate,
   k.created_at AS "createdAt", k.created_by AS "createdBy", k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.revoked_by AS "revokedBy", k.last_used_at AS "lastUsedAt"`;
 
@@ -16,6 +19,7 @@ const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
   name: 'name',
   projects: 'projects',
   tools: 'tools',
+  mcpServers: 'mcp_servers',
   rate: 'rate',
   expiresAt: 'expires_at',
 };
@@ -60,11 +64,11 @@ export class KeysRepository {
 
   async insert(key: NewKey): Promise<void> {
     await this.dataSource.query(
-      `INSERT INTO api_keys (key_id, hash, name, owner, scopes, projects, tools, rate, created_by, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      `INSERT INTO api_keys (key_id, hash, name, owner, scopes, projects, tools, mcp_servers, rate, created_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
       [
         ...[key.id, key.hash, key.name, key.owner, key.scopes, key.projects, key.tools],
-        ...[key.rate, key.createdBy, key.expiresAt],
+        ...[key.mcpServers, key.rate, key.createdBy, key.expiresAt],
       ],
     );
   }

@@ -57,8 +57,9 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
     refuseIdleLimits(body.scopes, body);
     const { id, key } = newKey();
     const { name, owner = name, scopes, projects = null, tools = null, rate = null } = body;
+    const { mcpServers = null } = body;
     const expiresAt = body.expiresAt ? new Date(body.expiresAt) : null;
-    const limits = { projects, tools, rate, expiresAt };
+    const limits = { projects, tools, mcpServers, rate, expiresAt };
     await this.repository.insert({ id, hash: hashOfKey(key), name, owner, scopes, ...limits, createdBy: by });
     await this.look();
     return { ...(await this.get(id)), key };
@@ -140,13 +141,17 @@ export class KeysService implements OnModuleInit, OnApplicationBootstrap, OnAppl
 }
 
 /** Refuses limits that would not hold: who registers a tool may run anything. */
-export function refuseIdleLimits(scopes: readonly Scope[], { projects, tools }: UpdateKeyBody): void {
+export function refuseIdleLimits(
+  scopes: readonly Scope[],
+  { projects, tools, mcpServers }: UpdateKeyBody,
+): void {
   const all = allScopesOf(scopes);
   const wide = ofTheWholeServer.filter((scope) => all.has(scope)).join(', ');
   const detail = (what: string): string =>
     `would not hold a key that has ${what}: leave out the one or the other`;
-  if (tools && all.has('tools:admin'))
-    throw invalidRequest({ pointer: '/tools', detail: detail('tools:admin') });
+  const limit = tools ? 'tools' : mcpServers && 'mcpServers';
+  if (limit && all.has('tools:admin'))
+    throw invalidRequest({ pointer: `/${limit}`, detail: detail('tools:admin') });
   if (projects && wide) throw invalidRequest({ pointer: '/projects', detail: detail(wide) });
 }
 

@@ -1,0 +1,105 @@
+import type { JsonObject } from '../../base/common/json.js';
+import type { ServerTool } from '../../call/door/server-tool.js';
+import type { ToolRegistry } from '../../call/door/tool-registry.js';
+import type { Principal, ToolChoice } from '../../web/contract/principal.js';
+
+/** What a member may name: a tool, a prompt or a resource; or all with a tag, or of an MCP server. */
+export const memberKinds = ['tool', 'prompt', 'resource', 'tag', 'server'] as const;
+export type Member = { readonly [part in (typeof memberKinds)[number] | 'as' | 'description']?: string };
+
+/** A row of `mcp_servers`. */
+export interface StoredServer {
+  readonly name: string;
+  readonly members: Member[];
+  readonly instructions?: string | null;
+}
+
+/** A set of tools, resources and prompts with an address of its own. */
+export class VirtualServer implements ToolChoice {
+  private built: ReturnType<typeof contentsOf> | undefined;
+
+  constructor(
+    readonly stored: StoredServer,
+    private readonly registry: ToolRegistry,
+  ) {}
+
+  get contents(): ReturnType<typeof contentsOf> {
+    return (this.built ??= contentsOf(this.stored.members, this.registry));
+  }
+
+  /** The registry has changed. */
+  forget(): void {
+    this.built = undefined;
+  }
+
+  /** Hidden tools are in it as well, so that the door passes reads: `offered` decides what is read. */
+  has(tool: string): boolean {
+    const { own, offers, servers } = this.contents;
+    if (own.has(tool)) return true;
+    const hidden = this.registry.findServer(tool);
+    return hidden !== undefined && (offers.size > 0 || servers.has(hidden.server));
+  }
+
+  /** What is in it of a list of all MCP servers, with the names and descriptions that it has here. */
+  offered<T extends { readonly key: string; readonly server: ServerTool; readonly item: JsonObject }>(
+    kind: 'resource' | 'prompt',
+    all: readonly T[],
+  ): T[] {
+    const { offers, whole } = this.contents;
+    return all.flatMap((each) => {
+      const member = offers.get(`${kind} ${each.key}`);
+      if (!member) return whole.has(each.server.server) ? [each] : [];
+      const { as: name, description } = member;
+      const item = { ...each.item, ...(name && { name }), ...(description && { description }) };
+      return [{ ...each, key: (kind === 'prompt' && name) || each.key, item }];
+    });
+  }
+}
+
+function contentsOf(members: readonly Member[], registry: ToolRegistry) {
+  /** By the names that they have here; `own` is their name elsewhere. */
+  const holders = new Map<string, { readonly own: string; readonly description?: string | undefined }>();
+  const clashes: string[] = [];
+  const put = (name: string, own: string, description?: string): void => {
+    const holder = holders.get(name) ?? { own, description };
+    holders.set(name, holder);
+    if (holder.own !== own) clashes.push(`${name} (${holder.own}, ${own})`);
+  };
+  const missing: string[] = [];
+  const offers = new Map<string, Member>();
+  for (const member of members) {
+    const { tool, prompt, resource, as, description } = member;
+    const found = tool === undefined ? undefined : registry.find(tool);
+    if (found) put(as ?? registry.nameIn('mcp', found), found.definition.name, description);
+    else if (tool !== undefined) missing.push(tool);
+    if (prompt !== undefined) put(`prompt ${as ?? prompt}`, `prompt ${prompt}`);
+    if (prompt ?? resource) offers.set(prompt ? `prompt ${prompt}` : `resource ${resource}`, member);
+  }
+  const own = new Set([...holders.values()].map((holder) => holder.own));
+  const tags = new Set(members.map(({ tag }) => tag));
+  const isTagged = ({ definition }: Pick<ServerTool, 'definition'>): boolean =>
+    definition.tags.some((tag) => tags.has(tag));
+  const tagged = registry.allServers().filter(isTagged);
+  /** MCP servers of which everything is in it. */
+  const whole = new Set([
+    ...members.flatMap(({ server }) => server ?? []),
+    ...tagged.map(({ server }) => server),
+  ]);
+  /** Those, and MCP servers of which a tool is in it. */
+  const servers = new Set(whole);
+  for (const tool of registry.all()) {
+    const { name, kind } = tool.definition;
+    // The name of an MCP server has no such mark.
+    const [server = ''] = kind === 'mcp' ? name.split('__') : [];
+    if (!own.has(name) && !whole.has(server) && !isTagged(tool)) continue;
+    servers.add(server);
+    if (!own.has(name)) put(registry.nameIn('mcp', tool), name);
+    own.add(name);
+  }
+  const tools = new Map([...holders].filter(([name]) => !name.startsWith('prompt ')));
+  return { tools, own, missing, clashes, offers, whole, servers };
+}
+
+/** The virtual MCP server that a caller uses now. */
+export const virtualServerOf = ({ choice }: Principal): VirtualServer | undefined =>
+  choice instanceof VirtualServer ? choice : undefined;
