@@ -267,7 +267,16 @@ describe('a read of what tools and models were given and answered', () => {
 
 /** Writes that need no administrative scope: calls, spans, experiments, chats, pages, a sign-out. A sign-in leaves a row if it succeeds. */
 const notAdministrative = new Set([
-  ...['executeTool', 'runToolCalls', 'postSpans', 'signIn', 'signOut', 'recordPlaybookOutcome'],
+  ...[
+    'executeTool',
+    'runToolCalls',
+    'getPrompt',
+    'answerQuestion',
+    'postSpans',
+    'signIn',
+    'signOut',
+    'recordPlaybookOutcome',
+  ],
   ...['createExperiment', 'updateExperiment', 'deleteExperiment', 'runExperiment', 'cancelExperiment'],
   ...['createChat', 'createTurn', 'approveCall', 'retryTurn', 'stopTurn', 'deleteChat'],
   ...[

@@ -84,8 +84,9 @@ describe('the OpenAPI document', () => {
           wrong.push(`${where}: ${answer.status} is not documented: ${answer.text}`);
           continue;
         }
-        // A key that stands in an example opens nothing.
-        const tolerated = where === 'POST /api/v1/session' ? 401 : 404;
+        // A key that stands in an example opens nothing, and this server takes no access tokens.
+        const tolerated =
+          { 'POST /api/v1/session': 401, 'POST /api/v1/access-rules/test': 409 }[where] ?? 404;
         if (answer.status >= 400 && answer.status !== tolerated)
           wrong.push(`${where}: ${answer.status} ${answer.text}`);
         const schema = documented.content?.['application/json']?.schema;

@@ -2,14 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { usePageLink } from '../../bridge/use-page.js';
-import { mcpServersQuery, toolsQuery } from '../../lib/queries.js';
+import { toolsQuery } from '../../lib/queries.js';
 import { serverUrl } from '../../lib/server-url.js';
 import { useSession } from '../../lib/session.js';
 import { asCommand, connections, easiest, firstCall, keyCommand } from '../../lib/snippets.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Row } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Select } from '../../ui/select.js';
 import { Snippet } from '../../ui/snippet.js';
 import css from './connect.module.css';
 
@@ -18,10 +17,14 @@ interface TeachingCardsProps {
   readonly tool?: string | undefined;
   /** The control that chooses it. */
   readonly choice?: ReactNode;
+  /** Name of the virtual MCP server at which clients are pointed; absent: all tools. */
+  readonly server?: string | undefined;
+  /** The control that chooses it. */
+  readonly serverChoice?: ReactNode;
 }
 
 /** How agents and shells reach this server, with its own addresses, paths and tools. */
-export function TeachingCards({ tool, choice }: TeachingCardsProps): ReactNode {
+export function TeachingCards({ tool, choice, server, serverChoice }: TeachingCardsProps): ReactNode {
   const { data: tools = [] } = useQuery(toolsQuery);
   const { environment } = useSession();
   const first = tools.find(({ name }) => name === tool) ?? easiest(tools);
@@ -45,7 +48,7 @@ export function TeachingCards({ tool, choice }: TeachingCardsProps): ReactNode {
           </>
         )}
       </section>
-      <Connections origin={serverUrl} />
+      <Connections server={server} choice={serverChoice} />
       <section className={css.teach}>
         <h2>Register your own</h2>
         <p>A tool is any program that answers JSON-RPC requests, one a line. It needs no restart.</p>
@@ -62,11 +65,8 @@ export function TeachingCards({ tool, choice }: TeachingCardsProps): ReactNode {
   );
 }
 
-function Connections({ origin }: { readonly origin: string }): ReactNode {
-  const session = useSession();
-  const { data: servers = [] } = useQuery(mcpServersQuery(session));
-  const [server, setServer] = useState<string>();
-  const clients = connections(origin, session.environment, server);
+function Connections({ server, choice }: Pick<TeachingCardsProps, 'server' | 'choice'>): ReactNode {
+  const clients = connections(serverUrl, useSession().environment, server);
   const names = Object.fromEntries(Object.keys(clients).map((name) => [name, name]));
   const [client, setClient] = useState('Claude Desktop');
   const [file, text] = clients[client] ?? ['', ''];
@@ -77,15 +77,7 @@ function Connections({ origin }: { readonly origin: string }): ReactNode {
         Over MCP, or by the tool calls of your platform. A client that starts the command needs no key; over
         HTTP, send one with each request.
       </p>
-      {servers.length > 0 && (
-        <Select
-          label="Tools"
-          none="all"
-          options={servers.map(({ name }) => name)}
-          value={server}
-          onChange={setServer}
-        />
-      )}
+      {choice}
       <Modes label="Client" names={names} value={client} onChange={setClient} />
       <p>{file}</p>
       <Snippet name={client} text={text} />
