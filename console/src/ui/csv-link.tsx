@@ -11,7 +11,7 @@ export function CsvLink({ path, query }: { readonly path: string; readonly query
   const address = `${serverUrl}/api/v1/${path}?${new URLSearchParams(pairs).toString()}`;
   return (
     <a className={buttonLook(undefined, true)} href={address} download={`${path.replace(/.*\//, '')}.csv`}>
-      CSV
+      CSV (newest 1,000)
     </a>
   );
 }

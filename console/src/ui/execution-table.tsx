@@ -5,6 +5,7 @@ import { bytes, duration } from '../lib/format.js';
 import { useProjects } from '../lib/project.js';
 import { Badge, Tag } from './controls.js';
 import css from './controls.module.css';
+import { findingText } from './findings.js';
 import { type Column, Table } from './table.js';
 import { Time } from './time.js';
 
@@ -59,10 +60,12 @@ const took: Column<ExecutionView> = {
 const error: Column<ExecutionView> = {
   name: 'Error',
   cut: true,
-  cell: ({ errorType, errorMessage }) =>
-    errorType !== null && (
-      <span title={errorMessage ?? undefined}>
-        <span className={css.wrong}>{errorType}</span> {errorMessage}
+  cell: (execution) =>
+    execution.errorType === null ? (
+      <span title={findingText(execution)}>{findingText(execution)}</span>
+    ) : (
+      <span title={execution.errorMessage ?? undefined}>
+        <span className={css.wrong}>{execution.errorType}</span> {execution.errorMessage}
       </span>
     ),
 };

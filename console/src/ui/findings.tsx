@@ -22,6 +22,10 @@ export const FindingsLink = ({ tool, findings = 0, since }: FindingsLinkProps): 
     </Link>
   );
 
+/** The error in the result of an execution, as one line; undefined without any. */
+export const findingText = ({ metadata }: ExecutionView): string | undefined =>
+  (metadata as Found).semanticError?.snippet;
+
 interface Found {
   readonly semanticError?: { readonly pattern: string; readonly snippet: string };
   readonly marked?: { readonly by: string | null; readonly at: string };

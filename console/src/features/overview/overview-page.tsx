@@ -43,7 +43,11 @@ function Overview({ hours }: { readonly hours: number }): ReactNode {
   const failed = [health, custom, failures].find(({ error, data }) => error && !data);
   if (failed) return <Failed error={failed.error} retry={() => void failed.refetch()} />;
   if (!health.data || !custom.data || !failures.data) return <Loading figures={4} lines={20} />;
-  if (health.data.toolReports.every(({ lastUsed }) => lastUsed === null)) return <TeachingCards />;
+  // Reports of one project do not say when a tool was last used.
+  if (health.data.toolReports.every(({ lastUsed, totalCalls }) => lastUsed === null && totalCalls === 0)) {
+    if (!series) return <Loading figures={4} lines={20} />;
+    if (series.total.calls === 0) return <TeachingCards />;
+  }
   // Without calls a tool that cannot start has no grade that would show it.
   const broken = custom.data.filter(({ status }) => status === 'error');
   const faults = new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
@@ -164,15 +168,20 @@ const changeOf = (difference: number, format: (value: number) => string): string
 interface FigureProps {
   readonly name: string;
   readonly value: string;
+  /** Absent: the figure is no mean of the last five minutes. Empty: it did not change. */
   readonly change?: string;
   readonly children: ReactNode;
 }
 
-const Figure = ({ name, value, change = '', children }: FigureProps): ReactNode => (
+const Figure = ({ name, value, change, children }: FigureProps): ReactNode => (
   <div>
     <dt>
       {name}
-      {change && <span title="Last 5 minutes against the hour before">{change}</span>}
+      {change !== undefined && (
+        <span title={change && 'Against the hour before'}>
+          {change ? `${change} · last 5 min` : 'last 5 min'}
+        </span>
+      )}
     </dt>
     <dd>
       <span>{value}</span>

@@ -10,6 +10,7 @@ import { AskButton } from '../../ui/ask-button.js';
 import { Clamped } from '../../ui/clamped.js';
 import { buttonLook, Tag } from '../../ui/controls.js';
 import { DidYouMean } from '../../ui/did-you-mean.js';
+import { FindingsLink } from '../../ui/findings.js';
 import { courseOf, GradeLine } from '../../ui/grade-line.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
@@ -75,6 +76,7 @@ export function ToolFrame(): ReactNode {
             <ToolState unavailable={unavailable} circuit={circuit?.state} />
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
             {!isServer && report && <GradeLine report={report} />}
+            {!isServer && <FindingsLink tool={name} findings={report?.findings} since="1h" />}
           </>
         }
         about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}
