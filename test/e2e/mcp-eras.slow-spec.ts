@@ -227,6 +227,8 @@ it('a tool whose x-mcp-header is wrong is refused, the others are not', async ()
   const { body } = await tk.http.get('/api/v1/custom-tools/odd/tools').expect(200);
   const states = body.data.map(({ name, state }: Record<string, string>) => [name, state]);
   expect(Object.fromEntries(states)).toEqual({
+    // The server's instructions.
+    odd: 'callable',
     odd__fine: 'callable',
     odd__data: 'callable',
     ...Object.fromEntries(
