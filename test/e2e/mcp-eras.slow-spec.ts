@@ -144,9 +144,9 @@ describe('a server that speaks the older revisions', () => {
       const name = `old-${started.length}`;
       old.instead = ({ id, method }, response) => {
         if (method !== 'server/discover') return false;
-        const isEvents = String(answer).startsWith('data:');
-        response.writeHead(status, { 'content-type': isEvents ? 'text/event-stream' : 'application/json' });
         const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+        const isEvents = text.startsWith('data:');
+        response.writeHead(status, { 'content-type': isEvents ? 'text/event-stream' : 'application/json' });
         response.end(
           text.replace('"$ID"', JSON.stringify(id)).replace('"id":null', `"id":${JSON.stringify(id)}`),
         );

@@ -61,8 +61,10 @@ export class McpTaskServer {
             return { task };
           },
           getTask: (_input, { taskId, taskStore }) => taskStore.getTask(taskId),
-          getTaskResult: async (_input, { taskId, taskStore }) =>
-            (await taskStore.getTaskResult(taskId)) as { content: [] },
+          getTaskResult: async (_input, { taskId, taskStore }) => ({
+            content: [],
+            ...(await taskStore.getTaskResult(taskId)),
+          }),
         },
       );
     await server.connect(transport as never);
