@@ -67,7 +67,7 @@ export class McpTaskServer {
           }),
         },
       );
-    await server.connect(transport as never);
+    await server.connect(transport);
     return transport;
   }
 }
