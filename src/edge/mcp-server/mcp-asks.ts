@@ -69,7 +69,7 @@ export class McpAsks {
  * A client of 2026-07-28 declares with each request what it can be asked, and repeats the request with the answers.
  * @throws Problem `invalid_request`
  */
-function roundsOf({ _meta, inputResponses = {}, requestState }: Params): Asks {
+export function roundsOf({ _meta, inputResponses = {}, requestState }: Params): Asks {
   const given = isObject(_meta) ? _meta[capabilitiesMember] : undefined;
   const declared = Object.entries(isObject(given) ? given : {}).filter(([name]) => askable.includes(name));
   const capabilities = Object.fromEntries(declared);

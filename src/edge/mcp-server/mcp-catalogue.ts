@@ -7,10 +7,12 @@ import { callOf, listerOf } from '../../call/door/incoming-call.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import { isOfObject, toolFormats } from '../../call/platforms/tool-formats.js';
 import { foreignProject } from '../../web/auth/principal.decorator.js';
+import type { Asks } from '../../web/contract/asks.js';
 import type { Principal } from '../../web/contract/principal.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { type Page, pageOf } from '../../web/rest/page.js';
 import { errorOf, invalidParams } from './mcp-messages.js';
+import { roundsOf } from './mcp-asks.js';
 import { McpSkills } from './mcp-skills.js';
 import {
   type Answered,
@@ -23,6 +25,7 @@ import {
   type Methods,
   ownMembers,
   type Params,
+  refused,
   sessionHeader,
   textIn,
 } from './mcp-methods.js';
@@ -43,6 +46,17 @@ const byKey = (a: { key: string }, b: { key: string }): number => (a.key < b.key
 
 /** Kinds of executions by the beginning of a method. */
 const kinds = { resources: 'resource', prompts: 'prompt', completion: 'completion' } as const;
+/** What a client says about its request, and how it can be asked. */
+interface About {
+  readonly meta?: Params | undefined;
+  readonly asks?: Asks | undefined;
+}
+/** A client of the legacy era could only be asked on a stream, and gets none for these. */
+const aboutOf = ({ message: { params = {} }, isModern }: Asked): About => ({
+  meta: params._meta,
+  asks: isModern ? roundsOf(params) : undefined,
+});
+
 type Method = `${keyof typeof kinds}/${string}`;
 
 /** The lists of what there is, and what MCP servers offer beside their tools. */
@@ -70,9 +84,9 @@ export class McpCatalogue {
   ) {}
 
   /** @returns undefined if the caller has no such resource. @throws Refusal for a read that was not sent */
-  async read(uri: string, request: FastifyRequest, meta?: Params): Promise<ToolOutcome | undefined> {
+  async read(uri: string, request: FastifyRequest, about?: About): Promise<ToolOutcome | undefined> {
     const found = await this.offers.resource(uri, ...callerOf(request));
-    const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, meta));
+    const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, about));
     if (outcome?.status !== 'success') return isUnknown(outcome?.error.code) ? undefined : outcome;
     const { contents, ...others } = isObject(outcome.result) ? outcome.result : {};
     if (!Array.isArray(contents) || contents.length === 0) return undefined;
@@ -106,12 +120,12 @@ export class McpCatalogue {
     name: string,
     given: unknown,
     request: FastifyRequest,
-    meta?: Params,
+    about?: About,
   ): Promise<ToolOutcome | undefined> {
     const offered = await this.offers.list('prompts', ...callerOf(request));
     const found = offered.find(({ key }) => key === name);
     const params = { name: found?.own, ...(given !== undefined && { arguments: given }) };
-    return found && this.ask(found, 'prompts/get', params, request, meta);
+    return found && this.ask(found, 'prompts/get', params, request, about);
   }
 
   /** Sends a request to a server through the door. */
@@ -120,12 +134,12 @@ export class McpCatalogue {
     method: Method,
     params: JsonObject,
     request: FastifyRequest,
-    meta: Params = {},
+    { meta = {}, asks }: About = {},
   ): Promise<ToolOutcome> {
     const { idempotencyKey: _none, ...context } = ownMembers(meta);
     const asked = { tool: server.definition.name, input: { method, params }, context, trace: meta };
     const kind = kinds[method.split('/')[0] as keyof typeof kinds];
-    return (await this.tools.call({ ...callOf(asked, request), kind })).outcome;
+    return (await this.tools.call({ ...callOf(asked, request), kind, asks })).outcome;
   }
 
   /** @throws Problem `invalid_request` for an invalid cursor */
@@ -183,7 +197,7 @@ export class McpCatalogue {
     const uri = textIn(message.params, 'uri');
     const skill = await this.skills.read(uri, request);
     if (skill) return done(asked, cached(skill, isModern));
-    const outcome = await this.read(uri, request, message.params?._meta);
+    const outcome = await this.read(uri, request, aboutOf(asked));
     const code = isModern ? invalidParams : resourceNotFound;
     return outcome
       ? answered(asked, outcome)
@@ -210,7 +224,7 @@ export class McpCatalogue {
   private async getPrompt(asked: Asked): Promise<Answered> {
     const { params } = asked.message;
     const name = textIn(params, 'name');
-    const outcome = await this.prompt(name, params?.['arguments'], asked.request, params?._meta);
+    const outcome = await this.prompt(name, params?.['arguments'], asked.request, aboutOf(asked));
     return outcome ? answered(asked, outcome) : unknown(asked, `prompt ${name}`);
   }
 
@@ -229,15 +243,16 @@ export class McpCatalogue {
       argument,
       ...(context !== undefined && { context }),
     };
-    return answered(asked, await this.ask(found, 'completion/complete', params, request, _meta));
+    return answered(asked, await this.ask(found, 'completion/complete', params, request, { meta: _meta }));
   }
 }
 
 function answered(asked: Asked, outcome: ToolOutcome): Answered {
   const { id } = asked.message;
   if (outcome.status !== 'success') {
-    const { code, message, data } = outcome.error;
-    return errorOf(id, code, message, data);
+    const { type, code, message, data } = outcome.error;
+    const error = errorOf(id, code, message, data);
+    return asked.isModern && type === 'capability_missing' ? refused(asked.reply, 400, error) : error;
   }
   const { result } = outcome;
   if (isObject(result)) return done(asked, cached(result, asked.isModern));

@@ -6,7 +6,8 @@ import { Problem } from '../../base/common/errors.js';
 import { loggedProblem } from '../../web/rest/problem.filter.js';
 import { sseHeaders } from '../../base/streams/sse.js';
 import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
-import { McpAsks } from './mcp-asks.js';
+import { InputRequired } from '../../web/contract/asks.js';
+import { askingResult, McpAsks } from './mcp-asks.js';
 import { McpCalls } from './mcp-calls.js';
 import { maxWatched, McpCatalogue } from './mcp-catalogue.js';
 import { errorOf, givenMembers, invalidParams, methodNotFound, problemAnswer } from './mcp-messages.js';
@@ -114,6 +115,7 @@ export class McpService {
       const unknown = errorOf(id, methodNotFound, `There is no method ${name}`);
       return isModern ? refused(reply, 404, unknown) : unknown;
     } catch (error) {
+      if (error instanceof InputRequired) return done(asked, askingResult(error), 'input_required');
       return problemAnswer(id, loggedProblem(error, request.id), request.id);
     }
   }

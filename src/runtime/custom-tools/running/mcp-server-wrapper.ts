@@ -29,15 +29,14 @@ import {
   unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
 import { asUnasked, inRounds, isInputRequired } from '../../mcp-client/input-required.js';
-import { callersMember } from '../../mcp-client/mcp-eras.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
 import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
-import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
+import { inSlot, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 import { isDeepStrictEqual } from 'node:util';
 import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
 import { withOwnIcons } from '../../mcp-client/own-icons.js';
-import { McpSessionTool } from './mcp-session-tool.js';
+import { McpSessionTool, toldOf } from './mcp-session-tool.js';
 
 /** An MCP server: not called itself, but each of its tools that was approved. */
 export class McpServerWrapper extends CustomToolWrapper {
@@ -279,15 +278,12 @@ class McpTool implements Tool {
   }
 
   /** @throws ToolFailure if the process that is to run it turned out to list something else */
-  private params(input: unknown, { executionId, context, onProgress, asks }: ToolRun): object {
+  private params(input: unknown, run: ToolRun): object {
     const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
-    const _meta = {
-      ...metaOf(executionId, context),
-      ...(onProgress && { progressToken: executionId }),
-      ...(asks && { [callersMember]: asks.capabilities }),
-    };
-    return { name: this.approved.name, arguments: input, ...asks?.answers, _meta };
+    const told = toldOf(run);
+    const _meta = { ...told._meta, ...(run.onProgress && { progressToken: run.executionId }) };
+    return { name: this.approved.name, arguments: input, ...told, _meta };
   }
 
   private heldBack(why: string): string {

@@ -7,6 +7,8 @@ import { Deadline } from '../../../base/common/deadline.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { captureOf, definitionOf } from './custom-tool-wrapper.js';
 import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
+import { asUnasked, inRounds } from '../../mcp-client/input-required.js';
+import { callersMember } from '../../mcp-client/mcp-eras.js';
 import type { ToolBackend } from './tool-backend.js';
 
 /** Links that results gave to callers: projects, and links of each. */
@@ -83,27 +85,38 @@ export class McpSessionTool implements ServerTool {
   }
 
   takeSlot(caller: Caller): Slot {
-    const slot = this.calls.takeSlot(caller, (input, { executionId, context }) => {
+    const slot = this.calls.takeSlot(caller, (input, run) => {
       const { method, params } = input as ServerRequest;
-      const _meta = metaOf(executionId, context);
-      const { annotations } = this.definition;
-      return { method, params: () => ({ ...params, _meta }), annotations, fresh: false };
+      const all = { ...params, ...toldOf(run) };
+      return { method, params: () => all, annotations: this.definition.annotations, fresh: false };
     });
-    return {
-      run: (input, run) => slot.run(input, run).catch((error: unknown) => refused(error)),
-      release: slot.release,
-    };
+    return { run: (input, run) => this.answered(slot, input, run), release: slot.release };
   }
 
   /** Runs a call in a slot that is taken for it. */
   run(input: unknown, run: ToolRun): Promise<unknown> {
     return inSlot(this.takeSlot(run), input, run);
   }
+
+  private async answered(slot: Slot, input: unknown, run: ToolRun): Promise<unknown> {
+    try {
+      return await inRounds((await slot.run(input, run)) as JsonObject, run, (next) => slot.run(input, next));
+    } catch (error) {
+      if (!(error instanceof ToolFailure) || error.type !== 'tool_error') throw error;
+      throw asUnasked(refused(error), this.server, run);
+    }
+  }
 }
 
-/** @throws ToolFailure that is no fault of a server which says that there is no such resource */
-function refused(error: unknown): never {
-  if (!(error instanceof ToolFailure) || error.code !== resourceNotFound) throw error;
+/** Params of a request that tell a server about its call: the answers of its caller, and in `_meta` what it declared. */
+export const toldOf = ({ executionId, context, asks }: ToolRun): { readonly _meta: object } => ({
+  ...asks?.answers,
+  _meta: { ...metaOf(executionId, context), ...(asks && { [callersMember]: asks.capabilities }) },
+});
+
+/** It is no fault of a server that there is no such resource. */
+function refused(error: ToolFailure): ToolFailure {
+  if (error.code !== resourceNotFound) return error;
   const { type, message, code, data, aside } = error;
-  throw new ToolFailure(type, message, { code, data, aside, toolFault: false });
+  return new ToolFailure(type, message, { code, data, aside, toolFault: false });
 }
