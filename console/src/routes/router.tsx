@@ -19,7 +19,7 @@ const overview = createRoute({
   staticData: screens.overview,
   validateSearch: searches.periodSearch,
   beforeLoad: ({ context }) => {
-    const first = screensFor(context.session)[0]?.to ?? '/settings/about';
+    const first = screensFor(context.session)[0]?.to ?? '/settings';
     if (first !== '/') throw redirect({ to: first, replace: true });
   },
   loader: ({ context: { client } }) =>
@@ -219,8 +219,10 @@ const settingsHome = createRoute({
   getParentRoute: () => serverSettings,
   path: '/',
   staticData: { title: 'Settings' },
-  beforeLoad: () => {
-    throw redirect({ to: '/settings/about', replace: true });
+  beforeLoad: ({ context }) => {
+    const isAuditor =
+      context.session.scopes.includes('audit:read') && screensFor(context.session).length === 0;
+    throw redirect({ to: isAuditor ? '/settings/audit' : '/settings/about', replace: true });
   },
 });
 const keys = createRoute({
@@ -233,7 +235,7 @@ const keys = createRoute({
 const audit = createRoute({
   getParentRoute: () => serverSettings,
   path: '/audit',
-  staticData: { title: 'Audit', scope: 'admin' },
+  staticData: { title: 'Audit', scope: 'audit:read' },
   validateSearch: searches.auditSearch,
   component: lazyRouteComponent(() => import('./settings-screens.js'), 'AuditTab'),
 });

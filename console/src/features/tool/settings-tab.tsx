@@ -78,7 +78,7 @@ function howItRuns(tool: CustomToolView): Pairs {
     ['Isolation', tool.isolation === 'project' ? 'processes per project' : 'shared by all projects'],
     ['Concurrency', `${tool.maxConcurrency} per process`],
     ['Retries', maxRetries === 0 ? 'none' : `${maxRetries}, after ${duration(retryDelayMs)}`],
-    ['Declared effects', natureOf(annotations)],
+    ['Declared effects', natureOf(annotations, tool.effectiveSandbox)],
     ['Calls per investigation', tool.callsPerInvestigation ?? 'the default of the server'],
     ['Cached results', cacheTtlMs === null ? 'none' : `for ${duration(cacheTtlMs)}`],
     ['Stored inputs and results', captured[tool.capture]],
@@ -86,7 +86,10 @@ function howItRuns(tool: CustomToolView): Pairs {
 }
 
 /** A tool's annotations for its callers, in plain words. */
-const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolView['annotations']): string =>
+const natureOf = (
+  { readOnly, destructive, idempotent, openWorld }: CustomToolView['annotations'],
+  { mayTouch = [] }: CustomToolView['effectiveSandbox'],
+): string =>
   [
     readOnly
       ? 'reads only'
@@ -94,7 +97,10 @@ const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolVi
         ? 'may change and delete things'
         : 'may change things but not delete them',
     ...(readOnly ? [] : [idempotent ? 'safe to repeat' : 'not safe to repeat']),
-    openWorld ? 'may reach other hosts' : 'stays on this host',
+    // Its sandbox decides where it has no network.
+    ...(mayTouch.includes('Network: none')
+      ? []
+      : [openWorld ? 'may reach other hosts' : 'stays on this host']),
   ].join('; ');
 
 /** Resources that the tool's processes may touch and use, and limits that this host does not enforce. */
