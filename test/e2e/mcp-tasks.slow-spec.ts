@@ -2,7 +2,9 @@ import { startApp, type TestApp } from '../support/app.js';
 import { bearer } from '../support/admin-key.js';
 import type { Json } from '../support/json.js';
 import { postForEvents } from '../support/sse.js';
+import { startAskingServer } from '../support/asking-modern-server.js';
 import { until } from '../support/wait.js';
+import type { WebSite } from '../support/web-site.js';
 
 // real: the whole server, HTTP, PostgreSQL, the tools' processes; mock: nothing
 
@@ -124,6 +126,128 @@ describe('a call by a client that declares tasks', () => {
     const [first, second] = [await call('slow', input, once), await call('slow', input, once)];
     expect(second.result.taskId).toBe(first.result.taskId);
     await ask('tasks/cancel', { taskId: first.result.taskId });
+  });
+});
+
+describe('a task that asks', () => {
+  let upstream: WebSite;
+  beforeAll(async () => {
+    upstream = await startAskingServer();
+    const server = { name: 'asking', protocol: 'mcp', url: upstream.url, timeoutMs: 120_000 };
+    await tk.http.post('/api/v1/custom-tools').send(server).expect(201);
+  });
+  afterAll(() => upstream.stop());
+
+  const capabilities = { ...declared, elicitation: { form: {} } };
+  const accept = (amount: number) => ({ action: 'accept', content: { amount } });
+  const get = async (taskId: string): Promise<Json> => (await ask('tasks/get', { taskId })).result;
+  const update = (taskId: string, inputResponses: object): Promise<Json> =>
+    ask('tasks/update', { taskId, inputResponses });
+  const begun = async (headers = {}): Promise<Json> => {
+    const { result } = await call('asking__late', {}, { capabilities, headers });
+    expect(result).toMatchObject({ resultType: 'task', taskId: expect.any(String) });
+    return endOf(result.taskId);
+  };
+  const executionsOf = async (tool: string): Promise<Json[]> =>
+    (await tk.http.get('/api/v1/tool-metrics/executions').query({ tool: `asking__${tool}` })).body.data;
+
+  it('shows its questions, goes on with all answers, and is one execution that spends its budget once', async () => {
+    const { taskId, ...asks } = await begun({ 'x-investigation-id': 'inv-task' });
+    expect(asks).toMatchObject({ status: 'input_required', inputRequests: { first: {}, second: {} } });
+    const { result } = await update(taskId, { other: accept(9) });
+    expect(Object.keys(result).sort()).toEqual(['_meta', 'resultType']);
+    expect(await get(taskId)).toMatchObject(asks);
+    await update(taskId, { first: accept(1) });
+    const left = await get(taskId);
+    expect(left).toMatchObject({ status: 'input_required' });
+    expect(Object.keys(left.inputRequests)).toEqual(['second']);
+    await update(taskId, { first: accept(3), second: accept(2) });
+    const ended = await endOf(taskId);
+    expect(ended).toMatchObject({ status: 'completed' });
+    expect(JSON.parse(ended.result.content[0].text)).toEqual({ first: accept(1), second: accept(2) });
+    // It has ended: there is nothing to answer.
+    await update(taskId, { second: accept(3) });
+    expect(await get(taskId)).toEqual(ended);
+    expect(await executionsOf('late')).toMatchObject([{ status: 'success' }]);
+    const { body: budget } = await tk.http.get('/api/v1/investigations/inv-task').expect(200);
+    expect(JSON.stringify(budget)).toContain('"used":1');
+  });
+
+  it('tells those that follow it what it asks', async () => {
+    const { result } = await call('asking__late', {}, { capabilities });
+    const params = { notifications: { taskIds: [result.taskId] }, _meta: metaOf(declared) };
+    const message = { jsonrpc: '2.0', id: 's2', method: 'subscriptions/listen', params };
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': message.method, ...tk.key };
+    const stream = await postForEvents(`${tk.url}/mcp`, message, { headers });
+    const told = async (): Promise<Json> => (await stream.next())?.data.params;
+    let task = await told();
+    while (task.status !== 'input_required') task = await told();
+    expect(Object.keys(task.inputRequests)).toEqual(['first', 'second']);
+    await update(result.taskId, { first: accept(1), second: accept(2) });
+    const seen = (await stream.rest()).map(({ data }) => data.params?.status);
+    expect(seen).toContain('completed');
+  });
+
+  it('asks within the call what it asks at once, and may go on as a task: a state is used once', async () => {
+    const input = { item: 'tea' };
+    const keyed = { capabilities, meta: { 'toolkeeper/idempotencyKey': 'tea' } };
+    await call('asking__order', input, keyed);
+    const { result: asks } = await call('asking__order', input, keyed);
+    expect(asks).toMatchObject({ resultType: 'input_required', inputRequests: { how: {} } });
+    expect(asks).not.toHaveProperty('taskId');
+    const { requestState } = asks;
+    const next = {
+      name: 'asking__order',
+      arguments: input,
+      requestState,
+      inputResponses: { how: accept(5) },
+    };
+    const { result } = await ask('tools/call', next, { capabilities });
+    expect(JSON.parse(result.content[0].text)).toEqual({ ...input, ...accept(5), state: 'for tea' });
+    const { error } = await ask('tools/call', next, { capabilities });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('used already') });
+    expect(await executionsOf('order')).toMatchObject([{ status: 'success' }]);
+  });
+
+  it('that only wants to be called again ends by itself', async () => {
+    const { result } = await call('asking__again', {}, { capabilities });
+    const ended = result.resultType === 'task' ? (await endOf(result.taskId)).result : result;
+    expect(JSON.parse(ended.content[0].text)).toBe('now');
+  });
+
+  it('is cancelled while it asks', async () => {
+    const { taskId } = await begun();
+    await ask('tasks/cancel', { taskId });
+    await update(taskId, { first: accept(1), second: accept(1) });
+    expect((await get(taskId)).status).toBe('cancelled');
+  });
+
+  it('fails if its client cannot be asked', async () => {
+    const { result } = await call('asking__order', { item: 'tea' });
+    const requiredCapabilities = { elicitation: { form: {} } };
+    expect(await endOf(result.taskId)).toMatchObject({
+      status: 'failed',
+      error: { code: -32021, data: { error: { data: { requiredCapabilities } } } },
+    });
+  });
+
+  it('takes answers over REST, too', async () => {
+    const queued = await tk.http
+      .post('/api/v1/tools/asking__order/execute')
+      .set('prefer', 'respond-async')
+      .send({ input: { item: 'tea' }, elicitation: { form: {} } })
+      .expect(202);
+    const place = `/api/v1/executions/${queued.body.id}`;
+    const { body: asks } = await tk.http.get(`${place}?waitMs=30000`).expect(200);
+    expect(asks).toMatchObject({ status: 'input_required', inputRequests: { how: expect.any(Object) } });
+    await tk.http.post(`${place}/answers`).send({}).expect(400);
+    await tk.http
+      .post(`${place}/answers`)
+      .send({ inputResponses: { how: accept(8) } })
+      .expect(200);
+    const { body: ended } = await tk.http.get(`${place}?waitMs=30000`).expect(200);
+    expect(ended).toMatchObject({ status: 'ended', outcome: { status: 'success' } });
+    expect(JSON.stringify(ended.outcome.result)).toContain('\\"amount\\":8');
   });
 });
 

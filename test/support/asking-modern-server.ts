@@ -1,5 +1,6 @@
 import { createMcpHandler, fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { WebSite } from './web-site.js';
 
 const amount = { type: 'object', properties: { amount: { type: 'integer', minimum: 1 } } } as const;
@@ -13,7 +14,7 @@ interface Accepted {
 
 /**
  * A server of the official SDK that speaks 2026-07-28 alone and asks in rounds.
- * Tools: order {item} (a form), twice (one form after another, with a state), sign_in (a URL), again (a state alone, then
+ * Tools: order {item} (a form), late (two forms, after a while), twice (one form after another, with a state), sign_in (a URL), again (a state alone, then
  *   answers), model (sampling)
  */
 export async function startAskingServer(): Promise<WebSite> {
@@ -31,6 +32,12 @@ export async function startAskingServer(): Promise<WebSite> {
           requestState: `for ${item}`,
         });
       return text({ item, ...answer, state: mcpReq.requestState() });
+    });
+    server.registerTool('late', { inputSchema: input }, async (_input, { mcpReq }) => {
+      await delay(400);
+      if (!mcpReq.inputResponses)
+        return inputRequired({ inputRequests: { first: form('First?'), second: form('Second?') } });
+      return text(mcpReq.inputResponses);
     });
     server.registerTool('twice', { inputSchema: input }, (_input, { mcpReq }) => {
       const { first, second } = (mcpReq.inputResponses ?? {}) as Record<string, Accepted>;

@@ -97,7 +97,25 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     if (!staffed || !this.wake(boss, staffed)) this.tellOthers();
   }
 
-  /** The same for a caller that may have so many waiting, and takes turns with others. @throws Problem `queue_full` */
+  /**
+   * Puts a job that runs or waits back, to be run later with other data: the attempt that runs does not end it any more.
+   * @param job as it was found @returns false if it has changed since @throws the database's error
+   */
+  async put(queue: string, job: StoredJob, data: object, at: Date): Promise<boolean> {
+    const boss = await this.started();
+    const { id, retryCount, data: before } = job;
+    // The next attempt is told from this one by the number of retries.
+    const sql = `UPDATE ${schema}.job SET state = 'created', data = $4::jsonb, start_after = $5,
+      retry_limit = retry_limit + (state = 'active')::int
+      WHERE name = $1 AND id = $2 AND state IN ('created', 'active') AND retry_count = $3 AND data = $6::jsonb RETURNING 1`;
+    const values = [queue, id, retryCount, JSON.stringify(data), at, JSON.stringify(before)];
+    const { rows } = await this.query(sql, values);
+    const staffed = this.queues.get(queue);
+    if (!staffed || !this.wake(boss, staffed)) this.tellOthers();
+    return rows.length > 0;
+  }
+
+  /** Sends a job of a caller that may have so many waiting, and takes turns with others. @throws Problem `queue_full` */
   async submit(queue: string, id: string, data: object, caller: string): Promise<void> {
     const release = this.submits.take(caller);
     if (!release) throw queueFull();
@@ -145,6 +163,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   async cancel(queue: string, id: string): Promise<void> {
     const boss = await this.started();
     await boss.cancel(queue, id);
+  }
+
+  /** Takes out a job that waits, as if it had never been. @throws the database's error */
+  async remove(queue: string, id: string): Promise<void> {
+    const boss = await this.started();
+    await boss.deleteJob(queue, id);
   }
 
   /** Jobs that have not ended, of all replicas. @throws the database's error */

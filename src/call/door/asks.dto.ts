@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/common/json.js';
 import { AnyObject, Example, OneOf, OneOfThese, OptionalObject } from '../../web/rest/dto.js';
 
 /** The answer to a call whose tool asks its caller. */
@@ -22,4 +23,12 @@ export class QuestionAnswer {
   @OneOf(actions, { description: 'What the person did' }) readonly action!: (typeof actions)[number];
   @OptionalObject({ amount: 3 }, 'The members of the form')
   readonly content?: object;
+}
+
+export class ExecutionAnswers {
+  @AnyObject({
+    example: { amount: { action: 'accept', content: { amount: 3 } } },
+    description: 'Answers by the names of their questions',
+  })
+  readonly inputResponses!: JsonObject;
 }

@@ -10,6 +10,7 @@ import { backOff } from '../../base/common/back-off.js';
 import type { Cancellation } from '../../base/common/cancellation.js';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
 import { invalidRequest, Problem, type ProblemCode } from '../../base/common/errors.js';
+import type { JsonObject } from '../../base/common/json.js';
 import { idOf, isUuid, newId } from '../../base/common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
 import { Jobs } from '../../base/jobs/jobs.js';
@@ -19,38 +20,28 @@ import { problemBody } from '../../web/rest/problem.filter.js';
 import { EventRing } from '../../base/streams/event-ring.js';
 import { OpenStreams } from '../../base/streams/open-streams.js';
 import { acceptsEvents, type ServerSentEvent, sseHeaders } from '../../base/streams/sse.js';
-import type { Principal, Scope } from '../../web/contract/principal.js';
+import { InputRequired, maxAskedMs } from '../../web/contract/asks.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
-import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { CallRounds } from './call-rounds.js';
 import { finishWith } from './call-stream.js';
 import { Door } from './door.js';
+import {
+  type Asked,
+  asking,
+  callerOf,
+  dataOf,
+  type JobData,
+  type JobOutput,
+  keptOf,
+  type KeptCall,
+  retryLimit,
+  unansweredOutcome,
+  viewOf,
+} from './kept-calls.js';
 import type { AsyncExecutionView, WaitQuery } from './tools.dto.js';
 import { incomingCall } from './incoming-call.js';
 
-/** The part of a call that its job stores. */
-type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
-  /** A caller without a key; one with a key is looked up when the call is run. */
-  readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
-};
-
-/** Text where jsonb would not keep a value as it is. */
-interface JobData {
-  readonly tool: string;
-  readonly caller: string;
-  readonly inputHash: string;
-  readonly webhookUrl?: string;
-  readonly call: string;
-}
-
-/** `outcome` or `problem`, as JSON. */
-interface JobOutput {
-  readonly outcome?: string;
-  readonly problem?: string;
-}
-
 const queue = 'executions';
-/** Lost replicas and handovers after which a job is given up. */
-const retryLimit = 5;
 const daySeconds = 86_400;
 /** Minimum time for which a call is found after it was queued, in milliseconds. */
 export const storedMs = daySeconds * 1_000;
@@ -68,6 +59,7 @@ export class AsyncExecutions {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools' | 'builtinTools' | 'server'>,
     private readonly door: Door,
+    private readonly rounds: CallRounds,
     private readonly jobs: Jobs,
     private readonly webhooks: WebhookQueue,
     private readonly keys: KnownKeys,
@@ -100,15 +92,14 @@ export class AsyncExecutions {
    */
   async queue(call: CallRequest, webhookUrl?: string): Promise<AsyncExecutionView> {
     await this.door.accept(call);
-    const { tool, input, context, timeoutMs, address, principal, idempotencyKey } = call;
+    const { tool, input, context, principal, idempotencyKey, asks } = call;
     const caller = callerOf(principal);
     const { userId, projectId } = context;
-    const id = idempotencyKey
-      ? idOf(JSON.stringify([caller, userId, projectId, tool, idempotencyKey]))
-      : newId();
-    const kept: KeptCall = { tool, input, context, timeoutMs, address, ...withoutKey(principal) };
+    const named = [caller, userId, projectId, tool, idempotencyKey, asks?.answers?.requestState];
+    const id = idempotencyKey ? idOf(JSON.stringify(named.filter((part) => part !== undefined))) : newId();
+    if (asks?.answers) await this.rounds.use(call, asks.answers);
     const inputHash = sha256(canonicalJson(input));
-    const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(kept) };
+    const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(keptOf(call)) };
     await this.jobs.submit(queue, id, data, holderOf(call));
     const job = await this.find(id, caller);
     if (dataOf(job).inputHash !== inputHash)
@@ -137,7 +128,52 @@ export class AsyncExecutions {
     const release = this.streams.take('long waits', holderIn(request));
     const { signal } = request.cancellation ?? new AbortController();
     const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-    return lastOf(view, this.changes(view, request, end)).finally(release);
+    return this.settled(view, request, end).finally(release);
+  }
+
+  /** The execution once it has ended or asks its caller, or at the end of the wait. */
+  settled(view: AsyncExecutionView, request: FastifyRequest, wait: AbortSignal): Promise<AsyncExecutionView> {
+    return view.status === asking ? Promise.resolve(view) : lastOf(view, this.changes(view, request, wait));
+  }
+
+  /**
+   * Takes answers to what an execution asks, and goes on with it once there are all. Answers to no open question are ignored.
+   * @throws Problem `not_found` for an execution of another caller, or one that is no longer stored
+   */
+  async answer(id: string, given: JsonObject, request: FastifyRequest): Promise<AsyncExecutionView> {
+    for (;;) {
+      const job = await this.find(id, callerOf(principalOf(request)));
+      const { asked: question } = dataOf(job);
+      if (question === undefined || viewOf(job).status !== asking) return viewOf(job);
+      const asked = JSON.parse(question) as Asked;
+      const inputRequests = { ...asked.inputRequests };
+      const inputResponses = { ...asked.inputResponses };
+      for (const key of Object.keys(inputRequests).filter((name) => Object.hasOwn(given, name))) {
+        inputResponses[key] = given[key];
+        delete inputRequests[key];
+      }
+      if (await this.putBack(job, { ...asked, inputRequests, inputResponses })) return this.get(id, request);
+    }
+  }
+
+  /** Takes an execution that asks out of the queue. @returns its questions, for its caller to repeat the call with the answers */
+  async withdraw(id: string, request: FastifyRequest): Promise<InputRequired> {
+    const job = await this.find(id, callerOf(principalOf(request)));
+    await this.jobs.remove(queue, id);
+    const { inputRequests, requestState } = JSON.parse(dataOf(job).asked ?? '{}') as Asked;
+    return new InputRequired(inputRequests, requestState);
+  }
+
+  /** The job waits for the answers, or is run with them. @returns false if it has changed meanwhile */
+  private putBack(job: StoredJob, asked: Asked): Promise<boolean> {
+    const { asked: _before, ...data } = dataOf(job);
+    if (Object.keys(asked.inputRequests).length > 0)
+      return this.jobs.put(queue, job, { ...data, asked: JSON.stringify(asked) }, new Date(asked.until));
+    const { inputResponses, requestState } = asked;
+    const kept = JSON.parse(data.call) as KeptCall;
+    const asks = { capabilities: {}, ...kept.asks, answers: { inputResponses, requestState } };
+    const next: JobData = { ...data, call: JSON.stringify({ ...kept, asks }) };
+    return this.jobs.put(queue, job, next, new Date());
   }
 
   /** @throws Problem `not_found`; `conflict` if it has ended */
@@ -166,9 +202,9 @@ export class AsyncExecutions {
   ): AsyncGenerator<AsyncExecutionView> {
     for (let looks = 1; view.endedAt === null && !wait.aborted; looks++) {
       await delay(backOff(looks, lookPause), undefined, { signal: wait }).catch(() => undefined);
-      const { status } = view;
+      const before = stateOf(view);
       view = await this.get(view.id, request);
-      if (view.status !== status) yield view;
+      if (stateOf(view) !== before) yield view;
     }
   }
 
@@ -196,6 +232,13 @@ export class AsyncExecutions {
 
   private async run(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
     const output = await this.outputOf(job, cancellation);
+    // It is not this attempt any more that ends.
+    if (output instanceof InputRequired) {
+      const { inputRequests = {}, requestState = '', executionId } = output;
+      const until = Date.now() + maxAskedMs;
+      await this.putBack(job, { executionId, inputRequests, inputResponses: {}, requestState, until });
+      return {};
+    }
     // The replica that cancels a job sends its webhook. Otherwise it is sent before the end is stored: if this replica is
     // lost in between, the next one sends it again, with the same id.
     if (!cancellation.isCancelled)
@@ -204,8 +247,10 @@ export class AsyncExecutions {
   }
 
   /** @throws if another replica is to run it */
-  private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput> {
-    const { caller, call: kept } = dataOf(job);
+  private async outputOf(job: StoredJob, cancellation: Cancellation): Promise<JobOutput | InputRequired> {
+    const { caller, call: kept, asked } = dataOf(job);
+    // A job that waits for answers is run when their time is over.
+    if (asked !== undefined) return { outcome: JSON.stringify(unansweredOutcome(asked, job)) };
     const { principal: keyless, ...call } = JSON.parse(kept) as KeptCall;
     for (;;) {
       try {
@@ -219,6 +264,7 @@ export class AsyncExecutions {
         if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
         return { outcome: JSON.stringify(outcome) };
       } catch (error) {
+        if (error instanceof InputRequired) return error;
         if (!(error instanceof Problem) || ofThisReplica.has(error.code)) throw error;
         if (!passing.has(error.code) || cancellation.isCancelled)
           return { problem: JSON.stringify(problemBody(error, call.context.requestId)) };
@@ -256,46 +302,14 @@ export class AsyncExecutions {
   }
 }
 
-const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
+const stateOf = ({ status, inputRequests }: AsyncExecutionView): string =>
+  JSON.stringify([status, inputRequests]);
 
-const withoutKey = (principal: Principal): Pick<KeptCall, 'principal'> =>
-  principal.keyId === undefined || principal.token
-    ? { principal: { ...principal, scopes: [...principal.scopes] } }
-    : {};
-
-const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
-
-const statuses = {
-  created: 'queued',
-  retry: 'queued',
-  active: 'running',
-  completed: 'ended',
-  cancelled: 'cancelled',
-  failed: 'ended',
-} as const;
-
-function viewOf(job: StoredJob): AsyncExecutionView {
-  const { id, state, createdOn, completedOn } = job;
-  const startedOn = job.startedOn as Date | null;
-  const { tool } = dataOf(job);
-  const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
-  return {
-    ...{ id, tool, status: problem === undefined ? statuses[state] : 'refused' },
-    submittedAt: createdOn.toISOString(),
-    startedAt: startedOn?.toISOString() ?? null,
-    endedAt: completedOn?.toISOString() ?? null,
-    ...(outcome !== undefined && { outcome: JSON.parse(outcome) as ToolOutcome }),
-    ...(state === 'failed' && { outcome: lostOutcome(id, tool) }),
-    ...(problem !== undefined && { problem: JSON.parse(problem) as object }),
-  };
-}
-
-async function lastOf<T>(latest: T, changes: AsyncIterable<T>): Promise<T> {
-  for await (latest of changes);
+/** The latest: the end, that of the wait, or questions. */
+async function lastOf(
+  latest: AsyncExecutionView,
+  changes: AsyncIterable<AsyncExecutionView>,
+): Promise<AsyncExecutionView> {
+  for await (latest of changes) if (latest.status === asking) break;
   return latest;
-}
-
-function lostOutcome(executionId: string, tool: string): ToolOutcome {
-  const message = `${retryLimit + 1} replicas that ran the call were lost. The result is unknown: the tool may have done its work`;
-  return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
 }

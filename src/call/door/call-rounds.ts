@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
 import { invalidRequest, Problem, Refusal } from '../../base/common/errors.js';
 import { KeyRing, SealedValues } from '../../base/config/key-ring.js';
-import { Counters } from '../../base/counters/counters.js';
+import { Counters, type Taken } from '../../base/counters/counters.js';
 import { ExecutionRecorder } from '../../records/executions/execution-recorder.js';
 import { ToolMetricsService } from '../../records/executions/tool-metrics.service.js';
 import { type Answers, InputRequired, maxAskedMs, type Round } from '../../web/contract/asks.js';
@@ -59,14 +59,8 @@ export class CallRounds {
   ): Promise<CallAnswer> {
     const { executionId, startedAt, spentMs, number, leftMs, theirs } = this.opened(request, answers);
     const round = { executionId, startedAt, spentMs, number };
-    const counter = {
-      kind: 'rate',
-      project: '',
-      subject: `round ${number} of ${executionId}`,
-      name: '',
-    } as const;
-    const use = await this.counters.take({ ...counter, limit: 1, ttlMs: maxAskedMs });
-    if (!use.granted) throw wrong('was used already: a round is answered once');
+    // A queued round was counted before: lost replicas repeat it.
+    const use = request.queued ? undefined : await this.use(request, answers);
     try {
       if (!this.recorder.waitsFor(executionId)) await this.assertOpen(executionId);
       const asks = {
@@ -78,9 +72,19 @@ export class CallRounds {
       return await run({ ...request, executionId, timeoutMs: Math.max(1, leftMs), asks });
     } catch (error) {
       // The execution is still open: the caller may come again.
-      if (error instanceof Refusal) use.release();
+      if (error instanceof Refusal) use?.release();
       throw error;
     }
+  }
+
+  /** Counts the use of a state. @throws Problem `invalid_request` for one that is not this call's, or was used before */
+  async use(request: CallRequest, answers: Answers): Promise<Taken> {
+    const { executionId, number } = this.opened(request, answers);
+    const subject = `round ${number} of ${executionId}`;
+    const counter = { kind: 'rate', project: '', subject, name: '' } as const;
+    const use = await this.counters.take({ ...counter, limit: 1, ttlMs: maxAskedMs });
+    if (!use.granted) throw wrong('was used already: a round is answered once');
+    return use;
   }
 
   /** The questions with the state by which the next round goes on. */

@@ -160,8 +160,8 @@ export class Door implements OnApplicationBootstrap {
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
     const cancellation = request.queued ? request.cancellation : undefined;
-    // Its outcome is kept by the key: it has one round.
-    const asks = isLive(request.asks) ? request.asks : undefined;
+    // Its outcome is kept by the key: it has one round, unless its job carries it through all of them.
+    const asks = isLive(request.asks) || request.queued ? request.asks : undefined;
     const keep = (outcome: ToolOutcome): ToolOutcome => keptOutcomeOf(tool, outcome);
     const answer = await this.keys.once({ ...request, idempotent, keep }, (executionId, begin) =>
       this.admit(tool, { ...request, cancellation, begin, asks }, request.deadline, executionId),

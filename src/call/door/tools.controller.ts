@@ -199,6 +199,21 @@ export class AsyncExecutionsController {
     return this.service.view(id, query, request, reply);
   }
 
+  @Post(':id/answers')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Answer what an asynchronous execution asks',
+    description: 'It goes on once all of its `inputRequests` are answered. Other answers are ignored.',
+  })
+  @ApiOkResponse({ type: dto.AsyncExecutionView })
+  answerAsyncExecution(
+    @Param() { id }: dto.AsyncExecutionParams,
+    @Body() { inputResponses }: dto.ExecutionAnswers,
+    @Req() request: FastifyRequest,
+  ): Promise<dto.AsyncExecutionView> {
+    return this.service.answer(id, inputResponses, request);
+  }
+
   @Delete(':id')
   @ApiOperation({
     summary: 'Cancel an asynchronous execution',

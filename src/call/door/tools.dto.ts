@@ -33,10 +33,10 @@ import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
 import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { ExecutionView, PayloadView } from '../../records/executions/tool-metrics.dto.js';
 import { ApiProblems, ProblemView } from '../../web/rest/api-problems.decorator.js';
-import { QuestionAnswer, QuestionsView } from './asks.dto.js';
+import { ExecutionAnswers, QuestionAnswer, QuestionsView } from './asks.dto.js';
 import { executeBodySchema } from './incoming-call.js';
 
-export { QuestionAnswer, QuestionsView };
+export { ExecutionAnswers, QuestionAnswer, QuestionsView };
 
 export class FormatQuery {
   @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
@@ -316,7 +316,7 @@ export class WaitQuery {
   readonly waitMs?: number;
 }
 
-const statuses = ['queued', 'running', 'ended', 'refused', 'cancelled'] as const;
+const statuses = ['queued', 'running', 'input_required', 'ended', 'refused', 'cancelled'] as const;
 
 export class AsyncExecutionView {
   @Example('019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f') readonly id!: string;
@@ -324,12 +324,14 @@ export class AsyncExecutionView {
   @OneOfThese(
     statuses,
     'ended',
-    '`ended`: the tool ran, `outcome` says how. `refused`: it was not run, `problem` says why.',
+    '`ended`: the tool ran, `outcome` says how. `refused`: it was not run, `problem` says why. `input_required`: the tool waits for answers to `inputRequests`.',
   )
   readonly status!: (typeof statuses)[number];
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly submittedAt!: string;
   @NullableMoment('2026-01-23T10:30:00.010Z') readonly startedAt!: string | null;
   @NullableMoment('2026-01-23T10:30:04.120Z') readonly endedAt!: string | null;
+  @OptionalObject({ amount: { method: 'elicitation/create' } }, 'Requests of MCP by name, to be answered')
+  readonly inputRequests?: object;
   @ApiPropertyOptional({ type: OutcomeView }) readonly outcome?: object;
   @ApiPropertyOptional({ type: ProblemView }) readonly problem?: object;
 }

@@ -6,13 +6,17 @@ import type { Deadline } from '../../base/common/deadline.js';
 import { isDatabaseUnavailable, Refusal } from '../../base/common/errors.js';
 import { newId } from '../../base/common/ids.js';
 import type { InFlight } from '../../base/common/lifecycle.js';
+import { InputRequired } from '../../web/contract/asks.js';
 import type { CallAnswer, CallRequest } from '../../web/contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../../web/contract/tool-outcome.js';
 import type { ClaimKeeper } from './claim-keeper.js';
 import type { Claim, IdempotencyRepository, KeyState } from './idempotency.repository.js';
 
 /** A call with a key, and what of its tool matters here. */
-export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context' | 'principal'> {
+export interface KeyedCall extends Pick<
+  CallRequest,
+  'tool' | 'input' | 'context' | 'principal' | 'executionId'
+> {
   readonly idempotencyKey: string;
   /** Until then it may wait for the first call with its key. */
   readonly deadline: Deadline;
@@ -55,7 +59,7 @@ export class IdempotentCalls {
    */
   async once(call: KeyedCall, run: Run): Promise<CallAnswer> {
     const inputHash = sha256(canonicalJson(call.input));
-    const claim = { id: newId(), scope: scopeOf(call), tool: call.tool, inputHash };
+    const claim = { id: call.executionId ?? newId(), scope: scopeOf(call), tool: call.tool, inputHash };
     for (let looks = 1; ; looks++) {
       const state = await this.ask(() => this.claimOrTakeOver(claim, call));
       if (state?.kind === 'claimed') return this.run(claim, call, run);
@@ -96,8 +100,8 @@ export class IdempotentCalls {
       await this.end(claim, undone ? 'released' : { outcome: this.kept(keep(outcome)) });
       return undone ? { ...answer, mayRunAgain: true } : answer;
     } catch (error) {
-      // Refused: nothing was run. A bug of ours may have struck after the tool had done its work.
-      const harmless = error instanceof Refusal || mayRunAgain;
+      // Refused: nothing was run. Asked: the next round runs with the key. A bug of ours may have struck after the tool had done its work.
+      const harmless = error instanceof Refusal || error instanceof InputRequired || mayRunAgain;
       const outcome = JSON.stringify(interruptedOutcome(claim.id, claim.tool));
       await this.end(claim, harmless ? 'released' : { outcome });
       throw error;

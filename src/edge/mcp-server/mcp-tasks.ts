@@ -9,6 +9,7 @@ import { ownResult } from '../../call/platforms/mcp-results.js';
 import { principalOf } from '../../web/auth/principal.decorator.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
+import { roundsOf } from './mcp-asks.js';
 import { errorOf, invalidParams, type Notification, notificationOf, toolResultOf } from './mcp-messages.js';
 import { type Answered, type Asked, done, type Methods, refused, textIn } from './mcp-methods.js';
 
@@ -16,14 +17,18 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks';
 const requiredCapabilities = { extensions: { [tasksExtension]: {} } };
 /** Clients give up after a minute unless they are told to wait longer: a tool that may take longer is run as a task. */
 const longMs = 60_000;
-/** A task that ends within this time is answered with its result. */
+/** A task that ends, or asks, within this time is answered with its result, or its questions. */
 const waitMs = 250;
 const pollIntervalMs = 1_000;
 /** The most tasks of one subscription: each is looked up again and again. */
 const maxFollowed = 20;
 
 /** A task as it is now: with its result, or with the error of JSON-RPC that stands in its place. */
-type Task = Record<'taskId' | 'status', string> & { result?: object; error?: object };
+type Task = Record<'taskId' | 'status', string> & {
+  result?: object;
+  error?: object;
+  inputRequests?: object;
+};
 
 /** Calls as tasks: asynchronous executions in the words of the extension, for clients that declare it. */
 @Injectable()
@@ -45,7 +50,7 @@ export class McpTasks {
   /**
    * Queues a call of a client of 2026-07-28 that is to be run as a task.
    * @returns undefined for a call that is answered with its result
-   * @throws Refusal for a call that would be refused now
+   * @throws Refusal for a call that would be refused now; InputRequired
    */
   async create(asked: Asked, call: CallRequest): Promise<Answered> {
     const tool = this.tools.find(call.tool, call.principal);
@@ -54,10 +59,11 @@ export class McpTasks {
     if (!isDeclared(asked)) return support === 'required' ? notDeclared(asked) : undefined;
     const timeoutMs = Math.min(call.timeoutMs ?? Infinity, tool.definition.timeoutMs);
     if (support === undefined && timeoutMs <= longMs) return undefined;
-    let view = await this.executions.queue(call);
-    const wait = AbortSignal.timeout(waitMs);
-    for await (view of this.executions.changes(view, asked.request, wait));
-    const { result, error: _later, ...task } = this.detailed(asked, view);
+    const asks = roundsOf(asked.message.params ?? {});
+    const queued = await this.executions.queue({ ...call, asks });
+    const view = await this.executions.settled(queued, asked.request, AbortSignal.timeout(waitMs));
+    if (view.status === 'input_required') throw await this.executions.withdraw(view.id, asked.request);
+    const { result, error: _later, inputRequests: _asked, ...task } = this.detailed(asked, view);
     return result ? done(asked, result) : done(asked, task, 'task');
   }
 
@@ -85,11 +91,13 @@ export class McpTasks {
     return views.length > 0 ? { taskIds: views.map(({ id }) => id), ring, ended } : undefined;
   }
 
-  /** Takes the answers to what a task asks for. No task asks for anything yet, and answers to no question are ignored. */
   private async update(asked: Asked): Promise<Answered> {
-    if (!isObject(asked.message.params?.['inputResponses']))
-      throw new Problem('invalid_request', 'inputResponses must be an object');
-    return this.withTask(asked, () => ({}));
+    const given = asked.message.params?.['inputResponses'];
+    if (!isObject(given)) throw new Problem('invalid_request', 'inputResponses must be an object');
+    return this.withTask(asked, async ({ id }) => {
+      await this.executions.answer(id, given, asked.request);
+      return {};
+    });
   }
 
   /** That it has ended is no error of the client's. */
@@ -124,16 +132,27 @@ export class McpTasks {
       ? { code: errorTable[problem.code].jsonRpc, message: problem.detail, data: problem }
       : outcome && errorIn(outcome, isMcp);
     if (error) return { ...taskOf(view), status: 'failed', error };
-    return { ...taskOf(view), ...(outcome && { result: toolResultOf(outcome, isMcp, isModern) }) };
+    const { inputRequests } = view;
+    return {
+      ...taskOf(view),
+      ...(inputRequests && { inputRequests }),
+      ...(outcome && { result: toolResultOf(outcome, isMcp, isModern) }),
+    };
   }
 }
 
-const statuses = { queued: 'working', running: 'working', refused: 'failed', ended: 'completed' } as const;
+/** Those that have another name there. */
+const statuses: Partial<Record<AsyncExecutionView['status'], string>> = {
+  queued: 'working',
+  running: 'working',
+  refused: 'failed',
+  ended: 'completed',
+};
 
 function taskOf({ id: taskId, status, submittedAt, startedAt, endedAt }: AsyncExecutionView): Task {
   const lastUpdatedAt = endedAt ?? startedAt ?? submittedAt;
   const times = { createdAt: submittedAt, lastUpdatedAt, ttlMs: storedMs, pollIntervalMs };
-  return { taskId, status: status === 'cancelled' ? status : statuses[status], ...times };
+  return { taskId, status: statuses[status] ?? status, ...times };
 }
 
 /** Why there is no result: the call broke off, or an MCP server answered it with an error of JSON-RPC. */

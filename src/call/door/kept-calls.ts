@@ -1,0 +1,94 @@
+import type { StoredJob } from '../../base/jobs/queue.js';
+import { type Asks, type InputRequired, unanswered } from '../../web/contract/asks.js';
+import type { Principal, Scope } from '../../web/contract/principal.js';
+import type { CallRequest } from '../../web/contract/tool-call.js';
+import { failedOutcome, type ToolOutcome } from '../../web/contract/tool-outcome.js';
+import type { AsyncExecutionView } from './tools.dto.js';
+
+/** The part of a call that its job stores. */
+export type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
+  /** A caller without a key; one with a key is looked up when the call is run. */
+  readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
+  readonly asks?: Pick<Asks, 'capabilities' | 'answers'> | undefined;
+};
+
+/** Text where jsonb would not keep a value as it is. */
+export interface JobData {
+  readonly tool: string;
+  readonly caller: string;
+  readonly inputHash: string;
+  readonly webhookUrl?: string;
+  readonly call: string;
+  /** `Asked` as JSON, while the call waits for answers. */
+  readonly asked?: string;
+}
+
+/** What a tool asks the caller, as far as it is not answered yet, and the answers until now. */
+export interface Asked {
+  readonly executionId: string;
+  readonly inputRequests: NonNullable<InputRequired['inputRequests']>;
+  readonly inputResponses: Readonly<Record<string, unknown>>;
+  readonly requestState: string;
+  /** The end of the time for answers, in milliseconds since the epoch. */
+  readonly until: number;
+}
+
+/** `outcome` or `problem`, as JSON. */
+export interface JobOutput {
+  readonly outcome?: string;
+  readonly problem?: string;
+}
+
+/** Lost replicas and handovers after which a job is given up. */
+export const retryLimit = 5;
+export const asking = 'input_required';
+
+export const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
+
+export const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
+
+/** A live way to ask cannot be kept: the call asks in rounds. */
+export function keptOf({ tool, input, context, timeoutMs, address, principal, asks }: CallRequest): KeptCall {
+  const { capabilities = {}, answers } = asks ?? {};
+  const kept = { tool, input, context, timeoutMs, address, asks: asks && { capabilities, answers } };
+  if (principal.keyId !== undefined && !principal.token) return kept;
+  return { ...kept, principal: { ...principal, scopes: [...principal.scopes] } };
+}
+
+const statuses = {
+  created: 'queued',
+  retry: 'queued',
+  active: 'running',
+  completed: 'ended',
+  cancelled: 'cancelled',
+  failed: 'ended',
+} as const;
+
+export function viewOf(job: StoredJob): AsyncExecutionView {
+  const { id, state, createdOn, completedOn } = job;
+  const startedOn = job.startedOn as Date | null;
+  const { tool, asked } = dataOf(job);
+  const { outcome, problem } = (state === 'completed' ? job.output : {}) as JobOutput;
+  const isAsking = asked !== undefined && statuses[state] === 'queued';
+  return {
+    ...{ id, tool, status: problem !== undefined ? 'refused' : isAsking ? asking : statuses[state] },
+    submittedAt: createdOn.toISOString(),
+    startedAt: startedOn?.toISOString() ?? null,
+    endedAt: completedOn?.toISOString() ?? null,
+    ...(isAsking && { inputRequests: (JSON.parse(asked) as Asked).inputRequests }),
+    ...(outcome !== undefined && { outcome: JSON.parse(outcome) as ToolOutcome }),
+    ...(state === 'failed' && { outcome: lostOutcome(id, tool) }),
+    ...(problem !== undefined && { problem: JSON.parse(problem) as object }),
+  };
+}
+
+export function unansweredOutcome(asked: string, job: StoredJob): ToolOutcome {
+  const { executionId } = JSON.parse(asked) as Asked;
+  const { tool } = dataOf(job);
+  return failedOutcome({ executionId, tool }, { type: 'timeout', message: unanswered });
+}
+
+function lostOutcome(executionId: string, tool: string): ToolOutcome {
+  const message = `${retryLimit + 1} replicas that ran the call were lost. The result is unknown: the tool may have done its work`;
+  return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
+}
