@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 it('oidc-provider signs in the official MCP client, and its bad tokens are refused', async () => {
   const root = join(__dirname, '..', '..');
-  const { stdout } = await run(process.execPath, ['test/identity/run.mjs', 'tokens', 'agents'], {
+  const { stdout } = await run(process.execPath, ['test/identity/run.mjs', 'tokens', 'agents', 'facade'], {
     cwd: root,
     env: { ...process.env, NODE_TEST_CONTEXT: undefined, NODE_OPTIONS: undefined },
   });

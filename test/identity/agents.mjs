@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { startPlatformServer } from '../platforms/platform-server.mjs';
 import { agentAt } from './agent.mjs';
+import { freePort } from './free-port.mjs';
 import { clientMetadataUrl, startProvider } from './provider.mjs';
 import { tokensOf } from './sign-in.mjs';
 
 // real: oidc-provider, the official MCP client, the built server, HTTP; mock: the page at the client's own https address
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 
 describe('the official MCP client signs in at oidc-provider, and calls', () => {
   let provider;

@@ -44,6 +44,11 @@ export class AccessTokens {
     return this.issuers.length > 0;
   }
 
+  /** The issuer at which agents sign in through this server. */
+  get issuerWithFacade(): TokenIssuer | undefined {
+    return this.issuers.find(({ settings }) => settings.facade);
+  }
+
   /** @returns a promise for a token that is not in the cache. @throws Problem `unauthorized` */
   find(token: string): Principal | Promise<Principal> {
     const id = hash('sha256', token, 'base64url');

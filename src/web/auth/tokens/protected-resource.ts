@@ -41,7 +41,7 @@ export class ProtectedResourceController {
       );
     return {
       resource: `${base}/mcp`,
-      authorization_servers: issuers.map(({ issuer }) => issuer),
+      authorization_servers: [...new Set(issuers.map(({ issuer, facade }) => (facade ? base : issuer)))],
       scopes_supported: ['tools:call'],
       bearer_methods_supported: ['header'],
       resource_name: 'Toolkeeper',
