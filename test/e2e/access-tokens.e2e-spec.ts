@@ -78,6 +78,25 @@ it('a token calls a tool with the rights that a rule gives, and the execution na
   expect(row).toMatchObject({ userId: 'alice', metadata });
 });
 
+it('a span names the client whose token it came with', async () => {
+  const time = String(Date.now() * 1_000_000);
+  const span = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), name: 'run' };
+  const spans = [{ ...span, startTimeUnixNano: time, endTimeUnixNano: time }];
+  await tk.anonymous
+    .post('/v1/traces')
+    .set(bearer(await issuer.token(roles('agents'))))
+    .send({ resourceSpans: [{ scopeSpans: [{ spans }] }] })
+    .expect(200);
+  const found = await until(
+    async () => {
+      const { body } = await tk.http.get('/api/v1/spans').query({ project: 'payments' });
+      return body.data?.find(({ trace_id: id }: { trace_id: string }) => id === span.traceId);
+    },
+    { what: 'the span' },
+  );
+  expect(found).toMatchObject({ key_id: `${issuer.issuer}#alice`, client_id: 'agent-1' });
+});
+
 it('a token is taken by MCP and gRPC, too', async () => {
   const { body } = await listOverMcp(await issuer.token(roles('agents'))).expect(200);
   expect(body.result.tools.map(({ name }: { name: string }) => name)).toContain('echo');
@@ -218,6 +237,32 @@ describe('rules', () => {
     await call(token).expect(403);
   });
 
+  it('that changed meanwhile are not replaced', async () => {
+    const { body } = await tk.http.get('/api/v1/access-rules').expect(200);
+    const changed = { rules: [viewers], revision: body.revision };
+    const { body: now } = await tk.http.put('/api/v1/access-rules').send(changed).expect(200);
+    expect(now.rules).toEqual([viewers]);
+    await tk.http.put('/api/v1/access-rules').send({ rules: first, revision: body.revision }).expect(409);
+    expect((await tk.http.get('/api/v1/access-rules')).body).toEqual(now);
+  });
+
+  it.each([
+    ['client', { sub: 'bob' }, { sub: 'bob', client_id: 'agent-2' }, 'The client agent-1 may make 1 calls'],
+    ['subject', { client_id: 'agent-2' }, { sub: 'bob' }, 'This person may make 1 calls'],
+  ] as const)('a rate counts by %s', async (by, same, other, detail) => {
+    const limited = { ...agents, rate: { calls: 1, per: 'minute', by } };
+    await tk.http
+      .put('/api/v1/access-rules')
+      .send({ rules: [limited] })
+      .expect(200);
+    const of = (claims: object) =>
+      issuer.token({ claims: { realm_access: { roles: ['agents'] }, ...claims } });
+    await call(await of({})).expect(200);
+    const { body } = await call(await of(same)).expect(429);
+    expect(body.detail).toContain(detail);
+    await call(await of(other)).expect(200);
+  });
+
   it('whose limits would not hold are refused', async () => {
     const rules = [{ ...operators, projects: ['payments'] }];
     await tk.http.put('/api/v1/access-rules').send({ rules }).expect(400);
@@ -244,6 +289,7 @@ describe('rules', () => {
     expect(body.data[0]).toMatchObject({
       userId: 'alice',
       keyName: 'Alice Example',
+      clientId: 'agent-1',
       action: 'removeCustomTool',
     });
   });
@@ -290,6 +336,17 @@ describe('metadata of the protected resource', () => {
       scopes_supported: ['tools:call'],
       bearer_methods_supported: ['header'],
       resource_name: 'Toolkeeper',
+    });
+  });
+
+  it('pages may ask for it', async () => {
+    const { headers } = await tk.anonymous
+      .options('/.well-known/oauth-protected-resource/mcp')
+      .set({ origin: 'https://inspector.example', 'access-control-request-headers': 'mcp-protocol-version' })
+      .expect(204);
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-allow-headers': '*',
     });
   });
 

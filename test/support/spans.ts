@@ -34,6 +34,7 @@ export function spanRow(fields: Partial<SpanRow> = {}): SpanRow {
     toolCalls: null,
     toolErrors: null,
     keyId: null,
+    clientId: null,
     executionId: null,
     semanticPattern: null,
     semanticSeverity: null,

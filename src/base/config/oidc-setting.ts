@@ -2,6 +2,16 @@ import { readFileSync } from 'node:fs';
 import { isObject } from '../common/json.js';
 import { type Kind, kind } from './setting.js';
 
+/** Agents sign in through this server with one client of the issuer, which neither registers clients nor takes `resource`. */
+export interface Facade {
+  readonly clientId: string;
+  readonly clientSecret?: string;
+  /** Addresses of agents besides loopback addresses, each exactly. */
+  readonly redirects?: readonly string[];
+  /** Asked of the issuer in place of what the agent asks for. */
+  readonly scope?: string;
+}
+
 /** An issuer whose access tokens open this server. */
 export interface OidcIssuer {
   /** As the claim `iss` has it, byte for byte. */
@@ -12,6 +22,7 @@ export interface OidcIssuer {
   readonly jwksUri?: string;
   /** This server's client at the issuer, which may ask about tokens that are no JWT. */
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
+  readonly facade?: Facade;
   /** The first access rules, as `PUT /api/v1/access-rules` takes them. */
   readonly rules?: readonly object[];
 }
@@ -20,20 +31,37 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 const isUrl = (value: unknown): boolean =>
   isText(value) && /^https?:$/.test(URL.parse(String(value))?.protocol ?? '');
 
+function isFacade(entry: unknown): boolean {
+  if (!isObject(entry)) return false;
+  const { clientId, clientSecret = 'none', redirects = [], scope = 'none', ...others } = entry;
+  const areUrls =
+    Array.isArray(redirects) &&
+    redirects.every(isText) &&
+    redirects.every((each) => URL.canParse(String(each)));
+  return [clientId, clientSecret, scope].every(isText) && areUrls && Object.keys(others).length === 0;
+}
+
 function isIssuer(entry: unknown): entry is OidcIssuer {
   if (!isObject(entry)) return false;
-  const { issuer, audiences, jwksUri = issuer, introspection, rules = [], ...others } = entry;
+  const { issuer, audiences, jwksUri = issuer, introspection, facade, rules = [], ...others } = entry;
   const isClient =
     introspection === undefined ||
     (isObject(introspection) && isText(introspection['clientId']) && isText(introspection['clientSecret']));
   const hasAudiences = Array.isArray(audiences) && audiences.length > 0 && audiences.every(isText);
   const isKnown = Object.keys(others).length === 0 && Array.isArray(rules) && rules.every(isObject);
-  return isUrl(issuer) && isUrl(jwksUri) && hasAudiences && isClient && isKnown;
+  return (
+    (facade === undefined || isFacade(facade)) &&
+    isUrl(issuer) &&
+    isUrl(jwksUri) &&
+    hasAudiences &&
+    isClient &&
+    isKnown
+  );
 }
 
 /** Does not quote what is wrong: it may be a secret. */
 export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(
-  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection` and `rules`, or the path of a file with it',
+  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection`, `facade` and `rules`, or the path of a file with it',
   (text) => {
     try {
       const entries: unknown = JSON.parse(text.startsWith('[') ? text : readFileSync(text, 'utf8'));

@@ -51,7 +51,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
 function acceptJsonAlone(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   fastify.removeContentTypeParser('text/plain');
-  acceptBodies(fastify, ['application/x-protobuf']);
+  acceptBodies(fastify, ['application/x-protobuf', 'application/x-www-form-urlencoded']);
 }
 
 function serverOptions({ server, toolInput }: AppConfig): FastifyHttpOptions<Server> {

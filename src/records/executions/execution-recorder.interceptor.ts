@@ -105,6 +105,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
       version: ticket.tool.definition.version,
       projectId: context.projectId === usualProject ? undefined : context.projectId,
       keyId: call.principal.keyId,
+      keyName: call.principal.token?.name,
       clientId: call.principal.token?.client,
       runId: context.runId,
       threadId: context.threadId,

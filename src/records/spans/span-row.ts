@@ -53,6 +53,8 @@ export interface SpanRow {
   readonly toolCalls: readonly ToolCalled[] | null;
   readonly toolErrors: readonly ToolMessageError[] | null;
   readonly keyId: string | null;
+  /** The agent whose access token it came with. */
+  readonly clientId: string | null;
   readonly executionId: string | null;
   readonly semanticPattern: string | null;
   readonly semanticSeverity: SpanFinding['severity'] | null;

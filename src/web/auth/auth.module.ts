@@ -21,6 +21,7 @@ import * as dto from './keys/keys.dto.js';
 import { AccessRulesController } from './tokens/access-rules.controller.js';
 import { AccessRulesService } from './tokens/access-rules.service.js';
 import { AccessTokens } from './tokens/access-tokens.js';
+import { FacadeController } from './tokens/facade.controller.js';
 import { ProtectedResourceController } from './tokens/protected-resource.js';
 
 @ApiRoutes('api/v1/keys', 'keys', 'admin')
@@ -112,7 +113,13 @@ export class AuthModule {}
 @Module({
   // TypeORM closes its connections after the modules that import it: when keys were used last is stored by then.
   imports: [TypeOrmModule.forFeature([]), AuthModule],
-  controllers: [KeysController, SessionController, AccessRulesController, ProtectedResourceController],
+  controllers: [
+    KeysController,
+    SessionController,
+    AccessRulesController,
+    ProtectedResourceController,
+    FacadeController,
+  ],
   providers: [KeysRepository, KeysService, AccessRulesService],
 })
 export class KeysModule {}

@@ -46,10 +46,16 @@ export class CallRates {
   }
 
   private limitOf({ principal, address }: Pick<CallRequest, 'principal' | 'address'>): Limit | undefined {
-    const { keyId, rate } = principal;
+    const { keyId, rate, token } = principal;
     if (rate && keyId !== undefined) {
-      const toldAs = `This key may make ${rate.calls} calls a ${rate.per}; an administrator may change that (PATCH /api/v1/keys/${keyId})`;
-      return { of: keyId, rate, toldAs };
+      const { client } = token ?? {};
+      const isOfClient = rate.by === 'client' && client !== undefined;
+      const [who, where] = token
+        ? [isOfClient ? `The client ${client}` : 'This person', 'PUT /api/v1/access-rules']
+        : ['This key', `PATCH /api/v1/keys/${keyId}`];
+      const toldAs = `${who} may make ${rate.calls} calls a ${rate.per}; an administrator may change that (${where})`;
+      // A key's id begins with the issuer, up to the first #.
+      return { of: isOfClient ? `client ${keyId.split('#', 1)[0]}#${client}` : keyId, rate, toldAs };
     }
     const calls = this.config.auth.callsPerAddress;
     if (keyId !== undefined || address === undefined || calls === 0) return undefined;

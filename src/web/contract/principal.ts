@@ -52,12 +52,15 @@ export const isBound = ({ projects, keyless }: Principal): boolean => projects !
 export interface CallRate {
   readonly calls: number;
   readonly per: (typeof ratePeriods)[number];
+  /** Of access tokens: the calls of each person, or those of each agent, whoever it acts for, are counted together. */
+  readonly by?: (typeof rateSubjects)[number] | undefined;
 }
 
 /** The caller of several requests: the id of its key; callers without a key are one. */
 export const callerIdOf = ({ keyId = 'anonymous' }: Principal): string => keyId;
 
 export const ratePeriods = ['second', 'minute'] as const;
+export const rateSubjects = ['subject', 'client'] as const;
 export const scopes = [
   'tools:call',
   'tools:admin',

@@ -145,6 +145,7 @@ export class IngestController {
         body: rawBodyOf(request),
         project: projectOf(request),
         keyId: principal.keyId ?? null,
+        clientId: principal.token?.client ?? null,
       };
       await this.rates.count({ principal, address: request.ip });
       this.retention.assertRoom();

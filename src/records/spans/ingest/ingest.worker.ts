@@ -33,6 +33,7 @@ export interface SpanBatch {
   readonly body: Uint8Array;
   readonly project: string;
   readonly keyId: string | null;
+  readonly clientId: string | null;
 }
 
 /** The fate of a batch. */
@@ -100,10 +101,13 @@ class SpanIntake {
   }
 
   /** One bad span never holds up the others. The good spans of each turn are in the journal before the next one. */
-  private async kept(incoming: IncomingBatch | Refused, { project, keyId }: SpanBatch): Promise<Intake> {
+  private async kept(
+    incoming: IncomingBatch | Refused,
+    { project, keyId, clientId }: SpanBatch,
+  ): Promise<Intake> {
     if ('refused' in incoming) return incoming;
     const { retentionDays } = this.settings;
-    const scope: IngestScope = { project, keyId, now: Date.now(), retentionDays };
+    const scope: IngestScope = { project, keyId, clientId, now: Date.now(), retentionDays };
     const spans = incoming.spans.reverse();
     const all = spans.length;
     const failures: ReportedFailure[] = [];

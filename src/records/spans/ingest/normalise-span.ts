@@ -16,6 +16,7 @@ import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 export interface IngestScope {
   readonly project: string;
   readonly keyId: string | null;
+  readonly clientId?: string | null;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly retentionDays: number;
@@ -58,6 +59,7 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
       classified.kind === 'tool' ? argumentsHash(argumentsOf(found.find("a tool's arguments"))) : null,
     toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(askedTool) : null,
     keyId: scope.keyId,
+    clientId: scope.clientId ?? null,
     executionId: executionId(found.text('execution')),
     ...failuresIn(texts, found.text('label')),
     attributes: storableAttributes(span.attributes, span.leftOut),

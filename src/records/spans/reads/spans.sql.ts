@@ -18,7 +18,7 @@ const shown = `
   start_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us,
   round((finish_us - start_us) / 1000.0)::float8 AS duration_ms, model, tool_name, label, cost::float8 AS cost, cost_source,
   input_tokens::float8 AS input_tokens, output_tokens::float8 AS output_tokens, cached_tokens::float8 AS cached_tokens,
-  ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, semantic_pattern, semantic_severity,
+  ttft_us::float8 / 1000 AS ttft_ms, execution_id, key_id, client_id, semantic_pattern, semantic_severity,
   semantic_source, semantic_snippet`;
 
 /** One page of spans; with what they carried in `attribute`, if asked for. */

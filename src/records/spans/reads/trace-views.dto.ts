@@ -84,6 +84,8 @@ export class SpanView {
     'The API key that it came with, or that made the call',
   )
   readonly key_id!: string | null;
+  @NullableText('claude-code', 'The agent (OAuth client) whose access token it came with')
+  readonly client_id!: string | null;
   @NullableText('not found', 'An error that its text tells of') readonly semantic_pattern!: string | null;
   @NullableText('medium') readonly semantic_severity!: string | null;
   @NullableText('output', 'The part of the span that holds it') readonly semantic_source!: string | null;

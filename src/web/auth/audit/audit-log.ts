@@ -37,6 +37,7 @@ export class AuditLog {
       `SELECT entry_id AS id, at, key_id AS "keyId", user_id AS "userId", address, request_id AS "requestId",
          action, target, project, status, reason, details ->> 'error' AS error,
          coalesce(details -> 'changes', '[]') AS changes,
+         details ->> 'clientId' AS "clientId",
          coalesce(details ->> 'keyName',
            (SELECT name FROM api_keys WHERE api_keys.key_id = audit_entries.key_id)) AS "keyName",
          (SELECT name FROM api_keys WHERE target = 'keys/' || api_keys.key_id) AS "targetName"

@@ -71,6 +71,8 @@ export class AuditEntryView {
   readonly reason!: string | null;
   @NullableText('deployer', "The name of the caller's key, or of the person") readonly keyName?:
     string | null;
+  @NullableText('claude-code', 'The agent (OAuth client) that showed the access token')
+  readonly clientId?: string | null;
   @NullableText('on-call agent', 'Of the key that it was done to') readonly targetName?: string | null;
   @NullableText('There is no tool word_count', 'Why it was refused') readonly error?: string | null;
   @ObjectList({

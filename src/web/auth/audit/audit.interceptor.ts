@@ -117,6 +117,7 @@ function partsOf(request: FastifyRequest) {
     by: {
       ...{ userId, keyId, address: request.ip, requestId: request.id, reason: reasonIn(request) },
       ...(token?.name !== undefined && { keyName: token.name }),
+      ...(token?.client !== undefined && { clientId: token.client }),
     },
   };
 }

@@ -28,6 +28,7 @@ export class AccessRulesController {
       'The first rule that matches sets the limits, rules of the same role and tools add their projects, and rules whose limits include those add their roles. No match: no rights. Every replica obeys within a second.',
   })
   @ApiOkResponse({ type: AccessRules })
+  @ApiProblems('conflict')
   replaceAccessRules(@Body() body: AccessRules): Promise<AccessRules> {
     return this.service.replace(body);
   }

@@ -6,11 +6,13 @@ import {
   NestedList,
   NullableText,
   OneOf,
+  OptionalNested,
+  OptionalOneOf,
   OptionalText,
   Text,
 } from '../../rest/dto.js';
-import { type Scope, scopes } from '../../contract/principal.js';
-import { KeyLimits } from '../keys/keys.dto.js';
+import { type CallRate, rateSubjects, type Scope, scopes } from '../../contract/principal.js';
+import { CallRateBody, KeyLimits } from '../keys/keys.dto.js';
 import { maxTokenBytes } from './token-checks.js';
 
 /** Named sets of scopes. */
@@ -21,6 +23,14 @@ export const roles = {
   auditor: ['audit:read', 'metrics:read'],
   admin: ['admin'],
 } as const satisfies Readonly<Record<string, readonly Scope[]>>;
+
+class TokenRateBody extends CallRateBody {
+  @OptionalOneOf(rateSubjects, {
+    example: 'client',
+    description: 'Count the calls of each person (`subject`, as if absent), or of each agent (`client`)',
+  })
+  readonly by?: CallRate['by'];
+}
 
 export class AccessRule extends PickType(KeyLimits, ['projects', 'tools']) {
   @OptionalText(512, {
@@ -34,11 +44,22 @@ export class AccessRule extends PickType(KeyLimits, ['projects', 'tools']) {
   @Text(256, { example: 'sre', description: 'A value of the claim, or the beginning of one with a `*`' })
   readonly value!: string;
   @OneOf(Object.keys(roles), { example: 'agent' }) readonly role!: keyof typeof roles;
+  @OptionalNested(TokenRateBody, {
+    nullable: true,
+    description:
+      'Calls that each server allows, if this is the first rule that matches. Absent, null: any number',
+  })
+  readonly rate?: TokenRateBody | null;
 }
 
 /** The rules in the order in which they are evaluated. */
 export class AccessRules {
   @NestedList(AccessRule, 1_000) readonly rules!: AccessRule[];
+  @OptionalText(64, {
+    example: '5d41402abc4b2a76b9719d911017c592',
+    description: 'Changes with the rules. Sent back, it refuses to replace rules that changed meanwhile',
+  })
+  readonly revision?: string;
 }
 
 export class TokenBody {

@@ -11,6 +11,9 @@ import { refuseIdleLimits } from '../keys/keys.service.js';
 import { AccessRules, type CheckedTokenView, roles } from './access-rules.dto.js';
 import { AccessTokens } from './access-tokens.js';
 
+const selectRules = `SELECT rules, md5(rules::text) AS revision
+  FROM (SELECT coalesce(jsonb_agg(rule ORDER BY position), '[]') AS rules FROM access_rules) AS stored`;
+
 /** Stores the access rules. Those in memory follow the table, whichever replica changes it. */
 @Injectable()
 export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap {
@@ -25,12 +28,11 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
   ) {}
 
   async list(): Promise<AccessRules> {
-    const sql = `SELECT coalesce(jsonb_agg(rule ORDER BY position), '[]') AS rules FROM access_rules`;
-    const [stored] = await this.dataSource.query<[AccessRules]>(sql);
+    const [stored] = await this.dataSource.query<[AccessRules]>(selectRules);
     return stored;
   }
 
-  /** @throws Problem `invalid_request` for limits that would not hold */
+  /** @throws Problem `invalid_request` for limits that would not hold; `conflict` if `revision` is not that of now */
   async replace(rules: AccessRules): Promise<AccessRules> {
     await this.store(rules, true);
     await this.look();
@@ -66,10 +68,16 @@ export class AccessRulesService implements OnModuleInit, OnApplicationBootstrap 
   }
 
   /** @param replaces whether rules that are there make room; else they stay, and the new ones are dropped */
-  private async store({ rules }: AccessRules, replaces: boolean): Promise<void> {
+  private async store({ rules, revision }: AccessRules, replaces: boolean): Promise<void> {
     for (const rule of rules) refuseIdleLimits(roles[rule.role], rule);
     await this.dataSource.transaction(async (manager) => {
       await manager.query('LOCK TABLE access_rules IN EXCLUSIVE MODE');
+      const [stored] = await manager.query<[AccessRules]>(selectRules);
+      if (revision !== undefined && revision !== stored.revision)
+        throw new Problem(
+          'conflict',
+          `The rules have changed meanwhile: their revision is ${stored.revision}`,
+        );
       if (replaces) await manager.query('DELETE FROM access_rules');
       await manager.query(
         `INSERT INTO access_rules (position, rule)

@@ -35,14 +35,14 @@ export function evaluated(rules: readonly AccessRule[], issuer: string, claims: 
   });
 }
 
+export type Rights = Pick<Principal, 'scopes' | 'projects' | 'tools' | 'rate'>;
+
 /**
- * The rights that rules grant. The first rule that matches sets the limits; rules of the same role and tools add their
+ * The rights that rules grant. The first rule that matches sets the limits and the rate; rules of the same role and tools add their
  * projects. Another rule adds its role only if its own limits include those, so that no role reaches beyond its limits.
  * @returns undefined if no rule matches
  */
-export function rightsOf(
-  results: readonly EvaluatedRuleView[],
-): Pick<Principal, 'scopes' | 'projects' | 'tools'> | undefined {
+export function rightsOf(results: readonly EvaluatedRuleView[]): Rights | undefined {
   const matching = results.filter(({ matched }) => matched).map(({ rule }) => rule);
   const [first] = matching;
   if (!first) return undefined;
@@ -57,6 +57,7 @@ export function rightsOf(
     scopes: allScopesOf([first, ...adds].flatMap(({ role }): readonly Scope[] => roles[role])),
     ...(projects && { projects }),
     ...(tools && { tools }),
+    ...(first.rate && { rate: first.rate }),
   };
 }
 

@@ -7,8 +7,8 @@ import { SingleFlight } from '../../../base/common/single-flight.js';
 import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
-import type { Principal, Scope, TokenCaller } from '../../contract/principal.js';
-import { effectiveScopes, evaluated, rightsOf } from './access-rules.js';
+import type { Principal, TokenCaller } from '../../contract/principal.js';
+import { effectiveScopes, evaluated, type Rights, rightsOf } from './access-rules.js';
 import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
 import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
 import { TokenIssuer } from './token-issuer.js';
@@ -42,6 +42,11 @@ export class AccessTokens {
 
   get isOn(): boolean {
     return this.issuers.length > 0;
+  }
+
+  /** The issuer at which agents sign in through this server. */
+  get issuerWithFacade(): TokenIssuer | undefined {
+    return this.issuers.find(({ settings }) => settings.facade);
   }
 
   /** @returns a promise for a token that is not in the cache. @throws Problem `unauthorized` */
@@ -107,7 +112,7 @@ export class AccessTokens {
   private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
     const rules = evaluated(this.rules, issuer, claims);
     const found = rightsOf(rules);
-    const { scopes, projects, tools } = found ?? { scopes: new Set<Scope>() };
+    const { scopes, projects, tools, rate }: Rights = found ?? { scopes: new Set() };
     const subject = String(claims['sub']);
     const token: TokenCaller = {
       expiresAt: 1_000 * Number(claims['exp']),
@@ -124,6 +129,7 @@ export class AccessTokens {
       scopes: effectiveScopes(scopes, claims),
       ...(projects && { projects }),
       ...(tools && { tools }),
+      ...(rate && { rate }),
       token,
     };
     return { rules, caller };

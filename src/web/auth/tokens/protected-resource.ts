@@ -1,4 +1,4 @@
-import { Controller, Get, Header, Inject, Req } from '@nestjs/common';
+import { Controller, Get, Header, HttpCode, Inject, Options, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../../base/common/errors.js';
@@ -15,6 +15,18 @@ export class ProtectedResourceController {
     private readonly policy: AccessPolicy,
   ) {}
 
+  /** Pages ask this first: clients in a browser send `mcp-protocol-version` with their question. */
+  @Options([`${resourceMetadata}/mcp`, resourceMetadata])
+  @Public()
+  @HttpCode(204)
+  @Header('access-control-allow-origin', '*')
+  @Header('access-control-allow-methods', 'GET')
+  @Header('access-control-allow-headers', '*')
+  @Header('access-control-max-age', '86400')
+  askBeforeGet(): void {
+    // The headers are the answer.
+  }
+
   @Get([`${resourceMetadata}/mcp`, resourceMetadata])
   @Public()
   @Header('access-control-allow-origin', '*')
@@ -29,7 +41,7 @@ export class ProtectedResourceController {
       );
     return {
       resource: `${base}/mcp`,
-      authorization_servers: issuers.map(({ issuer }) => issuer),
+      authorization_servers: [...new Set(issuers.map(({ issuer, facade }) => (facade ? base : issuer)))],
       scopes_supported: ['tools:call'],
       bearer_methods_supported: ['header'],
       resource_name: 'Toolkeeper',

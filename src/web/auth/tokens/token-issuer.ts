@@ -30,6 +30,9 @@ const pauseMs = 5_000;
 interface Metadata {
   readonly jwks_uri?: unknown;
   readonly introspection_endpoint?: unknown;
+  readonly authorization_endpoint?: unknown;
+  readonly token_endpoint?: unknown;
+  readonly authorization_response_iss_parameter_supported?: unknown;
 }
 
 /** One issuer. Its metadata and keys are read at the first token; the last keys stay while it does not answer. */
@@ -37,7 +40,7 @@ export class TokenIssuer {
   private readonly logger = new Logger(TokenIssuer.name);
   private readonly clients = new Map<string, HttpClient>();
   private readonly keys = new Lasting(() => this.loadKeys());
-  private readonly metadata = new Lasting(() => this.loadMetadata());
+  private readonly known = new Lasting(() => this.loadMetadata());
   private lastKeys: unknown;
   private asking = 0;
 
@@ -61,7 +64,7 @@ export class TokenIssuer {
       throw new UpstreamFailure('rate_limited', `${maxAsking} tokens wait already`);
     this.asking++;
     try {
-      const { introspection_endpoint: endpoint } = await this.metadata.get();
+      const { introspection_endpoint: endpoint } = await this.metadata();
       const { clientId, clientSecret } = introspection;
       const secret = [clientId, clientSecret].map(encodeURIComponent).join(':');
       const answer = await this.ask(endpoint, {
@@ -80,9 +83,23 @@ export class TokenIssuer {
     }
   }
 
+  metadata(): Promise<Metadata> {
+    return this.known.get();
+  }
+
+  /** Asks the issuer's token endpoint. @throws UpstreamFailure */
+  async tokens(form: Readonly<Record<string, string>>): Promise<unknown> {
+    const { token_endpoint: endpoint } = await this.metadata();
+    return this.ask(endpoint, {
+      method: 'POST',
+      body: new URLSearchParams(form).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+  }
+
   private async loadKeys(): Promise<JWTVerifyGetKey> {
     const { createRemoteJWKSet, customFetch } = await import('jose');
-    const { jwksUri = (await this.metadata.get()).jwks_uri } = this.settings;
+    const { jwksUri = (await this.metadata()).jwks_uri } = this.settings;
     const set = createRemoteJWKSet(new URL(String(jwksUri)), {
       [customFetch]: async () => Response.json(await this.keySet(jwksUri)),
     });

@@ -1,0 +1,261 @@
+import { Body, Controller, Get, Header, HttpCode, Post, Query, Req, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { minuteMs } from '../../../base/common/clock.js';
+import { Problem } from '../../../base/common/errors.js';
+import { isObject } from '../../../base/common/json.js';
+import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
+import type { Facade } from '../../../base/config/oidc-setting.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import { rawBodyOf } from '../../rest/raw-body.js';
+import { AccessPolicy } from '../access-policy.js';
+import { Public } from '../scopes.decorator.js';
+import { AccessTokens } from './access-tokens.js';
+import { textsIn } from './token-checks.js';
+import type { TokenIssuer } from './token-issuer.js';
+
+/** A sign-in between its steps, which the browser carries along: nothing is stored. */
+interface SignIn {
+  readonly step: 'consent' | 'callback' | 'token';
+  readonly redirect: string;
+  readonly expiresAt: number;
+  /** The browser in which it began. */
+  readonly browser: string;
+  readonly state?: string | undefined;
+  readonly challenge: string;
+  readonly scope: string;
+  /** The issuer's code, once it has come. */
+  readonly code?: string;
+}
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+const cookieName = 'toolkeeper_agent_sign_in';
+const cookieForm = new RegExp(`(?:^|; *)${cookieName}=([\\w-]{43})(?:;|$)`);
+const challengeForm = /^[\w-]{43}$/;
+const verifierForm = /^[\w.~-]{43,128}$/;
+const longestState = 2_048;
+const form = { types: ['application/x-www-form-urlencoded'], limit: 32_768 };
+const anyOrigin = 'access-control-allow-origin';
+
+/**
+ * Stands before an issuer that neither registers clients nor takes `resource`: agents sign in here with the client that is
+ * configured, and get the issuer's own tokens. The issuer checks the agent's PKCE verifier.
+ */
+@ApiExcludeController()
+@Controller()
+export class FacadeController {
+  private readonly sealed: SealedValues;
+
+  constructor(
+    keys: KeyRing,
+    private readonly policy: AccessPolicy,
+    private readonly tokens: AccessTokens,
+  ) {
+    this.sealed = new SealedValues(keys, 'sign-ins of agents');
+  }
+
+  /** RFC 8414. */
+  @Get(['.well-known/oauth-authorization-server', '.well-known/openid-configuration'])
+  @Public()
+  @Header(anyOrigin, '*')
+  getMetadata(@Req() request: FastifyRequest): object {
+    const { base } = this.at(request);
+    return {
+      issuer: base,
+      authorization_endpoint: `${base}/oauth/authorize`,
+      token_endpoint: `${base}/oauth/token`,
+      registration_endpoint: `${base}/oauth/register`,
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none'],
+      scopes_supported: ['tools:call'],
+      authorization_response_iss_parameter_supported: true,
+    };
+  }
+
+  /** Registers nothing: each agent is the client that is configured. */
+  @Post('oauth/register')
+  @Public()
+  @HttpCode(201)
+  register(
+    @Body() body: unknown,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const { facade } = this.at(request);
+    const { redirect_uris: redirects = [], client_name: name } = isObject(body) ? body : {};
+    const uris = textsIn(redirects);
+    if (uris.length === 0 || !uris.every((uri) => mayRedirect(facade, uri))) {
+      void reply.status(400);
+      return { error: 'invalid_redirect_uri', error_description: redirectRule };
+    }
+    return {
+      client_id: facade.clientId,
+      redirect_uris: uris,
+      ...(typeof name === 'string' && { client_name: name }),
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    };
+  }
+
+  /** Asks the person whether the agent at this address may sign in. */
+  @Get('oauth/authorize')
+  @Public()
+  authorize(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply): unknown {
+    const { facade, base } = this.at(request);
+    const [redirect, state] = [textOf(query['redirect_uri']), textOf(query['state'])];
+    if (query['client_id'] !== facade.clientId) throw refused('client_id is not that of this server');
+    // An address that is not allowed gets no answer, not even an error.
+    if (redirect === undefined || !mayRedirect(facade, redirect)) throw refused(redirectRule);
+    const challenge = textOf(query['code_challenge']) ?? '';
+    const isSafe = query['code_challenge_method'] === 'S256' && challengeForm.test(challenge);
+    if (query['response_type'] !== 'code' || !isSafe || (state?.length ?? 0) > longestState)
+      return reply.redirect(withQuery(redirect, { error: 'invalid_request', state, iss: base }), 303);
+    const browser =
+      cookieForm.exec(request.headers.cookie ?? '')?.[1] ?? randomBytes(32).toString('base64url');
+    const scope = facade.scope ?? textOf(query['scope']) ?? 'openid';
+    const expiresAt = Date.now() + 10 * minuteMs;
+    const signIn = { step: 'consent', redirect, expiresAt, browser, state, challenge, scope } as const;
+    const { pathname, protocol } = new URL(`${base}/oauth`);
+    const cookie = `${cookieName}=${browser}; Path=${pathname}; Max-Age=600; HttpOnly; SameSite=Lax`;
+    return reply
+      .header('set-cookie', `${cookie}${protocol === 'https:' ? '; Secure' : ''}`)
+      .headers({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+      .send(consentPage(redirect, `${pathname}/continue?sign_in=${this.sealed.seal(signIn)}`));
+  }
+
+  /** Leads a person who has agreed to the issuer. */
+  @Get('oauth/continue')
+  @Public()
+  async continue(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+    const { facade, issuer, base } = this.at(request);
+    const signIn = this.opened(query['sign_in'], 'consent', request);
+    const { authorization_endpoint: address } = await issuer.metadata();
+    const url = URL.parse(String(address));
+    if (!url || !/^https?:$/.test(url.protocol))
+      throw new Problem('not_found', 'The issuer takes no sign-ins');
+    const asked = {
+      response_type: 'code',
+      client_id: facade.clientId,
+      redirect_uri: `${base}/oauth/callback`,
+      scope: signIn.scope,
+      code_challenge: signIn.challenge,
+      code_challenge_method: 'S256',
+      state: this.sealed.seal({ ...signIn, step: 'callback' }),
+    };
+    return reply.header('cache-control', 'no-store').redirect(withQuery(url.href, asked), 303);
+  }
+
+  /** The return from the issuer, on to the agent. */
+  @Get('oauth/callback')
+  @Public()
+  async callback(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+    const { issuer, base } = this.at(request);
+    const signIn = this.opened(query['state'], 'callback', request);
+    const { authorization_response_iss_parameter_supported: namesItself } = await issuer.metadata();
+    const { iss = namesItself === true ? '' : issuer.settings.issuer } = query;
+    if (iss !== issuer.settings.issuer) throw refused('the answer is of another issuer');
+    const code = textOf(query['code']);
+    const answer =
+      code === undefined
+        ? { error: textOf(query['error'])?.replaceAll(/\W/g, '').slice(0, 64) ?? 'server_error' }
+        : { code: this.sealed.seal({ ...signIn, step: 'token', code }) };
+    const url = withQuery(signIn.redirect, { ...answer, state: signIn.state, iss: base });
+    return reply.header('cache-control', 'no-store').redirect(url, 303);
+  }
+
+  /** Passes the agent's question on, with the secret of the client and without `resource`. */
+  @Post('oauth/token')
+  @Public()
+  @RouteConfig({ rawBody: form })
+  @HttpCode(200)
+  async token(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+    const { facade, issuer, base } = this.at(request);
+    void reply.header('cache-control', 'no-store');
+    const body = new URLSearchParams(rawBodyOf(request).toString());
+    const asked = this.tokenRequest(body, facade, base);
+    if (!asked) return reply.status(400).send({ error: 'invalid_grant' });
+    try {
+      const { clientId, clientSecret } = facade;
+      const secret: Record<string, string> =
+        clientSecret === undefined ? {} : { client_secret: clientSecret };
+      const answer = await issuer.tokens({ ...asked, client_id: clientId, ...secret });
+      // The agent gets what opens this server, and no proof of who its person is.
+      const { id_token: _, ...tokens } = isObject(answer) ? answer : {};
+      return await reply.send(tokens);
+    } catch (error) {
+      const isRefused = error instanceof UpstreamFailure && error.status !== undefined && error.status < 500;
+      const code = isRefused ? 'invalid_grant' : 'temporarily_unavailable';
+      return reply.status(isRefused ? 400 : 503).send({ error: code });
+    }
+  }
+
+  private tokenRequest(
+    body: URLSearchParams,
+    { clientId, scope }: Facade,
+    base: string,
+  ): Record<string, string> | undefined {
+    const grant = body.get('grant_type');
+    if (body.get('client_id') !== clientId) return undefined;
+    if (grant === 'refresh_token')
+      return { grant_type: grant, refresh_token: body.get('refresh_token') ?? '', ...(scope && { scope }) };
+    const verifier = body.get('code_verifier') ?? '';
+    const signIn = this.sealed.open(body.get('code') ?? '') as SignIn | undefined;
+    const isValid = signIn?.step === 'token' && signIn.expiresAt > Date.now() && verifierForm.test(verifier);
+    if (grant !== 'authorization_code' || !isValid || body.get('redirect_uri') !== signIn.redirect)
+      return undefined;
+    const code = signIn.code ?? '';
+    return { grant_type: grant, code, code_verifier: verifier, redirect_uri: `${base}/oauth/callback` };
+  }
+
+  private opened(sealed: unknown, step: SignIn['step'], { headers }: FastifyRequest): SignIn {
+    const signIn = this.sealed.open(textOf(sealed) ?? '') as SignIn | undefined;
+    const browser = cookieForm.exec(headers.cookie ?? '')?.[1];
+    if (signIn?.step !== step || signIn.expiresAt <= Date.now() || signIn.browser !== browser)
+      throw refused('this sign-in has ended, or began in another browser: begin again');
+    return signIn;
+  }
+
+  /** @throws Problem `not_found` if no issuer has a facade, or nobody knows this server's address */
+  private at(request: FastifyRequest): { issuer: TokenIssuer; facade: Facade; base: string } {
+    const issuer = this.tokens.issuerWithFacade;
+    const base = this.policy.baseUrl(request);
+    const facade = issuer?.settings.facade;
+    if (!issuer || !facade || base === undefined)
+      throw new Problem('not_found', 'Agents do not sign in through this server (OIDC_ISSUERS, `facade`)');
+    return { issuer, facade, base };
+  }
+}
+
+const redirectRule =
+  'redirect_uri must be a loopback address (http://127.0.0.1, [::1] or localhost), or one of `redirects` in OIDC_ISSUERS';
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?(\/[^#\\\s]*)?$/;
+const mayRedirect = ({ redirects = [] }: Facade, uri: string): boolean =>
+  redirects.includes(uri) || (loopback.test(uri) && URL.canParse(uri));
+
+const refused = (why: string): Problem => new Problem('invalid_request', `The sign-in is refused: ${why}`);
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+function withQuery(address: string, added: Readonly<Record<string, string | undefined>>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(added))
+    if (value !== undefined) url.searchParams.set(name, value);
+  return url.href;
+}
+
+const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+
+const consentPage = (redirect: string, next: string): string => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Sign in an agent</title></head><body>
+<h1>Let an agent use your tools?</h1>
+<p>An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name.
+Go on only if you have just started it yourself.</p>
+<p><a href="${escaped(next)}">Continue to sign in</a></p>
+<p>To refuse, close this page.</p></body></html>`;
