@@ -114,7 +114,7 @@ export const screens = ({ execution, experiment }) => [
   {
     path: '/settings/audit',
     full: 'custom-tools/word_count',
-    refused: 'The audit requires the scope admin',
+    refused: 'The audit requires the scope audit:read',
   },
   { path: '/settings/audit?who=nobody', full: 'No entries match these filters' },
   {

@@ -41,6 +41,15 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /console/assets/:name': 'probe',
   'GET /.well-known/oauth-protected-resource': 'probe',
   'GET /.well-known/oauth-protected-resource/mcp': 'probe',
+  'OPTIONS /.well-known/oauth-protected-resource': 'probe',
+  'OPTIONS /.well-known/oauth-protected-resource/mcp': 'probe',
+  'GET /.well-known/oauth-authorization-server': 'probe',
+  'GET /.well-known/openid-configuration': 'probe',
+  'GET /oauth/authorize': 'probe',
+  'GET /oauth/callback': 'probe',
+  'GET /oauth/continue': 'probe',
+  'POST /oauth/register': 'probe',
+  'POST /oauth/token': 'probe',
   'GET /metrics': 'metrics:read',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
@@ -103,6 +112,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/tool-metrics/errors': 'metrics:read',
   'GET /api/v1/tool-metrics/slow': 'metrics:read',
   'GET /api/v1/tool-metrics/executions': 'metrics:read',
+  'POST /api/v1/executions/:id/answers': 'tools:call',
   'GET /api/v1/tool-metrics/executions/:id': 'metrics:read',
   'GET /api/v1/tool-metrics/executions/:id/payload': 'tools:admin',
   'POST /api/v1/tool-metrics/executions/:id/replay': 'tools:admin',
@@ -333,6 +343,8 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     const page = { ...both, origin: guarded.url, 'sec-fetch-site': 'same-origin' };
     expect(refused(await ask(guarded, page, method, path))).toBe(false);
     const elsewhere = { ...both, origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-site' };
-    if (method !== 'GET') expect(await ask(guarded, elsewhere, method, path)).toBe(403);
+    // A preflight comes from elsewhere, and changes nothing.
+    const writes = !['GET', 'OPTIONS'].includes(method);
+    if (writes) expect(await ask(guarded, elsewhere, method, path)).toBe(403);
   });
 });
