@@ -82,7 +82,7 @@ export const screens = ({ execution, experiment }) => [
     fresh: 'No agent runs yet',
     refused: 'Your key may not see this',
   },
-  { path: '/traces?group=thread', full: 'inc-0' },
+  { path: '/traces?group=thread&kind=all', full: 'inc-0' },
   { path: '/traces?group=time', full: 'in all' },
   { path: '/traces?q=nothing-fits', full: 'No traces match these filters' },
   { path: '/traces/a-trace', full: 'Bottlenecks', refused: 'Your key may not see this' },
