@@ -61,11 +61,13 @@ function isIssuer(entry: unknown): entry is OidcIssuer {
 
 /** Does not quote what is wrong: it may be a secret. */
 export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(
-  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection`, `facade` and `rules`, or the path of a file with it',
+  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection`, `facade` (of one issuer) and `rules`, or the path of a file with it',
   (text) => {
     try {
       const entries: unknown = JSON.parse(text.startsWith('[') ? text : readFileSync(text, 'utf8'));
-      return Array.isArray(entries) && entries.every(isIssuer) ? entries : undefined;
+      if (!Array.isArray(entries) || !entries.every(isIssuer)) return undefined;
+      // This server has one address for agents to sign in at.
+      return entries.filter(({ facade }) => facade).length <= 1 ? entries : undefined;
     } catch {
       return undefined;
     }
