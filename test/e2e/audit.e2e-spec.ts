@@ -286,6 +286,7 @@ const notAdministrative = new Set([
     'grantUiPage',
     'revokeUiPage',
     'cancelAsyncExecution',
+    'answerAsyncExecution',
   ],
 ]);
 

@@ -67,12 +67,12 @@ export class AuditEntryView {
   @Example(word, 'The path of what it was done to, below /api/v1/') readonly target!: string;
   @NullableText('support', 'Of the target; null: of none') readonly project!: string | null;
   @Example(200, 'HTTP status of the answer') readonly status!: number;
+  @NullableText('claude-code', 'The agent (OAuth client) that showed the access token')
+  readonly clientId?: string | null;
   @NullableText('The incident takes longer', 'As the request gave it; null: it gave none')
   readonly reason!: string | null;
   @NullableText('deployer', "The name of the caller's key, or of the person") readonly keyName?:
     string | null;
-  @NullableText('claude-code', 'The agent (OAuth client) that showed the access token')
-  readonly clientId?: string | null;
   @NullableText('on-call agent', 'Of the key that it was done to') readonly targetName?: string | null;
   @NullableText('There is no tool word_count', 'Why it was refused') readonly error?: string | null;
   @ObjectList({
