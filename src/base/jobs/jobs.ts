@@ -98,7 +98,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * Puts a job that runs or waits back, to be run later with other data: the attempt that runs does not end it any more.
+   * Puts a running or waiting job back into the queue with other data. An attempt that is running no longer ends it.
    * @param job as it was found @returns false if it has changed since @throws the database's error
    */
   async put(queue: string, job: StoredJob, data: object, at: Date): Promise<boolean> {

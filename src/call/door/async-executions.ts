@@ -95,8 +95,10 @@ export class AsyncExecutions {
     const { tool, input, context, principal, idempotencyKey, asks } = call;
     const caller = callerOf(principal);
     const { userId, projectId } = context;
-    const named = [caller, userId, projectId, tool, idempotencyKey, asks?.answers?.requestState];
-    const id = idempotencyKey ? idOf(JSON.stringify(named.filter((part) => part !== undefined))) : newId();
+    const named = [caller, userId, projectId, tool, idempotencyKey];
+    // Each round of a call that asks is a job of its own.
+    const round = asks?.answers ? [asks.answers.requestState] : [];
+    const id = idempotencyKey ? idOf(JSON.stringify([...named, ...round])) : newId();
     if (asks?.answers) await this.rounds.use(call, asks.answers);
     const inputHash = sha256(canonicalJson(input));
     const data = { tool, caller, inputHash, webhookUrl, call: JSON.stringify(keptOf(call)) };

@@ -23,7 +23,7 @@ export interface JobData {
   readonly asked?: string;
 }
 
-/** What a tool asks the caller, as far as it is not answered yet, and the answers until now. */
+/** Questions of a tool to its caller that are still open, and the answers so far. */
 export interface Asked {
   readonly executionId: string;
   readonly inputRequests: NonNullable<InputRequired['inputRequests']>;

@@ -52,7 +52,7 @@ export const isBound = ({ projects, keyless }: Principal): boolean => projects !
 export interface CallRate {
   readonly calls: number;
   readonly per: (typeof ratePeriods)[number];
-  /** Of access tokens: the calls of each person, or those of each agent, whoever it acts for, are counted together. */
+  /** Calls that share the limit, for access tokens: those of a person, or those of an agent for all people. Default: `subject`. */
   readonly by?: (typeof rateSubjects)[number] | undefined;
 }
 
