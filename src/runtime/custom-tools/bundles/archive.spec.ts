@@ -124,12 +124,15 @@ describe('nothing is made outside of the folder by', () => {
       const { user, system } = process.cpuUsage(began);
       return (user + system) / 1e6;
     };
-    const least = async (tar: Buffer): Promise<number> =>
-      Math.min(await secondsFor(tar), await secondsFor(tar), await secondsFor(tar));
-    const inFile = await least(tarOf([{ path: 'a', content: '\0'.repeat(mb * 1e6) }]));
-    const behind = await least(Buffer.concat([tarOf([{ path: 'a' }]), Buffer.alloc(mb * 1e6)]));
+    const inFile: number[] = [];
+    const behind: number[] = [];
+    // The least of pairs in turn: the garbage of other tests in this process counts for whoever runs meanwhile.
+    for (let pair = 0; pair < 6; pair++) {
+      inFile.push(await secondsFor(tarOf([{ path: 'a', content: '\0'.repeat(mb * 1e6) }])));
+      behind.push(await secondsFor(Buffer.concat([tarOf([{ path: 'a' }]), Buffer.alloc(mb * 1e6)])));
+    }
     // A parser that reads each block takes 0.8 s a megabyte.
-    expect(behind).toBeLessThan(2 * inFile);
+    expect(Math.min(...behind)).toBeLessThan(2 * Math.min(...inFile));
   });
 
   const whole = tarOf([{ path: 'a', content: 'x'.repeat(2_000) }]);
