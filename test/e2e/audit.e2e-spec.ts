@@ -98,7 +98,8 @@ it('what an act changed is told, without secrets; what was refused says why', as
   await tk.http.patch(path).send({ timeoutMs: 1 }).expect(400);
   await tk.http.post(`${path}/rollback`).send({ revision: 1, reason: 'It was too slow' }).expect(200);
   await tk.http.post(`${path}/disable`).expect(200);
-  const [disabled, rolledBack, refused, patched] = await entries('?target=custom-tools/changed');
+  const [disabled, rolledBack, refused, patched, made] = await entries('?target=custom-tools/changed');
+  expect(made?.['changes']).toContainEqual({ path: '/name', after: 'changed' });
   expect(patched).toMatchObject({ error: null, changes: [{ path: '/timeoutMs', after: 5_000 }] });
   expect(refused).toMatchObject({ error: expect.stringContaining('timeoutMs'), changes: [] });
   expect(rolledBack).toMatchObject({
@@ -106,7 +107,7 @@ it('what an act changed is told, without secrets; what was refused says why', as
     changes: [{ path: '/timeoutMs', before: 5_000 }],
   });
   expect(disabled?.['changes']).toMatchObject([{ path: '/status', after: 'inactive' }]);
-  expect(JSON.stringify([disabled, rolledBack, refused, patched])).not.toMatch(/s3cret|an0ther/);
+  expect(JSON.stringify([disabled, rolledBack, refused, patched, made])).not.toMatch(/s3cret|an0ther/);
 });
 
 it('a long change is told by its paths alone', async () => {
@@ -132,6 +133,8 @@ describe('an auditor', () => {
 
   it('finds names beside ids, and what changed in a key', async () => {
     const { body } = await auditor.get('/api/v1/audit?limit=2').expect(200);
+    const { body: made } = await auditor.get('/api/v1/audit?action=createKey').expect(200);
+    expect(made.data[0].changes).toContainEqual({ path: '/scopes', after: ['tools:admin'] });
     expect(body.data).toMatchObject([
       { action: 'resetCircuit', keyName: '=2+2, "on call"', targetName: null },
       {

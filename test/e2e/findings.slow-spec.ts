@@ -111,7 +111,7 @@ it('counts calls that were not run for their callers', async () => {
   for (const userId of ['alice', 'bob', 'bob']) await tk.call('refusing', { n: 1 }, { userId }).expect(503);
   const { data } = await get(`${base}/callers?tool=refusing`);
   expect(data).toEqual([
-    { name: 'bob', calls: 0, failures: 0, refusals: 2 },
-    { name: 'alice', calls: 0, failures: 0, refusals: 1 },
+    { name: 'bob', project: null, calls: 0, failures: 0, refusals: 2 },
+    { name: 'alice', project: null, calls: 0, failures: 0, refusals: 1 },
   ]);
 });

@@ -74,6 +74,13 @@ it('counts by caller and project over hours and days, most failures first; a rep
     ['inv-1', 2, 2, null],
     [null, 4, 1, null],
   ]);
+  await insert([call('frank', noon, { metadata: { projectId: 'b' }, investigationId: 'inv-1' })]);
+  // Equal ids of two projects are two investigations.
+  expect(await callers({ by: 'investigation' })).toMatchObject([
+    { name: 'inv-1', project: 'a', calls: 2 },
+    { name: null, project: 'default', calls: 4 },
+    { name: 'inv-1', project: 'b', calls: 1 },
+  ]);
   expect(await brief({ by: 'revision', projects: ['a'] })).toEqual([['7', 2, 2, null]]);
 });
 
@@ -91,7 +98,7 @@ it('counts 200 callers of a tool and hour by name, and all others together', asy
   const counted = await callers({ to: noon });
   expect(counted).toHaveLength(201);
   expect(counted[0]).toMatchObject({ name: 'other', calls: 6 });
-  expect(counted).toContainEqual({ name: 'caller-0', calls: 2, failures: 0, refusals: 0 });
+  expect(counted).toContainEqual({ name: 'caller-0', project: null, calls: 2, failures: 0, refusals: 0 });
   expect(await brief({ from: noon + hour })).toEqual([['caller-204', 1, 0, 0]]);
   expect(await brief({ tool: 'u' })).toEqual([['caller-204', 1, 0, 0]]);
 });

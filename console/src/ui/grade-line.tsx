@@ -49,7 +49,7 @@ function NowLine({ report }: { readonly report: ToolReportView }): ReactNode {
     <>
       {percent(failingShare(report))} failing {start} · {counted(callsSince, 'call')}
       {callersSince > 0 && `, ${counted(callersSince, 'caller')}`}
-      {refused && ` · ${refused}`}
+      {refused && ` · ${refused} in the last hour`}
     </>
   ) : (
     <>

@@ -263,6 +263,7 @@ export class CallersQuery extends PeriodQuery {
 export class CallersView {
   @NullableText('alice', '`other`: callers beyond the first 200 of a tool and hour; null: without it')
   readonly name!: string | null;
+  @NullableText('support', 'Of an investigation; null by the others') readonly project!: string | null;
   @Example(41) readonly calls!: number;
   @Example(40, 'Errors and timeouts among the calls') readonly failures!: number;
   @NullableNumber(7, 'Calls that were not run; null by investigation and revision')

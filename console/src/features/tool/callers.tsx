@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import type { CallersView } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
 import { callersQuery } from '../../lib/queries.js';
 import { Card } from '../../ui/layout.js';
@@ -32,9 +33,9 @@ export function Callers({ tool, hours }: { readonly tool: string; readonly hours
             <Table
               label="Affected callers"
               rows={data}
-              keyOf={({ name }) => name ?? ''}
+              keyOf={({ name, project }) => JSON.stringify([name, project])}
               columns={[
-                { name: names[by].slice(0, -1), cut: true, cell: ({ name }) => nameOf(tool, by, name) },
+                { name: names[by].slice(0, -1), cut: true, cell: (row) => nameOf(tool, by, row) },
                 { name: 'Calls', isNumber: true, width: 100, cell: ({ calls }) => number(calls) },
                 { name: 'Failures', isNumber: true, width: 100, cell: ({ failures }) => number(failures) },
                 {
@@ -52,12 +53,14 @@ export function Callers({ tool, hours }: { readonly tool: string; readonly hours
   );
 }
 
-/** A caller leads to its executions. */
-const nameOf = (tool: string, by: By, name: string | null): ReactNode =>
-  by === 'caller' && name !== null ? (
-    <Link to="/executions" search={{ tool, user: name }}>
-      {name}
+/** A caller or an investigation leads to its executions. */
+function nameOf(tool: string, by: By, { name, project }: CallersView): ReactNode {
+  const shown = (name ?? 'none') + (project === null ? '' : ` (${project})`);
+  if (name === null || by === 'project' || by === 'revision') return shown;
+  const search = by === 'caller' ? { user: name } : { investigation: name, project: project ?? undefined };
+  return (
+    <Link to="/executions" search={{ tool, ...search }}>
+      {shown}
     </Link>
-  ) : (
-    (name ?? 'none')
   );
+}

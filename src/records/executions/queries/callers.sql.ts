@@ -14,7 +14,7 @@ export interface CallersFilter extends Required<Pick<CallersQuery, 'by' | 'since
 /** No cell has these members: executions are read. */
 export const isOfRows = (by: CallersQuery['by']): boolean => by === 'investigation' || by === 'revision';
 
-/** Calls, failures and refusals by a member; most failures first. */
+/** Calls, failures and refusals by a member; most failures first. Projects may have investigations of the same id. */
 export const selectCallers = ({ by, tool, projects, since, until, limit }: CallersFilter): Statement =>
   statement((values) => {
     const within = (time: string, from: number, to: number): string =>
@@ -31,11 +31,11 @@ export const selectCallers = ({ by, tool, projects, since, until, limit }: Calle
          FROM tool_metrics WHERE ${isCounted} AND ${within('recorded_at', since.getTime(), until.getTime() + 1)}`
       : `SELECT * FROM tool_caller_rollups WHERE ${cells().join(' OR ')}`;
     return `
-    SELECT ${by} COLLATE "C" AS name, sum(calls)::float8 AS calls, sum(failures)::float8 AS failures, sum(refusals)::float8 AS refusals
+    SELECT ${by} COLLATE "C" AS name, ${by === 'investigation' ? 'project' : 'NULL'} AS project, sum(calls)::float8 AS calls, sum(failures)::float8 AS failures, sum(refusals)::float8 AS refusals
     FROM (${counted}) AS counted
     WHERE true ${tool === undefined ? '' : `AND tool_name = ${values.add(sanitisedText(tool))}`}
       ${projects ? `AND project = ANY (${values.add(projects.map(sanitisedText))}::text[])` : ''}
-    GROUP BY 1
-    ORDER BY failures DESC, refusals DESC, calls DESC, name
+    GROUP BY 1, 2
+    ORDER BY failures DESC, refusals DESC, calls DESC, name, project
     LIMIT ${values.add(limit)}`;
   });

@@ -30,7 +30,7 @@ export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true
 /** What an act may change as it is now, without secrets and without what changes by itself. */
 type Look = (modules: ModuleRef, params: PathParams) => Promise<object>;
 
-/** Audit entries of what these routes make name it by this member of the answer, and say what `look` then sees changed. */
+/** Audit entries of what these routes make name it by this member of the answer, which is its parameter of the path, too; they say what `look` then sees changed. */
 export const Audited = (member: string, look: Look): ClassDecorator => SetMetadata(AUDITED, { member, look });
 
 /** The parameters of a route's path. */
@@ -64,13 +64,15 @@ export class AuditInterceptor implements NestInterceptor {
     if (!isAudited) return next.handle();
     const { params, ...request } = partsOf(asked);
     const of = this.reflector.get<{ member: string; look: Look } | undefined>(AUDITED, context.getClass());
-    const look = async (): Promise<object | undefined> =>
-      of?.look(this.modules, params).catch(() => undefined);
+    const look = async (named = params): Promise<object | undefined> =>
+      of?.look(this.modules, named).catch(() => undefined);
     const before = await look();
     const action = context.getHandler().name;
     const write = async (status: number, made?: object, error: string | null = null): Promise<void> => {
-      const changes = before && error === null ? changesBetween(before, await look()) : [];
       const name = made && of && (Reflect.get(made, of.member) as string);
+      const named = name && of ? { ...params, [of.member]: name } : params;
+      const old = name ? {} : before;
+      const changes = old && error === null ? changesBetween(old, await look(named)) : [];
       const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
       // The path is the sender's text, and requests for unknown names are audited too, so it must be sanitised.
       const target = sanitisedText(path.slice(0, maxTargetLength));
