@@ -224,7 +224,7 @@ describe('a server that asks everybody for a key', () => {
   it('leads through signing in to the screen that was asked for, and shows nothing after signing out', async () => {
     const visitor = await lab.visit({ known: [/401/] });
     const { page } = visitor;
-    const path = '/tools/word_count/health?period=168';
+    const path = '/tools/word_count/health?since=7d';
     await visitor.open(path);
     await page.getByLabel('API key').fill(lab.adminKey);
     await page.getByRole('button', { name: 'Sign in' }).click();

@@ -128,7 +128,7 @@ describe('tools', () => {
     await lab.register('charted');
     const visitor = await lab.visit();
     const { page } = visitor;
-    await visitor.open('/tools/charted/activity?period=1');
+    await visitor.open('/tools/charted/activity');
     const rates = page.getByRole('slider', { name: 'Requests / min' });
     await rates.focus();
     const texts = [];
@@ -147,9 +147,9 @@ describe('tools', () => {
     await rates.focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(/executions\?tool=charted&since=[^&]+&until=/);
-    await visitor.open('/?period=168');
+    await visitor.open('/?since=7d');
     await page.getByRole('slider', { name: 'Requests / min' }).waitFor();
-    await page.getByRole('button', { name: 'Last 7 days', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'Period: Last 7 days' }).waitFor();
     await visitor.context.close();
   });
 
@@ -243,7 +243,7 @@ describe('tools', () => {
     await page.keyboard.press('Home');
     assert.match(await said(), /healthy: Enough calls/);
     await page.getByRole('table', { name: 'Changes of the grade' }).getByText('All is well').waitFor();
-    await visitor.open('/tools/word_count/health?period=1');
+    await visitor.open('/tools/word_count/health?since=1h');
     await until(async () => (await grades.getAttribute('max')) === '1', 'the hour');
 
     const reason = { reason: 'to be seen in the strip' };
@@ -608,7 +608,7 @@ describe('tools', () => {
     await page.getByText(`"url": "${lab.url}/mcp/support"`).waitFor();
     await page.getByRole('button', { name: 'Edit support' }).click();
     await dialog.getByRole('combobox', { name: 'Add a tool' }).fill('word_');
-    await page.getByRole('option', { name: 'tool word_count' }).click();
+    await page.getByRole('option', { name: 'tool word_count', exact: true }).click();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await row.getByText('2 tools').waitFor();
     await page.getByRole('button', { name: 'Delete support' }).click();

@@ -32,6 +32,7 @@ import {
   type SystemHealthView,
   type ToolView,
 } from './api.js';
+import { figuresRange, sinceMoment, type TimeRange } from './time-range.js';
 
 /*
  * Questions that several screens ask. The first part of a key says what it is about: by it, acts and the server's events
@@ -127,11 +128,12 @@ export const gradeChangesQuery = (tool: string) =>
       (await ask(listGradeChanges({ path: { tool }, query: { limit: all }, signal }))).data,
   });
 
-/** The last hour, like grades, unless another period is asked for. */
-export const errorPatternsQuery = (tool: string, periodHours = 1) =>
+const momentsIn = ({ since, until }: TimeRange) => ({ since: sinceMoment(since), until });
+
+export const errorPatternsQuery = (tool: string, range = figuresRange({})) =>
   queryOptions({
-    queryKey: ['health', 'patterns', tool, periodHours],
-    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: { periodHours }, signal })),
+    queryKey: ['health', 'patterns', tool, range],
+    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: momentsIn(range), signal })),
   });
 
 export const circuitQuery = (tool: string) =>
@@ -143,29 +145,28 @@ export const circuitQuery = (tool: string) =>
 
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 
-export const statsQuery = (tool: string, sinceHours: number) =>
+export const statsQuery = (tool: string, range: TimeRange) =>
   queryOptions({
-    queryKey: ['health', 'stats', tool, sinceHours],
-    queryFn: ({ signal }) =>
-      ask(getToolStats({ path: { tool }, query: { since: hoursAgo(sinceHours) }, signal })),
+    queryKey: ['health', 'stats', tool, range],
+    queryFn: ({ signal }) => ask(getToolStats({ path: { tool }, query: momentsIn(range), signal })),
   });
 
 export const callersQuery = (
   tool: string,
-  sinceHours: number,
+  range: TimeRange,
   by: NonNullable<ListCallersData['query']>['by'],
 ) =>
   queryOptions({
-    queryKey: ['health', 'callers', tool, sinceHours, by],
-    queryFn: ({ signal }) => ask(listCallers({ query: { tool, by, since: hoursAgo(sinceHours) }, signal })),
+    queryKey: ['health', 'callers', tool, range, by],
+    queryFn: ({ signal }) => ask(listCallers({ query: { tool, by, ...momentsIn(range) }, signal })),
   });
 
-export const seriesQuery = (tool: string | undefined, sinceHours: number) =>
+export const seriesQuery = (tool: string | undefined, range: TimeRange) =>
   queryOptions({
-    queryKey: ['health', 'series', tool, sinceHours],
-    queryFn: ({ signal }) => ask(getSeries({ query: { since: hoursAgo(sinceHours), tool }, signal })),
+    queryKey: ['health', 'series', tool, range],
+    queryFn: ({ signal }) => ask(getSeries({ query: { tool, ...momentsIn(range) }, signal })),
     refetchInterval: 30_000,
-    // Another period is drawn over the one before, not into an empty place.
+    // Another range is drawn over the one before, not into an empty place.
     placeholderData: keepPreviousData,
   });
 

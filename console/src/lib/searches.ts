@@ -93,12 +93,12 @@ export const investigationsSearch = searchParams({
 /** The flag `keyless`: an investigation of callers without a key belongs to no project. */
 export const investigationSearch = searchParams({ ...ofProject, keyless: flag });
 
-const hoursBack: Readonly<Record<string, string>> = { '1h': '1', '24h': '24', '7d': '168' };
-const hours = searchParams({ period: oneOf('1', '24', '168') });
+const hoursBack: Readonly<Record<string, string>> = { '1': '1h', '24': '24h', '168': '7d' };
+const range = searchParams({ since: start, until: moment });
 
-/** Hours back from now; `since`, as lists have it, is understood, too. */
-export const periodSearch = ({ since, ...raw }: Search): ReturnType<typeof hours> =>
-  hours({ period: hoursBack[String(since)], ...raw });
+/** The time range of figures and charts; `period` of older links, in hours, is understood, too. */
+export const rangeSearch = ({ period, ...raw }: Search): ReturnType<typeof range> =>
+  range({ since: hoursBack[String(period)], ...raw });
 
 /** The act that a dialog of the tool asks for. */
 export const toolSearch = searchParams({ act: oneOf(...toolActIds) });

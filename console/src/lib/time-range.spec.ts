@@ -1,4 +1,4 @@
-import { rangeName, sinceMoment } from './time-range.js';
+import { figuresRange, lastDayOf, rangeName, sinceMoment } from './time-range.js';
 
 const now = Date.parse('2026-01-23T10:30:00.000Z');
 
@@ -16,4 +16,23 @@ it.each([
   [{ since: '2026-01-23T10:30:00.000Z' }, /^Since Fri/],
 ])('%j is named', (range, name) => {
   expect(rangeName(range)).toMatch(name);
+});
+
+it.each([
+  [{}, { since: '1h' }],
+  [{ since: '7d' }, { since: '7d' }],
+  [{ until: '2026-01-23T10:40:00.000Z' }, { until: '2026-01-23T10:40:00.000Z' }],
+])('figures of %j are those of %j', (search, range) => {
+  expect(figuresRange(search)).toEqual({ since: undefined, until: undefined, ...range });
+});
+
+it.each([
+  [{ since: '1h' }, { since: '1h' }],
+  [{ since: '7d' }, { since: '24h', until: undefined }],
+  [
+    { since: '2026-01-20T00:00:00.000Z', until: '2026-01-23T10:30:00.000Z' },
+    { since: '2026-01-22T10:30:00.000Z', until: '2026-01-23T10:30:00.000Z' },
+  ],
+])('the last 24 hours of %j are %j', (range, last) => {
+  expect(lastDayOf(range)).toEqual(last);
 });

@@ -23,6 +23,30 @@ export interface TimeRange {
   readonly until?: string | undefined;
 }
 
+/** The range of figures and charts: the last hour, like grades, unless another one is asked for. */
+export const figuresRange = ({ since, until }: TimeRange): TimeRange => ({
+  since: since ?? (until === undefined ? '1h' : undefined),
+  until,
+});
+
+const dayMs = 86_400_000;
+
+/** Both ends in ms; a range of figures without a start begins 24 hours before its end. */
+export function boundsOf({ since, until }: TimeRange): { readonly start: number; readonly end: number } {
+  const end = until === undefined ? Date.now() : Date.parse(until);
+  return { start: since === undefined ? end - dayMs : Date.parse(sinceMoment(since)), end };
+}
+
+/** The last 24 hours of a range that is longer. */
+export function lastDayOf(range: TimeRange): TimeRange {
+  const { start, end } = boundsOf(range);
+  if (end - start <= dayMs) return range;
+  return {
+    since: range.until === undefined ? '24h' : new Date(end - dayMs).toISOString(),
+    until: range.until,
+  };
+}
+
 /** Whether a moment lies in the range; one that is not known lies in none but "Any time". */
 export const isInRange = ({ since, until }: TimeRange, at: string | null): boolean =>
   (since === undefined || (at !== null && at >= sinceMoment(since))) &&

@@ -17,7 +17,7 @@ const overview = createRoute({
   getParentRoute: () => shell,
   path: '/',
   staticData: screens.overview,
-  validateSearch: searches.periodSearch,
+  validateSearch: searches.rangeSearch,
   beforeLoad: ({ context }) => {
     const first = screensFor(context.session)[0]?.to ?? '/settings';
     if (first !== '/') throw redirect({ to: first, replace: true });

@@ -24,7 +24,7 @@ const activity = createRoute({
   getParentRoute: () => frame,
   path: '/activity',
   staticData: { title: 'Activity', scope: 'metrics:read' },
-  validateSearch: searches.periodSearch,
+  validateSearch: searches.rangeSearch,
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'ActivityTab'),
 });
 const tryIt = createRoute({
@@ -51,7 +51,7 @@ const health = createRoute({
   getParentRoute: () => frame,
   path: '/health',
   staticData: { title: 'Health', scope: 'metrics:read' },
-  validateSearch: searches.periodSearch,
+  validateSearch: searches.rangeSearch,
   component: lazyRouteComponent(() => import('./tool-screens.js'), 'HealthTab'),
 });
 const circuit = createRoute({

@@ -2,19 +2,25 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { counted, exactTime } from '../lib/format.js';
+import { figuresRange, type TimeRange } from '../lib/time-range.js';
 import { Badge } from './controls.js';
 import { Note } from './layout.js';
 
 interface FindingsLinkProps {
   readonly tool: string;
   readonly findings?: number | undefined;
-  readonly since: string;
+  /** Absent: the hour of the report. */
+  readonly range?: TimeRange;
 }
 
 /** How many results of a tool report an error, or were marked as wrong; it leads to them. */
-export const FindingsLink = ({ tool, findings = 0, since }: FindingsLinkProps): ReactNode =>
+export const FindingsLink = ({
+  tool,
+  findings = 0,
+  range = figuresRange({}),
+}: FindingsLinkProps): ReactNode =>
   findings > 0 && (
-    <Link to="/executions" search={{ tool, finding: true, since }}>
+    <Link to="/executions" search={{ tool, finding: true, ...range }}>
       <Badge
         tone="warn"
         state={`${counted(findings, 'result')} report${findings === 1 ? 's' : ''} an error`}

@@ -1,15 +1,23 @@
 import { Popover } from '@base-ui/react/popover';
 import { type ReactNode, useState } from 'react';
 import { localTime, utcTime } from '../lib/local-time.js';
-import { backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
+import { type Back, backs, rangeName, sinceMoment, type TimeRange } from '../lib/time-range.js';
 import { useChange } from '../lib/use-change.js';
 import { Button, buttonLook, TextField } from './controls.js';
 import { Icon } from './icons.js';
 import menu from './menu.module.css';
 import css from './period.module.css';
 
-/** The time range of a list: one of the last minutes, hours or days, or from and to. */
-export function RangePicker(range: TimeRange): ReactNode {
+/** The time range of figures and charts, which is never open at its start. */
+export const FiguresRangePicker = (range: TimeRange): ReactNode => <RangePicker {...range} choices={backs} />;
+
+interface RangePickerProps extends TimeRange {
+  /** Undefined: any time. */
+  readonly choices?: readonly (Back | undefined)[];
+}
+
+/** The time range of a screen: one of the last minutes, hours or days, or from and to. */
+export function RangePicker({ choices = [undefined, ...backs], ...range }: RangePickerProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const change = useChange<TimeRange>();
   const choose = (chosen: TimeRange): void => {
@@ -25,7 +33,7 @@ export function RangePicker(range: TimeRange): ReactNode {
       <Popover.Portal>
         <Popover.Positioner className={menu.positioner} sideOffset={4} align="end">
           <Popover.Popup className={`${menu.popup} ${css.popup}`} aria-label="Period">
-            {[undefined, ...backs].map((since) => (
+            {choices.map((since) => (
               <button
                 key={since ?? ''}
                 type="button"

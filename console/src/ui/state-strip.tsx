@@ -13,18 +13,20 @@ interface StateStripProps<Kind extends string> {
   readonly changes: readonly Change<Kind>[];
   /** The beginning of the strip, ms; absent: before the first change. */
   readonly start?: number;
+  /** Its end, ms; absent: now. */
+  readonly end?: number | undefined;
 }
 
 /** States one after the other, each as wide as it lasted, and why each began. */
 export function StateStrip<Kind extends string>(props: StateStripProps<Kind>): ReactNode {
-  const { label, kinds, changes } = props;
+  const { label, kinds, changes, end } = props;
   const [at, setAt] = useState<number>();
-  const now = Date.now();
+  const now = end ?? Date.now();
   const start = props.start ?? beforeFirst(changes, now);
   const parts = stretches(changes, start, now);
   const textOf = (index: number): string => {
     const part = parts[Math.min(index, parts.length - 1)];
-    return part ? describe(part, index >= parts.length - 1) : '';
+    return part ? describe(part, end === undefined && index >= parts.length - 1) : '';
   };
   if (parts.length === 0) return null;
   return (
@@ -61,7 +63,7 @@ export function StateStrip<Kind extends string>(props: StateStripProps<Kind>): R
             </span>
           ))}
         </span>
-        <span>now</span>
+        <span>{end === undefined ? 'now' : timeSpan(end)}</span>
       </figcaption>
     </figure>
   );

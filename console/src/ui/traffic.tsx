@@ -5,6 +5,7 @@ import type { SeriesView } from '../lib/api.js';
 import { counted, duration, percent } from '../lib/format.js';
 import { seriesQuery } from '../lib/queries.js';
 import { type ChartPoint, failingOf, p95Of, rate, ratesOf, sinceFirstCall } from '../lib/series.js';
+import type { TimeRange } from '../lib/time-range.js';
 import { Chart, ChartGroup } from './chart.js';
 import { Card, Note } from './layout.js';
 import { Loaded } from './states.js';
@@ -14,8 +15,7 @@ type ChartProps = ComponentProps<typeof Chart>;
 interface TrafficProps {
   /** Absent: of all tools together. */
   readonly tool?: string;
-  /** Back from now. */
-  readonly hours: number;
+  readonly range: TimeRange;
   /** The least share of successes of a healthy tool. */
   readonly minSuccess?: number;
   /** Duration of a slow call. */
@@ -24,9 +24,9 @@ interface TrafficProps {
   readonly marks?: ChartProps['marks'];
 }
 
-/** Executions over a period: their number, those that failed, and their durations. A click leads to the list. */
-export function Traffic({ tool, hours, minSuccess = 0.95, slowMs, marks = [] }: TrafficProps): ReactNode {
-  const series = useQuery(seriesQuery(tool, hours));
+/** Executions in a time range: their number, those that failed, and their durations. A click leads to the list. */
+export function Traffic({ tool, range, minSuccess = 0.95, slowMs, marks = [] }: TrafficProps): ReactNode {
+  const series = useQuery(seriesQuery(tool, range));
   const navigate = useNavigate();
   const onPeriod = useCallback(
     (start: number, end: number): void => {

@@ -83,10 +83,10 @@ export class ToolHealthController {
   @ApiOkResponse({ type: dto.ErrorPatternsView })
   getErrorPatterns(
     @Param() { tool }: ToolParams,
-    @Query() { limit, periodHours }: dto.ErrorPatternsQuery,
+    @Query() { limit, periodHours, ...range }: dto.ErrorPatternsQuery,
     @CurrentReader() by: Principal,
   ) {
-    return this.health.within(by).getErrorPatterns(tool, limit, periodHours);
+    return this.health.within(by).getErrorPatterns(tool, limit, periodHours, range);
   }
 
   @Get(':tool/info')

@@ -7,6 +7,7 @@ import {
   NullableText,
   OptionalExample,
   OptionalInt,
+  OptionalMoment,
   OrNull,
   PageOf,
   ProjectQuery,
@@ -237,6 +238,10 @@ export class ToolHealthInfoView {
 const seenExample = '2026-01-23T10:30:00.000Z';
 
 export class ErrorPatternsQuery extends HealthPeriodQuery {
+  @OptionalMoment({ example: checkedAtExample, description: 'Included; wins over `periodHours`' })
+  readonly since?: Date;
+  @OptionalMoment({ example: checkedAtExample, description: 'Included; now when absent' })
+  readonly until?: Date;
   @OptionalInt(1, 1_000, { example: 20, default: 20, description: 'Patterns by message to show' })
   readonly limit!: number;
 }

@@ -188,8 +188,10 @@ export class ToolHealthService {
     tool: string,
     limit = 20,
     periodHours = gradedHours,
+    range: Partial<Period> = {},
   ): Promise<dto.ErrorPatternsView> {
-    const { since, until } = period(this.clock.now(), periodHours);
+    const until = range.until ?? new Date(this.clock.now());
+    const { since = period(until.getTime(), periodHours).since } = range;
     const [stats, groups] = await Promise.all([
       this.metrics.getToolStats(tool, { since, until }),
       this.metrics.getFailureGroups(tool, since, until),
@@ -335,7 +337,12 @@ export class ToolHealthService {
   }
 }
 
-const period = (now: number, hours: number): { since: Date; until: Date } => ({
+interface Period {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+const period = (now: number, hours: number): Period => ({
   since: new Date(now - hours * hourMs),
   until: new Date(now),
 });

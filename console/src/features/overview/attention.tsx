@@ -132,7 +132,7 @@ function TroubleRow({ tool: name, report, circuit, fault, spent }: Trouble): Rea
         </h3>
         <p>
           {fault ?? (isHeld ? unavailable.why : report && <Reason report={report} />)}{' '}
-          {report && <FindingsLink tool={name} findings={report.findings} since="1h" />}
+          {report && <FindingsLink tool={name} findings={report.findings} />}
           {spent !== undefined && (
             <Link to="/investigations" search={{ spent: true }} className={css.circuit}>
               budget spent by {counted(spent, 'investigation')}

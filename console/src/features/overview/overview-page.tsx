@@ -12,9 +12,10 @@ import {
   trafficNowQuery,
 } from '../../lib/queries.js';
 import { rate, sinceFirstCall } from '../../lib/series.js';
+import { figuresRange, type TimeRange } from '../../lib/time-range.js';
 import { Sparkline } from '../../ui/chart.js';
 import { Card, Page, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodModes } from '../../ui/period-modes.js';
+import { FiguresRangePicker } from '../../ui/period.js';
 import { Empty, Failed, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { Traffic } from '../../ui/traffic.js';
@@ -25,20 +26,20 @@ import { TeachingCards } from './teaching-cards.js';
 const route = getRouteApi('/shell/');
 
 export function OverviewPage(): ReactNode {
-  const { period } = route.useSearch();
+  const range = figuresRange(route.useSearch());
   return (
-    <Page name="Overview" actions={<PeriodModes period={period} />}>
-      <Overview hours={hoursOf(period)} />
+    <Page name="Overview" actions={<FiguresRangePicker {...range} />}>
+      <Overview range={range} />
     </Page>
   );
 }
 
 /** Drawn when all its lists are there, so that nothing moves afterwards. */
-function Overview({ hours }: { readonly hours: number }): ReactNode {
+function Overview({ range }: { readonly range: TimeRange }): ReactNode {
   const health = useQuery(healthQuery);
   const custom = useQuery(customToolsQuery);
   const failures = useQuery(newestFailuresQuery);
-  const { data: series } = useQuery(seriesQuery(undefined, hours));
+  const { data: series } = useQuery(seriesQuery(undefined, range));
   const { data: investigations = [] } = useQuery(investigationsQuery);
   const failed = [health, custom, failures].find(({ error, data }) => error && !data);
   if (failed) return <Failed error={failed.error} retry={() => void failed.refetch()} />;
@@ -62,7 +63,7 @@ function Overview({ hours }: { readonly hours: number }): ReactNode {
         <Attention list={troubles(health.data, faults, spent)} summary={health.data.summary} />
         <NewestFailures rows={failures.data} />
       </div>
-      <Traffic hours={hours} />
+      <Traffic range={range} />
     </Stack>
   );
 }

@@ -11,10 +11,11 @@ import {
   statsQuery,
 } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
+import { figuresRange, type TimeRange } from '../../lib/time-range.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { FindingsLink } from '../../ui/findings.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
+import { FiguresRangePicker } from '../../ui/period.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Traffic } from '../../ui/traffic.js';
 import { Callers } from './callers.js';
@@ -26,27 +27,27 @@ const route = getRouteApi('/shell/tools/$name/activity');
 /** A tool's calls: how many, how fast, and how they ended. */
 export function ActivityTab(): ReactNode {
   const { name } = route.useParams();
-  const { period } = route.useSearch();
-  const stats = useQuery(statsQuery(name, hoursOf(period)));
+  const range = figuresRange(route.useSearch());
+  const stats = useQuery(statsQuery(name, range));
   const { data: report } = useQuery(reportQuery(name));
   const marks = useMarks(name);
   const newest = useQuery(newestExecutionsQuery(name));
   return (
     <Stack>
       <Row>
-        <PeriodModes period={period} />
+        <FiguresRangePicker {...range} />
       </Row>
       <Loaded query={stats} lines={2}>
-        {(data) => <StatsFigures stats={data} since={sinceOf(period)} />}
+        {(data) => <StatsFigures stats={data} range={range} />}
       </Loaded>
       <Traffic
         tool={name}
-        hours={hoursOf(period)}
+        range={range}
         slowMs={report?.slowCallMs}
         marks={marks}
         {...(report && { minSuccess: report.minSuccessRate })}
       />
-      <Callers tool={name} hours={hoursOf(period)} />
+      <Callers tool={name} range={range} />
       <Card
         title="Newest executions"
         flush
@@ -96,13 +97,13 @@ function useMarks(name: string) {
   ];
 }
 
-function StatsFigures({ stats, since }: { stats: ToolStatsView; since: string }): ReactNode {
+function StatsFigures({ stats, range }: { stats: ToolStatsView; range: TimeRange }): ReactNode {
   const { totalCalls, successRate, errorCount = 0, timeoutCount = 0, avgTimeMs } = stats;
   const { toolName, findingCount = 0 } = stats;
   const { p50TimeMs, p95TimeMs, p99TimeMs, totalInputBytes = 0, totalOutputBytes = 0 } = stats;
   const orNone = (ms: number | undefined): string =>
     totalCalls === 0 || ms === undefined ? '–' : duration(ms);
-  const findings = <FindingsLink key="f" tool={toolName} findings={findingCount} since={since} />;
+  const findings = <FindingsLink key="f" tool={toolName} findings={findingCount} range={range} />;
   return (
     <Figures
       figures={[

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import type { CallersView } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
 import { callersQuery } from '../../lib/queries.js';
+import { lastDayOf, type TimeRange } from '../../lib/time-range.js';
 import { Card } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -13,15 +14,15 @@ const callers = { caller: 'Callers', project: 'Projects' } as const;
 const names = { ...callers, investigation: 'Investigations', revision: 'Revisions' } as const;
 type By = keyof typeof names;
 
-/** Callers whose calls failed or were refused, most failures first; `hours` back from now. */
-export function Callers({ tool, hours }: { readonly tool: string; readonly hours: number }): ReactNode {
+/** Callers whose calls failed or were refused, most failures first. */
+export function Callers({ tool, range }: { readonly tool: string; readonly range: TimeRange }): ReactNode {
   const [by, setBy] = useState<By>('caller');
   // The others are counted from single executions: of one day at most.
-  const shownHours = by in callers ? hours : Math.min(hours, 24);
-  const counts = useQuery(callersQuery(tool, shownHours, by));
+  const shown = by in callers ? range : lastDayOf(range);
+  const counts = useQuery(callersQuery(tool, shown, by));
   return (
     <Card
-      title={`Affected ${names[by].toLowerCase()}${shownHours < hours ? ', last 24 hours' : ''}`}
+      title={`Affected ${names[by].toLowerCase()}${shown === range ? '' : ', last 24 hours'}`}
       flush
       actions={<Modes label="Count by" names={names} value={by} onChange={setBy} />}
     >

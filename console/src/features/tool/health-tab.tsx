@@ -4,10 +4,11 @@ import type { ReactNode } from 'react';
 import type { ErrorPatternsView, GradeChangeView, HealthReasonView, ToolReportView } from '../../lib/api.js';
 import { duration, number, percent } from '../../lib/format.js';
 import { errorPatternsQuery, gradeChangesQuery, reportQuery } from '../../lib/queries.js';
+import { boundsOf, figuresRange, isInRange, type TimeRange } from '../../lib/time-range.js';
 import { Badge } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Facts, Muted, type Pairs, Row, Stack } from '../../ui/layout.js';
-import { hoursOf, PeriodModes, sinceOf } from '../../ui/period-modes.js';
+import { FiguresRangePicker } from '../../ui/period.js';
 import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -19,7 +20,7 @@ const route = getRouteApi('/shell/tools/$name/health');
 /** The grade of the last hour with its rules, their values and thresholds. Then its history, and error patterns. */
 export function HealthTab(): ReactNode {
   const { name } = route.useParams();
-  const { period } = route.useSearch();
+  const range = figuresRange(route.useSearch());
   const health = useQuery(reportQuery(name));
   return (
     <Stack>
@@ -38,10 +39,10 @@ export function HealthTab(): ReactNode {
         }
       </Loaded>
       <Row>
-        <PeriodModes period={period} />
+        <FiguresRangePicker {...range} />
       </Row>
-      <GradeHistory tool={name} hours={hoursOf(period)} />
-      <Patterns tool={name} period={period} />
+      <GradeHistory tool={name} range={range} />
+      <Patterns tool={name} range={range} />
     </Stack>
   );
 }
@@ -123,12 +124,12 @@ const Rules = ({ report }: { readonly report: ToolReportView }): ReactNode => (
 
 interface PatternsProps {
   readonly tool: string;
-  readonly period: Parameters<typeof hoursOf>[0];
+  readonly range: TimeRange;
 }
 
 type Pattern = ErrorPatternsView['messages'][number];
 
-const patternColumns = (tool: string, period: PatternsProps['period']): readonly Column<Pattern>[] => [
+const patternColumns = (tool: string, range: TimeRange): readonly Column<Pattern>[] => [
   { name: 'Count', width: 76, isNumber: true, cell: ({ count }) => number(count) },
   { name: 'Error', isMono: true, width: 160, card: 'title', cell: ({ errorType }) => errorType },
   { name: 'Message', cut: true, cell: ({ example }) => <span title={example}>{example}</span> },
@@ -137,15 +138,15 @@ const patternColumns = (tool: string, period: PatternsProps['period']): readonly
   {
     ...{ name: 'Executions', width: 100 },
     cell: ({ errorType }) => (
-      <Link to="/executions" search={{ tool, errorType, since: sinceOf(period) }}>
+      <Link to="/executions" search={{ tool, errorType, ...range }}>
         Show
       </Link>
     ),
   },
 ];
 
-function Patterns({ tool, period }: PatternsProps): ReactNode {
-  const patterns = useQuery(errorPatternsQuery(tool, hoursOf(period)));
+function Patterns({ tool, range }: PatternsProps): ReactNode {
+  const patterns = useQuery(errorPatternsQuery(tool, range));
   return (
     <Card title="Error patterns" flush>
       <Loaded query={patterns}>
@@ -157,7 +158,7 @@ function Patterns({ tool, period }: PatternsProps): ReactNode {
               label="Error patterns"
               rows={messages}
               keyOf={({ errorType, message }) => `${errorType} ${message}`}
-              columns={patternColumns(tool, period)}
+              columns={patternColumns(tool, range)}
             />
           )
         }
@@ -166,16 +167,10 @@ function Patterns({ tool, period }: PatternsProps): ReactNode {
   );
 }
 
-interface GradeHistoryProps {
-  readonly tool: string;
-  /** Back from now. */
-  readonly hours: number;
-}
-
-/** Changes of the grade over the period, with their reasons. */
-function GradeHistory({ tool, hours }: GradeHistoryProps): ReactNode {
+/** Changes of the grade in a time range, with their reasons. */
+function GradeHistory({ tool, range }: PatternsProps): ReactNode {
   const changes = useQuery(gradeChangesQuery(tool));
-  const start = Date.now() - hours * 3_600_000;
+  const { start, end } = boundsOf(range);
   return (
     <Card title="Grade history" flush actions={<Muted>graded every minute over the last hour</Muted>}>
       <Loaded query={changes} lines={3}>
@@ -190,9 +185,10 @@ function GradeHistory({ tool, hours }: GradeHistoryProps): ReactNode {
                   kinds={['healthy', 'degraded', 'unhealthy', 'unknown']}
                   changes={[...data].reverse()}
                   start={start}
+                  end={range.until === undefined ? undefined : end}
                 />
               </div>
-              <Changes changes={data.filter(({ at }) => Date.parse(at) >= start)} />
+              <Changes changes={data.filter(({ at }) => isInRange(range, at))} />
             </>
           )
         }

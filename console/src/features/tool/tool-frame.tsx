@@ -76,7 +76,7 @@ export function ToolFrame(): ReactNode {
             <ToolState unavailable={unavailable} circuit={circuit?.state} />
             <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
             {!isServer && report && <GradeLine report={report} />}
-            {!isServer && <FindingsLink tool={name} findings={report?.findings} since="1h" />}
+            {!isServer && <FindingsLink tool={name} findings={report?.findings} />}
           </>
         }
         about={<Clamped text={tool.data?.description ?? custom?.description ?? ''} />}

@@ -115,7 +115,7 @@ function Health({ report, unavailable, circuit }: ToolRow): ReactNode {
         </Muted>
       )}
       <ToolState unavailable={unavailable} circuit={circuit} />{' '}
-      {report && <FindingsLink tool={report.toolName} findings={report.findings} since="1h" />}
+      {report && <FindingsLink tool={report.toolName} findings={report.findings} />}
     </>
   );
 }
