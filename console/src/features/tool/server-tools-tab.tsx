@@ -36,7 +36,8 @@ interface ServerToolsProps {
 }
 
 function ServerTools({ server, list: { listHash, data } }: ServerToolsProps): ReactNode {
-  const chosen = data.find(({ tool }) => tool === route.useSearch().tool);
+  const { tool: shown } = route.useSearch();
+  const chosen = data.find(({ tool }) => tool === shown);
   const held = data.filter(({ state }) => state === 'held');
   const approval = (name: string, tool?: string): ReactNode =>
     listHash !== null && <Approval {...{ server, listHash, name, tool }} />;
