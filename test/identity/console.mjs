@@ -12,12 +12,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { chromiumPath, launchArguments } from '../browser/chromium.mjs';
 
 const npm = process.env.npm_execpath;
-for (const folder of ['identity', 'browser'])
-  execFileSync(
-    npm ? process.execPath : 'npm',
-    [...(npm ? [npm] : []), 'install', '--no-save', '--ignore-scripts', '--loglevel=error'],
-    { stdio: 'inherit', cwd: new URL(`../${folder}`, import.meta.url).pathname },
-  );
+const install = ['install', '--no-save', '--ignore-scripts', '--loglevel=error'];
+execFileSync(npm ? process.execPath : 'npm', [...(npm ? [npm] : []), ...install], {
+  stdio: 'inherit',
+  cwd: new URL('../browser', import.meta.url).pathname,
+});
 const { default: Provider } = await import('oidc-provider');
 const { chromium } = await import('../browser/node_modules/playwright-core/index.mjs');
 const { startTestServer } = await import('../support/test-server.ts');
