@@ -230,6 +230,9 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/session': 'anyone',
   'POST /api/v1/session': 'probe',
   'DELETE /api/v1/session': 'probe',
+  'GET /api/v1/session/providers': 'probe',
+  'POST /api/v1/session/providers': 'probe',
+  'POST /api/v1/session/providers/logout': 'probe',
 };
 const rows = Object.entries(access).map(([route, needs]) => {
   const [method = '', path = ''] = route.split(' ');

@@ -278,6 +278,8 @@ const notAdministrative = new Set([
     'postSpans',
     'signIn',
     'signOut',
+    'beginSignIn',
+    'endProviderSessions',
     'recordPlaybookOutcome',
   ],
   ...['createExperiment', 'updateExperiment', 'deleteExperiment', 'runExperiment', 'cancelExperiment'],

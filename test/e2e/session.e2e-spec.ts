@@ -105,8 +105,15 @@ describe('a browser that signs in with a key', () => {
         const { status } = await cookieAlone[method](pattern.replaceAll(/\{\w+\}/g, 'x')).send({});
         if (status !== 401) opened.push(`${method} ${pattern} ${status}`);
       }
-    // Signing in shows a key of its own, and signing out takes a cookie out of the asking browser alone.
-    expect(opened).toEqual(['post /api/v1/session 400', 'delete /api/v1/session 204']);
+    expect(opened).toEqual([
+      // Signing in shows a key of its own; signing out takes a cookie out of the asking browser, or ends its session.
+      'post /api/v1/session 400',
+      'delete /api/v1/session 204',
+      // Beginning a sign-in changes nothing here: its cookie opens nothing without the answer of the provider.
+      'post /api/v1/session/providers 400',
+      // A provider has no key: its logout token carries its signature, and the cookie counts for nothing.
+      'post /api/v1/session/providers/logout 400',
+    ]);
   });
 
   it('changes nothing with another half, another session or no cookie, nor from another page', async () => {

@@ -22,6 +22,7 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
     <header className={css.bar}>
       <Crumbs />
       <Environment />
+      <Person />
       <button type="button" className={css.find} onClick={onFind}>
         <Icon name="search" />
         <span>Search or run a command</span>
@@ -31,6 +32,17 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
         {connectionTexts[status]}
       </span>
     </header>
+  );
+}
+
+/** The name of a person who signed in at a provider; the identity behind it shows when pointed at. */
+function Person(): ReactNode {
+  const { name, keyId } = useSession();
+  if (name === null) return null;
+  return (
+    <span className={css.environment} title={keyId ?? undefined}>
+      {name}
+    </span>
   );
 }
 

@@ -1,5 +1,15 @@
 import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
-import { ApiError, ask, getSession, type SessionView, signIn, signOut } from './api.js';
+import {
+  ApiError,
+  ask,
+  beginSignIn,
+  getSession,
+  listProviders,
+  type SessionView,
+  type SignedOutView,
+  signIn,
+  signOut,
+} from './api.js';
 import { forgetDrafts } from './drafts.js';
 import type { Scope } from './scopes.js';
 import { askOtherTabs, csrfToken, endInOtherTabs, listenToOtherTabs } from './csrf-token.js';
@@ -12,6 +22,13 @@ export const sessionQuery = queryOptions({
     if (!session.anonymous && csrfToken.read() === null) await askOtherTabs();
     return session;
   },
+  staleTime: Infinity,
+});
+
+/** The OpenID providers at which people sign in. */
+export const providersQuery = queryOptions({
+  queryKey: ['session', 'providers'],
+  queryFn: async ({ signal }) => (await ask(listProviders({ signal }))).providers,
   staleTime: Infinity,
 });
 
@@ -28,28 +45,40 @@ export function usePermission(scope: Scope): 'yes' | 'ask' | 'no' {
   return csrfToken.read() === null ? 'ask' : 'yes';
 }
 
-/** @throws ApiError `unauthorized` for a key that opens nothing, or a link that was used */
+/**
+ * @returns the path of the console that was asked for before the sign-in at a provider
+ * @throws ApiError `unauthorized` for a key that opens nothing, a link that was used, or an answer of a provider that fails
+ */
 export async function openSession(
   client: QueryClient,
-  shown: { key: string } | { once: string },
-): Promise<void> {
-  const { csrfToken: half, ...session } = await ask(signIn({ body: shown }));
+  shown: { key: string } | { once: string } | { answer: string },
+): Promise<string | undefined> {
+  const { csrfToken: half, to, ...session } = await ask(signIn({ body: shown }));
   csrfToken.keep(half);
   client.setQueryData(sessionQuery.queryKey, session);
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+  return to;
 }
 
-/** Signs out in every tab of this browser. */
+/** Leaves for the provider, which sends the browser back to the sign-in page. */
+export async function leaveForProvider(issuer: string, to: string): Promise<void> {
+  const { url } = await ask(beginSignIn({ body: { issuer, to } }));
+  window.location.assign(url);
+}
+
+/** Signs out in every tab of this browser, and at the provider at which the person signed in. */
 export async function endSession(): Promise<void> {
+  let url: string | undefined;
   try {
-    await ask(signOut());
+    url = ((await ask(signOut())) as SignedOutView | undefined)?.url;
   } catch (error) {
     // A session that has ended already needs no end.
     if (!(error instanceof ApiError && error.status === 401)) throw error;
   }
-  endInOtherTabs();
+  // This tab would hear it, too, and reload in place of leaving.
+  window.addEventListener('pagehide', endInOtherTabs, { once: true });
   clearTab();
-  window.location.assign(`${consolePath}/`);
+  window.location.assign(url ?? `${consolePath}/`);
 }
 
 /** A tab stays where it is when another one signs out; it is reloaded, so that nothing of the caller remains. */

@@ -36,7 +36,11 @@ export const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
   staticData: { title: 'Sign in' },
-  validateSearch: searchParams({ to: text }),
+  // A provider sends the browser back with all but the first.
+  validateSearch: searchParams({
+    ...{ to: text, code: text, state: text, iss: text },
+    ...{ error: text, error_description: text },
+  }),
   component: lazyRouteComponent(() => import('../features/sign-in/sign-in-page.js'), 'SignInPage'),
 });
 

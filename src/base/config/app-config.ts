@@ -31,6 +31,10 @@ export class ConfigModule {
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
   const problems = missing(variables);
   const values = valuesOf(settings, withAlias(variables, problems), problems) as Values<typeof settings>;
+  if (values.auth.issuers?.some((issuer) => issuer.console) && values.server.publicUrl === undefined)
+    problems.push(
+      'PUBLIC_URL: must be set if OIDC_ISSUERS has `console`: providers send browsers back there',
+    );
   if (problems.length === 0) problems.push(...builtinProblems(values.builtinTools, otherFolders(values)));
   if (problems.length > 0)
     throw new ConfigurationError(`The environment is not valid:\n  ${problems.join('\n  ')}`);

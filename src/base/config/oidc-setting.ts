@@ -23,8 +23,20 @@ export interface OidcIssuer {
   /** This server's client at the issuer, which may ask about tokens that are no JWT. */
   readonly introspection?: { readonly clientId: string; readonly clientSecret: string };
   readonly facade?: Facade;
+  /** This server's client at the issuer, with which people sign in to the console. */
+  readonly console?: ConsoleClient;
   /** The first access rules, as `PUT /api/v1/access-rules` takes them. */
   readonly rules?: readonly object[];
+}
+
+export interface ConsoleClient {
+  readonly clientId: string;
+  /** Absent: a public client. */
+  readonly clientSecret?: string;
+  /** In addition to `openid`; absent: `profile email`. */
+  readonly scopes?: readonly string[];
+  /** The provider's name on the sign-in page; absent: the host of the issuer. */
+  readonly name?: string;
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
@@ -41,9 +53,17 @@ function isFacade(entry: unknown): boolean {
   return [clientId, clientSecret, scope].every(isText) && areUrls && Object.keys(others).length === 0;
 }
 
+function isConsole(client: unknown): boolean {
+  if (!isObject(client)) return false;
+  const { clientId, clientSecret = clientId, scopes = [], name = clientId, ...others } = client;
+  const isKnown = Object.keys(others).length === 0 && Array.isArray(scopes) && scopes.every(isText);
+  return [clientId, clientSecret, name].every(isText) && isKnown;
+}
+
 function isIssuer(entry: unknown): entry is OidcIssuer {
   if (!isObject(entry)) return false;
-  const { issuer, audiences, jwksUri = issuer, introspection, facade, rules = [], ...others } = entry;
+  const { issuer, audiences, jwksUri = issuer, introspection, rules = [], ...more } = entry;
+  const { facade, console: client, ...others } = more;
   const isClient =
     introspection === undefined ||
     (isObject(introspection) && isText(introspection['clientId']) && isText(introspection['clientSecret']));
@@ -55,13 +75,14 @@ function isIssuer(entry: unknown): entry is OidcIssuer {
     isUrl(jwksUri) &&
     hasAudiences &&
     isClient &&
-    isKnown
+    isKnown &&
+    (client === undefined || isConsole(client))
   );
 }
 
 /** Does not quote what is wrong: it may be a secret. */
 export const oidcIssuers: Kind<readonly OidcIssuer[]> = kind(
-  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection`, `facade` (of one issuer) and `rules`, or the path of a file with it',
+  'a JSON list of objects with `issuer` (a URL), `audiences`, and perhaps `jwksUri`, `introspection`, `facade` (of one issuer), `console` and `rules`, or the path of a file with it',
   (text) => {
     try {
       const entries: unknown = JSON.parse(text.startsWith('[') ? text : readFileSync(text, 'utf8'));

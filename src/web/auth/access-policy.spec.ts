@@ -6,6 +6,7 @@ import { loadConfig } from '../../base/config/app-config.js';
 import { type Principal, scopes } from '../contract/principal.js';
 import { AccessPolicy, type Route } from './access-policy.js';
 import { AdminKey, assertSafeToExpose, KnownKeys } from './known-keys.js';
+import { KnownSessions } from './known-sessions.js';
 import { Sessions } from './sessions.js';
 import { AccessTokens } from './tokens/access-tokens.js';
 
@@ -19,8 +20,9 @@ function policy(variables: NodeJS.ProcessEnv): { admit: (...args: Visiting) => P
   const config = loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables });
   const adminKey = new AdminKey(config);
   const keys = new KnownKeys(adminKey);
-  const sessions = new Sessions(config, adminKey, keys);
-  const made = new AccessPolicy(config, adminKey, keys, sessions, new AccessTokens(config));
+  const tokens = new AccessTokens(config);
+  const sessions = new Sessions(config, adminKey, keys, new KnownSessions(tokens, keys));
+  const made = new AccessPolicy(config, adminKey, keys, sessions, tokens);
   return { admit: (...visiting) => made.admit(...visiting) as Principal };
 }
 type Visiting = Parameters<AccessPolicy['admit']>;

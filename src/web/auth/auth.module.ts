@@ -5,7 +5,11 @@ import { CountersModule } from '../../base/counters/counters.module.js';
 import { AccessPolicy } from './access-policy.js';
 import { CallRates } from './call-rates.js';
 import { AdminKey, KnownKeys } from './known-keys.js';
+import { KnownSessions } from './known-sessions.js';
 import { Sessions, SignInLinks } from './sessions.js';
+import { ProviderClient } from './session/provider-client.js';
+import { ProviderSessions } from './session/provider-sessions.js';
+import { ProvidersController } from './session/providers.controller.js';
 import { SessionController } from './session/session.controller.js';
 import { KeysRepository } from './keys/keys.repository.js';
 import { KeysService } from './keys/keys.service.js';
@@ -102,10 +106,20 @@ export class KeysController {
     SignInLinks,
     { provide: AdminKey, inject: [APP_CONFIG], useFactory: (config: AppConfig) => new AdminKey(config) },
     KnownKeys,
+    KnownSessions,
     AccessTokens,
     CallRates,
   ],
-  exports: [AccessPolicy, AccessTokens, KnownKeys, CallRates, SignInLinks, Sessions, CountersModule],
+  exports: [
+    AccessPolicy,
+    AccessTokens,
+    KnownKeys,
+    KnownSessions,
+    CallRates,
+    SignInLinks,
+    Sessions,
+    CountersModule,
+  ],
 })
 export class AuthModule {}
 
@@ -116,10 +130,11 @@ export class AuthModule {}
   controllers: [
     KeysController,
     SessionController,
+    ProvidersController,
     AccessRulesController,
     ProtectedResourceController,
     FacadeController,
   ],
-  providers: [KeysRepository, KeysService, AccessRulesService],
+  providers: [KeysRepository, KeysService, AccessRulesService, ProviderClient, ProviderSessions],
 })
 export class KeysModule {}

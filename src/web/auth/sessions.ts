@@ -1,25 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { createHmac, hash, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { APP_CONFIG, type AppConfig } from '../../base/config/app-config.js';
-import type { Principal } from '../contract/principal.js';
 import { AdminKey, KnownKeys } from './known-keys.js';
+import { hashOf, KnownSessions, type Session } from './known-sessions.js';
 
-const cookieName = 'toolkeeper_session';
+const sessionCookie = 'toolkeeper_session';
 /** Over TLS: a browser takes a cookie with this prefix from this very origin alone. */
-const secureName = `__Host-${cookieName}`;
+const securePrefix = '__Host-';
 const maxCookies = 8;
 /** The header that carries the CSRF token. */
 export const sessionHeader = 'x-toolkeeper-session';
-
-/** A browser that signed in. */
-interface Session {
-  readonly principal: Principal;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-  /** SHA-256 of the CSRF token. */
-  readonly tokenHash: string;
-}
 
 /** The cookie and the CSRF token of a new session, each for its own place in the browser. */
 export interface NewSession {
@@ -30,8 +21,9 @@ export interface NewSession {
 }
 
 /**
- * Stateless browser sessions. The signed cookie contains the key's id and the expiry; replicas with the same operator's
- * key accept it. A session has the rights of its key, for as long as the key is valid.
+ * Browser sessions. One by a key is stateless: the signed cookie contains the key's id and the expiry, replicas with the
+ * same operator's key accept it, and it has the rights of its key, for as long as the key is valid. One that began at an
+ * OpenID provider is stored, and its cookie is a random secret.
  */
 @Injectable()
 export class Sessions {
@@ -41,6 +33,7 @@ export class Sessions {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
     private readonly adminKey: AdminKey,
     private readonly keys: KnownKeys,
+    private readonly known: KnownSessions,
   ) {}
 
   /** @returns undefined if no API key is required */
@@ -65,6 +58,7 @@ export class Sessions {
 
   private opened(value: string): Session | undefined {
     const parts = value.split('.');
+    if (parts.length === 1) return this.known.find(value);
     if (parts.length !== 4) return undefined;
     const [keyId = '', expiry = '', tokenHash = '', signature = ''] = parts;
     const expected = this.sign(`${keyId}.${expiry}.${tokenHash}`);
@@ -94,32 +88,35 @@ export class Sessions {
 }
 
 /**
- * The header that brings the cookie into a browser, or takes it out.
+ * The header that brings a cookie into a browser, or takes it out; by default that of the session.
  * @param value undefined: none
  * @param endsAt milliseconds since the epoch; a moment that is over takes it out
  * @param secure the browser sends it over TLS alone
  */
-export function setCookie(value: string | undefined, endsAt: number, secure: boolean): string {
+export function setCookie(
+  value: string | undefined,
+  endsAt: number,
+  secure: boolean,
+  [name, sameSite] = [sessionCookie, 'Strict'],
+): string {
   const age = Math.max(0, Math.floor((endsAt - Date.now()) / 1_000));
-  const name = secure ? secureName : cookieName;
-  return `${name}=${value ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
+  const prefix = secure ? securePrefix : '';
+  return `${prefix}${name}=${value ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`;
 }
 
 /**
  * The values of this server's cookies. Pages on other ports of the host can set one for a longer path, which browsers
  * send first: the last ones are looked at first, and alone.
  */
-function cookiesIn(header = ''): string[] {
+export function cookiesIn(header = '', cookieName = sessionCookie): string[] {
   const named = (name: string): string[] =>
     header.split(';').flatMap((pair) => {
       const [key, value = ''] = pair.trim().split('=', 2);
       return key === name ? [value] : [];
     });
-  const secure = named(secureName);
+  const secure = named(`${securePrefix}${cookieName}`);
   return (secure.length > 0 ? secure : named(cookieName)).slice(-maxCookies).reverse();
 }
-
-const hashOf = (token: string): string => hash('sha256', token, 'base64url');
 
 /**
  * The secrets of links that sign one browser in as the operator, once and soon. They are stored as hashes, by this server

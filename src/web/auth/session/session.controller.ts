@@ -24,9 +24,13 @@ import { networkOf } from '../call-rates.js';
 import { adminKeyId, KnownKeys, presentedKey } from '../known-keys.js';
 import { principalOf } from '../principal.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
-import { type NewSession, Sessions, setCookie, SignInLinks } from '../sessions.js';
+import { cookiesIn, type NewSession, Sessions, setCookie, SignInLinks } from '../sessions.js';
+import { AccessTokens } from '../tokens/access-tokens.js';
+import { ProviderClient } from './provider-client.js';
+import { ProviderSessions } from './provider-sessions.js';
+import { transactionCookie } from './providers.controller.js';
 
-/** One of the two. */
+/** One of the three. */
 export class SignInBody {
   @OptionalText(512, {
     example: 'tk_019a9e0c5d0e7cc1a3f2_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE',
@@ -35,6 +39,10 @@ export class SignInBody {
   readonly key?: string;
   @OptionalText(128, { description: 'From the link that `npm start` prints: valid once, for five minutes' })
   readonly once?: string;
+  @OptionalText(8_192, {
+    description: 'The query with which an OpenID provider sent the browser back, such as `code=…&state=…`',
+  })
+  readonly answer?: string;
 }
 
 export class EnvironmentView {
@@ -68,6 +76,8 @@ export class EnvironmentView {
 
 export class SessionView {
   @Example('admin') readonly userId!: string;
+  @NullableText('Alice Example', 'Of a person who signed in at an OpenID provider')
+  readonly name!: string | null;
   @NullableText('admin', 'null: no key was shown') readonly keyId!: string | null;
   @Example(false, 'No key was shown: this is what everybody may do here') readonly anonymous!: boolean;
   @ApiProperty({ enum: scopes, isArray: true, example: ['tools:call'] }) readonly scopes!: readonly Scope[];
@@ -94,10 +104,22 @@ export class NewSessionView extends SessionView {
     'For the header `x-toolkeeper-session` of whatever is not GET; shown this once',
   )
   readonly csrfToken!: string;
+  @OptionalText(2_048, {
+    example: '/console/tools',
+    description: 'The path of the console that was asked for before the sign-in at a provider',
+  })
+  readonly to?: string | undefined;
+}
+
+export class SignedOutView {
+  @Example(
+    'https://login.example.com/logout?client_id=toolkeeper',
+    'Where the browser signs out at the provider',
+  )
+  readonly url!: string;
 }
 
 /** Signs browsers in and out, and says who a caller is. */
-
 @ApiTags('session')
 @ApiProblems('unauthorized', 'forbidden')
 @Controller('api/v1/session')
@@ -113,6 +135,9 @@ export class SessionController {
     private readonly contributors: Contributors,
     private readonly audit: AuditLog,
     private readonly replicas: Replicas,
+    private readonly provider: ProviderClient,
+    private readonly stored: ProviderSessions,
+    private readonly tokens: AccessTokens,
   ) {}
 
   /**
@@ -133,14 +158,17 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<NewSessionView> {
-    const principal = this.shownBy(body);
-    if (!principal) throw this.failure(body, request.ip);
-    const session = this.sessions.begin(principal.keyId ?? adminKeyId);
-    if (!session)
-      throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
+    if ([body.key, body.once, body.answer].filter((shown) => shown !== undefined).length !== 1)
+      throw invalidRequest({ pointer: '', detail: 'must hold one of key, once and answer' });
+    const { principal, session, to } =
+      body.answer === undefined
+        ? this.byKey(body, request.ip)
+        : await this.byProvider(body.answer, request, reply);
+    // A session that the browser had before does not live on.
+    await this.stored.end(request.headers.cookie);
     answerCookie(request, reply, session);
     await this.record(principal, request);
-    return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken };
+    return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken, to };
   }
 
   @Get()
@@ -161,30 +189,72 @@ export class SessionController {
   @HttpCode(204)
   @ApiOperation({
     summary: 'Sign this browser out',
-    description: 'Takes the cookie out of the browser. A session that was copied ends with its key.',
+    description:
+      'Takes the cookie out of the browser. A session by a key that was copied ends with its key; one that began at an OpenID provider ends at all replicas.',
   })
   @ApiNoContentResponse({ description: 'The cookie is gone' })
-  signOut(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): void {
+  @ApiOkResponse({ type: SignedOutView, description: 'The same; the provider has a page to sign out' })
+  async signOut(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<SignedOutView | undefined> {
     answerCookie(request, reply, undefined);
+    const ended = await this.stored.end(request.headers.cookie);
+    const url = ended && (await this.provider.signOutUrl(ended));
+    if (url === undefined) return undefined;
+    void reply.status(200);
+    return { url };
+  }
+
+  private byKey(body: SignInBody, address: string): Begun {
+    const principal = this.shownBy(body);
+    if (!principal) throw this.failure(unauthorized(opensNothing(body)), address);
+    const session = this.sessions.begin(principal.keyId ?? adminKeyId);
+    if (!session)
+      throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
+    return { principal, session, to: undefined };
+  }
+
+  private async byProvider(
+    answer: string,
+    { headers, ip, protocol }: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Begun> {
+    const { to, ...person } = await this.provider
+      .finish(answer, cookiesIn(headers.cookie, transactionCookie[0]))
+      .catch((error: unknown) => {
+        throw error instanceof Problem ? this.failure(error, ip) : error;
+      });
+    const principal = this.tokens.personOf(person.issuer, person.claims, Date.now());
+    if (!principal || principal.scopes.size === 0)
+      throw new Problem(
+        'forbidden',
+        `${principal?.token?.name ?? 'You'} signed in at ${person.issuer}, but no access rule gives rights here. Claims that the rules look at: ${principal?.token?.unmatched}. Ask the operator of this server for a rule.`,
+      );
+    const session = await this.stored.begin(person);
+    void reply.header('set-cookie', setCookie(undefined, 0, protocol === 'https', transactionCookie));
+    return { principal, session, to };
   }
 
   /** @returns undefined for a key that opens nothing, or a link that was used or is over */
   private shownBy({ key, once }: SignInBody): Principal | undefined {
-    if ((key === undefined) === (once === undefined))
-      throw invalidRequest({ pointer: '', detail: 'must hold either key or once' });
     if (once === undefined) return this.keys.find(key);
     return this.links.take(once) ? this.keys.withId(adminKeyId) : undefined;
   }
 
   /** Failures alone are counted: others behind the same address must not stop a right key. */
-  private failure(body: SignInBody, address: string): Problem {
+  private failure(problem: Problem, address: string): Problem {
     const of = { kind: 'rate', project: '', subject: networkOf(address), name: '' } as const;
     const { granted, resetsAt } = this.failures.take({ ...of, limit: maxFailures, ttlMs: minuteMs });
-    return granted ? unauthorized(opensNothing(body)) : tooManyFailures(resetsAt - Date.now());
+    return granted ? problem : tooManyFailures(resetsAt - Date.now());
   }
 
-  private record({ userId, keyId = adminKeyId }: Principal, { ip, id }: FastifyRequest): Promise<void> {
-    const by = { userId, keyId, address: ip, requestId: id, reason: null };
+  private record(
+    { userId, keyId = adminKeyId, token }: Principal,
+    { ip, id }: FastifyRequest,
+  ): Promise<void> {
+    const name = token?.name !== undefined && { keyName: token.name };
+    const by = { userId, keyId, address: ip, requestId: id, reason: null, ...name };
     return this.audit.write({ ...by, action: 'signIn', target: 'session', project: null, status: 201 });
   }
 
@@ -193,9 +263,10 @@ export class SessionController {
     session: { readonly expiresAt: number } | undefined,
   ): Promise<SessionView> {
     const expiresAt = session ? new Date(session.expiresAt).toISOString() : null;
-    const { userId, keyId = null, scopes, projects = null, tools = null } = principal;
+    const { userId, keyId = null, token, scopes, projects = null, tools = null } = principal;
     return {
       ...{ userId, keyId, anonymous: keyId === null, scopes: [...scopes], projects, tools, expiresAt },
+      name: token?.name ?? null,
       environment: scopes.has('metrics:read') && !isBound(principal) ? await this.environment() : null,
     };
   }
@@ -215,6 +286,13 @@ export class SessionController {
       limits: serverLimits(this.config),
     };
   }
+}
+
+/** A session that begins. */
+interface Begun {
+  readonly principal: Principal;
+  readonly session: NewSession;
+  readonly to: string | undefined;
 }
 
 /** The caps that callers and authors of tools meet, by the variable that sets each. */
@@ -249,5 +327,5 @@ function answerCookie(
   session: NewSession | undefined,
 ): void {
   const value = setCookie(session?.cookie, session?.expiresAt ?? 0, protocol === 'https');
-  void reply.headers({ 'set-cookie': value, 'cache-control': 'no-store' });
+  void reply.header('set-cookie', value).header('cache-control', 'no-store');
 }

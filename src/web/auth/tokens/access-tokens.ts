@@ -49,6 +49,20 @@ export class AccessTokens {
     return this.issuers.find(({ settings }) => settings.facade);
   }
 
+  /** The issuers at which people sign in to the console. */
+  get consoles(): readonly TokenIssuer[] {
+    return this.issuers.filter(({ settings }) => settings.console);
+  }
+
+  /**
+   * The person of a console session. `expiresAt` is the session's, in milliseconds since the epoch.
+   * @returns undefined if people do not sign in at the issuer (any more)
+   */
+  personOf(iss: string, { scope: _, scp: __, ...claims }: Claims, expiresAt: number): Principal | undefined {
+    const issuer = this.consoles.find(({ settings }) => settings.issuer === iss);
+    return issuer && this.callerOf({ ...claims, exp: expiresAt / 1_000 }, issuer).caller;
+  }
+
   /** @returns a promise for a token that is not in the cache. @throws Problem `unauthorized` */
   find(token: string): Principal | Promise<Principal> {
     const id = hash('sha256', token, 'base64url');
@@ -137,7 +151,7 @@ export class AccessTokens {
 }
 
 /** The claim `iss` of a text that has the form of a JWT. */
-function issuerIn(token: string): string | undefined {
+export function issuerIn(token: string): string | undefined {
   try {
     const payload = Buffer.from(jwtForm.exec(token)?.[1] ?? '', 'base64url').toString();
     const { iss } = JSON.parse(payload) as Claims;

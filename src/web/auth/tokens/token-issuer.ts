@@ -27,7 +27,8 @@ const maxAsking = 32;
 /** An issuer that did not answer is not asked again before this time. */
 const pauseMs = 5_000;
 
-interface Metadata {
+/** The parts that this server reads; sign-in gives the whole to the OpenID client. */
+export interface Metadata {
   readonly jwks_uri?: unknown;
   readonly introspection_endpoint?: unknown;
   readonly authorization_endpoint?: unknown;
@@ -132,7 +133,7 @@ export class TokenIssuer {
   }
 
   /** The issuer's own origin may be private, as the operator named it; other addresses of its metadata may not. */
-  private async ask(address: unknown, request: Omit<HttpRequest, 'path'>): Promise<unknown> {
+  async ask(address: unknown, request: Omit<HttpRequest, 'path'>): Promise<unknown> {
     const { issuer, jwksUri } = this.settings;
     const url = URL.parse(String(address));
     if (!url) throw new UpstreamFailure('invalid_answer', 'its metadata lacks an address');

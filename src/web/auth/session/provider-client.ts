@@ -1,0 +1,214 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Configuration, ServerMetadata } from 'openid-client';
+import { Problem } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
+import type { ConsoleClient } from '../../../base/config/oidc-setting.js';
+import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import { unauthorized } from '../access-policy.js';
+import { AccessTokens, issuerIn } from '../tokens/access-tokens.js';
+import { type Claims, maxTokenBytes, textsIn, tokenChecks } from '../tokens/token-checks.js';
+import type { TokenIssuer } from '../tokens/token-issuer.js';
+import type { Logout, SignedIn } from './provider-sessions.js';
+
+/** A sign-in under way, which its browser carries, sealed. */
+interface Transaction {
+  readonly issuer: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** The path of the console to go to afterwards. */
+  readonly to: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly endsAt: number;
+}
+
+export const transactionMs = 5 * 60_000;
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+/** Maximum age of a logout token, in seconds. */
+const maxLogoutAge = 300;
+const skewSeconds = 5;
+
+/** The client of OpenID providers: sends browsers to one, and takes what they bring back. */
+@Injectable()
+export class ProviderClient {
+  private readonly sealed: SealedValues;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth' | 'server'>,
+    private readonly tokens: AccessTokens,
+    ring: KeyRing,
+  ) {
+    this.sealed = new SealedValues(ring, 'console sign-in');
+  }
+
+  /** The issuers at which people may sign in. */
+  get issuers(): readonly TokenIssuer[] {
+    return this.config.auth.mode === 'off' ? [] : this.tokens.consoles;
+  }
+
+  /** @throws Problem `not_found` for an unknown issuer, `tool_unavailable` if it does not answer */
+  async begin(
+    issuer: string,
+    to: string | undefined,
+  ): Promise<{ url: string; sealed: string; endsAt: number }> {
+    const openid = await import('openid-client');
+    const { scopes = ['profile', 'email'] } = this.clientOf(this.issuerOf(issuer));
+    const client = await this.configured(issuer);
+    const [state, nonce] = [openid.randomState(), openid.randomNonce()];
+    const [verifier, endsAt] = [openid.randomPKCECodeVerifier(), Date.now() + transactionMs];
+    const url = openid.buildAuthorizationUrl(client, {
+      redirect_uri: this.redirectUri,
+      scope: ['openid', ...scopes].join(' '),
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    });
+    const transaction: Transaction = { issuer, state, nonce, verifier, to: this.ownPath(to), endsAt };
+    return { url: url.href, sealed: this.sealed.seal(transaction), endsAt };
+  }
+
+  /**
+   * @param answer the query with which the provider sent the browser back
+   * @param sealed the transactions that the browser carries
+   * @throws Problem `unauthorized` that says why the person is not signed in
+   */
+  async finish(answer: string, sealed: readonly string[]): Promise<SignedIn & Pick<Transaction, 'to'>> {
+    const transaction = sealed
+      .map((each) => this.sealed.open(each) as Transaction | undefined)
+      .find((each) => each && each.endsAt > Date.now());
+    if (!transaction)
+      throw unauthorized('This sign-in began over five minutes ago, or in another browser: start again.');
+    const { issuer, state, nonce, verifier, to } = transaction;
+    const provider = this.issuerOf(issuer);
+    const url = new URL(this.redirectUri);
+    url.search = answer;
+    const client = await this.configured(issuer);
+    try {
+      const { authorizationCodeGrant } = await import('openid-client');
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+      const found = await authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true });
+      const { id_token: idToken = '' } = found;
+      if (idToken.length > maxTokenBytes)
+        throw new Error(`its ID token has over ${maxTokenBytes} characters`);
+      const vouched = await provider.verify(idToken);
+      tokenChecks['subject']?.(vouched, provider.settings, Date.now() / 1_000);
+      return { issuer, claims: vouched.claims, idToken, state, to };
+    } catch (error) {
+      throw unauthorized(`The provider did not sign you in: ${reasonOf(error)}.`);
+    }
+  }
+
+  /** Where the browser signs out at the provider, too; undefined if the provider has no such page. */
+  async signOutUrl({ issuer, idToken }: Pick<SignedIn, 'issuer' | 'idToken'>): Promise<string | undefined> {
+    const client = await this.configured(issuer).catch(() => undefined);
+    if (client?.serverMetadata().end_session_endpoint === undefined) return undefined;
+    const { buildEndSessionUrl } = await import('openid-client');
+    return buildEndSessionUrl(client, {
+      id_token_hint: idToken,
+      post_logout_redirect_uri: this.redirectUri,
+    }).href;
+  }
+
+  /** The logout that a provider asks for. @throws Problem `invalid_request` */
+  async logoutIn(token: string): Promise<Logout> {
+    const issuer = this.issuers.find(({ settings }) => settings.issuer === issuerIn(token));
+    try {
+      if (!issuer) throw new Error('its issuer has no `console` in OIDC_ISSUERS');
+      const { claims, typ = 'JWT' } = await issuer.verify(token);
+      const problem = logoutProblem(claims, typ, this.clientOf(issuer).clientId, Date.now() / 1_000);
+      if (problem !== undefined) throw new Error(problem);
+      const [sid, subject] = [textsIn(claims['sid'])[0], textsIn(claims['sub'])[0]];
+      return {
+        issuer: issuer.settings.issuer,
+        jti: String(claims['jti']),
+        sid,
+        subject,
+        issuedAt: Number(claims['iat']),
+      };
+    } catch (error) {
+      throw new Problem('invalid_request', `This logout token is refused: ${messageOf(error)}`);
+    }
+  }
+
+  private get redirectUri(): string {
+    return `${this.config.server.publicUrl}/console/sign-in`;
+  }
+
+  /** A path of this console; undefined for all others, so that no link leads elsewhere. */
+  private ownPath(to = ''): string | undefined {
+    if (to === '') return undefined;
+    const base = new URL(`${this.config.server.publicUrl}/console/`);
+    const { origin, pathname, search, hash } = URL.parse(to, base.href) ?? new URL('about:blank');
+    return origin === base.origin && pathname.startsWith(base.pathname)
+      ? `${pathname}${search}${hash}`
+      : undefined;
+  }
+
+  private issuerOf(issuer: string): TokenIssuer {
+    const found = this.issuers.find(({ settings }) => settings.issuer === issuer);
+    if (!found) throw new Problem('not_found', 'There is no such provider in OIDC_ISSUERS with `console`');
+    return found;
+  }
+
+  private clientOf({ settings }: TokenIssuer): ConsoleClient {
+    return settings.console as ConsoleClient;
+  }
+
+  /** @throws Problem `tool_unavailable` */
+  private async configured(name: string): Promise<Configuration> {
+    const openid = await import('openid-client');
+    const issuer = this.issuerOf(name);
+    const { clientId, clientSecret } = this.clientOf(issuer);
+    const metadata = (await issuer.metadata().catch((error: unknown) => {
+      throw new Problem('tool_unavailable', `${name} cannot be asked: ${messageOf(error)}`);
+    })) as ServerMetadata;
+    const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = metadata;
+    const auth = methods.includes('client_secret_basic') ? openid.ClientSecretBasic : openid.ClientSecretPost;
+    const client = new openid.Configuration(
+      metadata,
+      clientId,
+      undefined,
+      clientSecret === undefined ? openid.None() : auth(clientSecret),
+    );
+    // The operator chose the scheme of the issuer.
+    if (name.startsWith('http:')) openid.allowInsecureRequests(client);
+    client[openid.customFetch] = async (url, { method, headers, body }) => {
+      const sent = body instanceof URLSearchParams ? body.toString() : undefined;
+      return Response.json(
+        await issuer.ask(url, { method: method === 'POST' ? 'POST' : 'GET', headers, body: sent }),
+      );
+    };
+    return client;
+  }
+}
+
+/** The checks of OpenID Connect Back-Channel Logout. @returns what is wrong */
+function logoutProblem(claims: Claims, typ: string, clientId: string, now: number): string | undefined {
+  const { aud, iat, exp = Infinity, jti, events, nonce, sid, sub } = claims;
+  const age = now - Number(iat);
+  const event = (events as Readonly<Record<string, unknown>> | null | undefined)?.[logoutEvent];
+  const isNamed = [sid, sub].some((each) => typeof each === 'string' && each !== '');
+  if (!/^(application\/)?(logout\+)?jwt$/i.test(typ)) return 'its header `typ` is not that of a logout token';
+  if (!textsIn(aud).includes(clientId)) return 'it is for another client (claim aud)';
+  if (!(age >= -skewSeconds && age <= maxLogoutAge)) return 'it is too old, or of the future (claim iat)';
+  if (!(Number(exp) + skewSeconds > now)) return 'it has expired';
+  if (typeof event !== 'object' || event === null) return 'it has no logout event (claim events)';
+  if (nonce !== undefined) return 'it has a nonce';
+  if (typeof jti !== 'string' || jti === '') return 'it has no id (claim jti)';
+  return isNamed ? undefined : 'it names neither a session (sid) nor a person (sub)';
+}
+
+const maxReason = 300;
+
+/** What the provider, or the check of its answer, said. */
+function reasonOf(error: unknown): string {
+  const { error: code, error_description: more } = error as Partial<Record<string, unknown>>;
+  if (error instanceof UpstreamFailure) return `it cannot be asked (${error.kind})`;
+  const said = [code, more].filter((part) => typeof part === 'string').join(': ');
+  const { cause } = error as { cause?: unknown };
+  const why = said || (cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error));
+  return why.replaceAll(/\p{C}/gu, '').slice(0, maxReason);
+}

@@ -1,0 +1,240 @@
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { startApp, type TestApp } from '../support/app.js';
+
+// real: the whole server, HTTP, PostgreSQL, an issuer with real signatures; mock: nothing
+
+const operator = 'operator-of-the-sign-in-tests';
+let server: Server;
+let issuer: string;
+let sign: (claims: JWTPayload, typ?: string) => Promise<string>;
+let tk: TestApp;
+/** The claims of ID tokens by their codes. This careless issuer takes a code twice. */
+const codes = new Map<string, JWTPayload>();
+/** Runs while a code is exchanged, after its ID token was made. */
+let meanwhile: (() => Promise<unknown>) | undefined;
+
+beforeAll(async () => {
+  const { publicKey, privateKey } = await generateKeyPair('RS256');
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' };
+  const token = async (code: string): Promise<object> => {
+    const answer = { access_token: 'x', token_type: 'Bearer', id_token: await sign(codes.get(code) ?? {}) };
+    await meanwhile?.();
+    return answer;
+  };
+  const issuerAnswer = async (request: IncomingMessage): Promise<object> => {
+    if (request.url === '/jwks') return { keys: [jwk] };
+    const form = new URLSearchParams(await text(request));
+    if (request.url === '/token') return token(form.get('code') ?? '');
+    const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
+    return { issuer, jwks_uri: `${issuer}/jwks`, ...endpoints };
+  };
+  server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    void issuerAnswer(request).then((body) => response.end(JSON.stringify(body)));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  sign = (claims, typ = 'JWT') => {
+    const now = Math.floor(Date.now() / 1_000);
+    const all = { iss: issuer, aud: 'console', sub: 'alice', iat: now, exp: now + 600, ...claims };
+    return new SignJWT(all).setProtectedHeader({ alg: 'RS256', kid: 'k', typ }).sign(privateKey);
+  };
+  const rules = [{ claim: 'groups', value: 'ops', role: 'viewer' }];
+  const entry = { issuer, audiences: ['tools'], rules, console: { clientId: 'console', clientSecret: 's' } };
+  const away = { ...entry, issuer: 'http://127.0.0.1:1' };
+  tk = await startApp({
+    // Nobody reads without a session.
+    ADMIN_API_KEY: operator,
+    OIDC_ISSUERS: JSON.stringify([entry, away]),
+    PUBLIC_URL: 'https://tools.example',
+  });
+});
+beforeEach(() => {
+  meanwhile = undefined;
+});
+afterAll(async () => {
+  await tk.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+interface Begun {
+  readonly cookie: string;
+  readonly state: string;
+  readonly nonce: string;
+}
+const cookieOf = (set: unknown, name: string): string =>
+  new RegExp(`${name}=[^;,]+`).exec(String(set))?.[0] ?? '';
+
+async function begin(to?: string): Promise<Begun> {
+  const { body, headers } = await tk.anonymous
+    .post('/api/v1/session/providers')
+    .send({ issuer, to })
+    .expect(200);
+  const query = new URL(body.url).searchParams;
+  const cookie = cookieOf(headers['set-cookie'], 'toolkeeper_sign_in');
+  return { cookie, state: query.get('state') ?? '', nonce: query.get('nonce') ?? '' };
+}
+/** What the issuer sends the browser back with. */
+function answerTo(
+  { state, nonce }: Begun,
+  claims: JWTPayload = {},
+  more: Record<string, string> = {},
+): string {
+  const code = randomUUID();
+  codes.set(code, { nonce, groups: ['ops'], ...claims });
+  return new URLSearchParams({ code, state, ...more }).toString();
+}
+const finish = (answer: string, cookie: string) =>
+  tk.anonymous.post('/api/v1/session').set({ cookie }).send({ answer });
+async function signIn(claims: JWTPayload = {}, carried = '') {
+  const begun = await begin();
+  const { headers } = await finish(answerTo(begun, claims), `${begun.cookie}; ${carried}`).expect(201);
+  return cookieOf(headers['set-cookie'], 'toolkeeper_session');
+}
+const statusOf = async (cookie: string): Promise<number> =>
+  (await tk.anonymous.get('/api/v1/session').set({ cookie })).status;
+
+it('a person signs in, and the cookie of the sign-in is taken out', async () => {
+  const begun = await begin('/console/tools?x=1');
+  const { body, headers } = await finish(answerTo(begun), begun.cookie).expect(201);
+  expect(body).toMatchObject({ userId: expect.stringMatching(/^alice@/), to: '/console/tools?x=1' });
+  expect(headers['set-cookie']).toEqual([
+    expect.stringMatching(/^toolkeeper_sign_in=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/),
+    expect.stringMatching(/^toolkeeper_session=[\w-]{43}; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Strict$/),
+  ]);
+  expect(await statusOf(cookieOf(headers['set-cookie'], 'toolkeeper_session'))).toBe(200);
+});
+
+it.each<
+  [
+    what: string,
+    status: number,
+    attempt: (begun: Begun) => [answer: string, cookie?: string] | Promise<[string, string]>,
+  ]
+>([
+  ['another state', 401, (begun) => [answerTo({ ...begun, state: 'other' })]],
+  ['another nonce', 401, (begun) => [answerTo(begun, { nonce: 'other' })]],
+  ['no nonce', 401, (begun) => [answerTo({ ...begun, nonce: '' }, { nonce: undefined })]],
+  ['an ID token for another client', 401, (begun) => [answerTo(begun, { aud: 'other' })]],
+  ['an ID token of another issuer', 401, (begun) => [answerTo(begun, { iss: 'https://evil.example' })]],
+  ['an ID token that has expired', 401, (begun) => [answerTo(begun, { exp: 1 })]],
+  ['iss of another issuer', 401, (begun) => [answerTo(begun, {}, { iss: 'https://evil.example' })]],
+  [
+    'an error of the provider',
+    401,
+    ({ state }) => [new URLSearchParams({ error: 'access_denied', state }).toString()],
+  ],
+  ['no cookie', 401, (begun) => [answerTo(begun), '']],
+  ['a forged cookie', 401, (begun) => [answerTo(begun), 'toolkeeper_sign_in=e30']],
+  ['the cookie of another browser', 401, async (begun) => [answerTo(begun), (await begin()).cookie]],
+  ['no rights', 403, (begun) => [answerTo(begun, { groups: ['others'] })]],
+])('an answer with %s opens nothing', async (_what, status, attempt) => {
+  const begun = await begin();
+  const [answer, cookie = begun.cookie] = await attempt(begun);
+  const { headers } = await finish(answer, cookie).expect(status);
+  expect(headers['set-cookie']).toBeUndefined();
+});
+
+it('a sign-in is taken once, even of a provider that takes its code twice', async () => {
+  const begun = await begin();
+  const answer = answerTo(begun);
+  await finish(answer, begun.cookie).expect(201);
+  await finish(answer, begun.cookie).expect(401, /completed before/);
+  await finish(answerTo(begun), begun.cookie).expect(401, /completed before/);
+});
+
+it.each([
+  'https://evil.example/console/',
+  '//evil.example/console/',
+  String.raw`\\evil.example/console/`,
+  'javascript:alert(1)',
+  '/console/../api/v1/keys',
+  '/elsewhere',
+  'https://tools.example@evil.example/console/',
+])('a sign-in does not lead to %s', async (to) => {
+  const begun = await begin(to);
+  const { body } = await finish(answerTo(begun), begun.cookie).expect(201);
+  expect(body.to).toBeUndefined();
+});
+
+it('a sign-in gives a new session, and ends the one that the browser had', async () => {
+  const before = await signIn();
+  const after = await signIn({}, before);
+  expect(after).not.toBe(before);
+  expect([await statusOf(before), await statusOf(after)]).toEqual([401, 200]);
+  const planted = 'toolkeeper_session=planted';
+  expect(await signIn({}, planted)).not.toBe(planted);
+  expect(await statusOf(planted)).toBe(401);
+});
+
+it.each<[path: string, body: object]>([
+  ['/api/v1/session', { answer: 'code=x&state=y' }],
+  ['/api/v1/session/providers', { issuer: 'x' }],
+])('another site posts nothing to %s', async (path, body) => {
+  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])
+    await tk.anonymous.post(path).set(headers).send(body).expect(403);
+  // The types that a form of another site can send.
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
+    expect((await tk.anonymous.post(path).type(type).send(JSON.stringify(body))).status).toBe(415);
+});
+
+it('a provider that is away is named, and a sign-in with a key goes on', async () => {
+  const { body } = await tk.anonymous
+    .post('/api/v1/session/providers')
+    .send({ issuer: 'http://127.0.0.1:1' })
+    .expect(503);
+  expect(body).toMatchObject({ code: 'tool_unavailable', detail: expect.stringContaining('127.0.0.1:1') });
+  await tk.anonymous.post('/api/v1/session').send({ key: operator }).expect(201);
+});
+
+const event = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+const logOut = async (claims: JWTPayload, typ?: string) =>
+  tk.anonymous
+    .post('/api/v1/session/providers/logout')
+    .type('form')
+    .send({ logout_token: await sign({ jti: randomUUID(), events: event, ...claims }, typ) });
+
+describe('a logout token', () => {
+  it('ends the sessions that it names, and is taken once', async () => {
+    const [mine, other] = [await signIn({ sid: 'one' }), await signIn({ sid: 'two' })];
+    const token = { sid: 'one', jti: 'once' };
+    expect((await logOut(token, 'logout+jwt')).status).toBe(200);
+    expect([await statusOf(mine), await statusOf(other)]).toEqual([401, 200]);
+    expect((await logOut(token)).status).toBe(400);
+    expect((await logOut({ sub: 'alice' })).status).toBe(200);
+    expect(await statusOf(other)).toBe(401);
+  });
+
+  it.each<[what: string, claims: JWTPayload, typ?: string]>([
+    ['with a nonce', { nonce: 'n' }],
+    ['without an event', { events: undefined }],
+    ['with another event', { events: { other: {} } }],
+    ['for another client', { aud: 'other' }],
+    ['of another issuer', { iss: 'https://evil.example' }],
+    ['that has expired', { exp: 1 }],
+    ['that is old', { iat: 1 }],
+    ['without an id', { jti: undefined }],
+    ['that names nobody', { sub: undefined }],
+    ['that is an access token', {}, 'at+jwt'],
+  ])('%s ends nothing', async (_what, claims, typ = 'JWT') => {
+    const session = await signIn({ sub: 'bob' });
+    expect((await logOut({ sub: 'bob', ...claims }, typ)).status).toBe(400);
+    expect(await statusOf(session)).toBe(200);
+  });
+
+  it.each([{ sid: 'racing' }, { sub: 'carol' }])(
+    'with %j that comes during a sign-in ends it',
+    async (named) => {
+      meanwhile = () => logOut({ sub: undefined, ...named });
+      const begun = await begin();
+      const answer = answerTo(begun, { sub: 'carol', sid: 'racing' });
+      await finish(answer, begun.cookie).expect(401, /signed you out/);
+    },
+  );
+});
