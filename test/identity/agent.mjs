@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { URL } from 'node:url';
 import { redirectUri } from './provider.mjs';
 
-/** Follows redirects as a browser does, with cookies, up to the agent's own address. `submit` answers a page with a form. */
-export function browser(submit) {
+/** Follows redirects as a browser does, with cookies, up to the agent's own address `end`. `submit` answers a page with a form. */
+export function browser(submit, end = redirectUri) {
   const jars = new Map();
   const visited = [];
   async function visit(address, init = {}) {
     const url = new URL(address, visited.at(-1));
     visited.push(url.href);
-    if (url.href.startsWith(redirectUri)) return url.searchParams;
+    if (url.href.startsWith(end)) return url.searchParams;
     const jar = jars.get(url.origin) ?? jars.set(url.origin, new Map()).get(url.origin);
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
     const answer = await fetch(url, { redirect: 'manual', ...init, headers: { ...init.headers, cookie } });

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { URL, URLSearchParams } from 'node:url';
 import { startPlatformServer } from '../platforms/platform-server.mjs';
@@ -31,6 +35,8 @@ describe('the facade before an issuer that takes neither resource nor registrati
     };
     provider = await startProvider({
       clients: [fixed],
+      issueRefreshToken: () => true,
+      rotateRefreshToken: true,
       features: {
         registration: { enabled: false },
         clientIdMetadataDocument: { enabled: false },
@@ -217,5 +223,86 @@ describe('the facade before an issuer that takes neither resource nor registrati
       const answer = await fetch(url, { headers: { cookie }, redirect: 'manual' });
       assert.equal(answer.status, 400);
     }
+  });
+
+  it('an agent whose token has ended gets the next one without its person', async () => {
+    const agent = agentAt(`${base}/mcp`, { submit: clickContinue });
+    await agent.listTools();
+    const first = agent.kept.tokens;
+    await agent.close();
+    const later = agentAt(`${base}/mcp`, {});
+    Object.assign(later.kept, agent.kept, { tokens: { ...first, access_token: 'has-ended' } });
+    assert.ok((await later.listTools()).length > 0);
+    assert.deepEqual(later.asked, []);
+    assert.notEqual(later.kept.tokens.refresh_token, first.refresh_token);
+    assert.equal(later.kept.tokens.id_token, undefined);
+    await later.close();
+    // The issuer ends all tokens of a sign-in whose refresh token comes a second time.
+    for (const { refresh_token } of [first, later.kept.tokens]) {
+      const answer = await redeem({ grant_type: 'refresh_token', refresh_token });
+      assert.equal(answer.status, 400);
+    }
+  });
+
+  describe('to an agent in a page', () => {
+    const origin = { origin: 'https://inspector.example' };
+    const json = { method: 'POST', headers: { 'content-type': 'application/json' } };
+    const form = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+    const routes = [
+      ['.well-known/oauth-protected-resource/mcp', {}, 200],
+      ['.well-known/oauth-authorization-server', {}, 200],
+      ['.well-known/openid-configuration', {}, 200],
+      ['oauth/register', { ...json, body: JSON.stringify({ redirect_uris: [redirectUri] }) }, 201],
+      ['oauth/register', { ...json, body: '{}' }, 400],
+      ['oauth/token', { ...form, body: 'grant_type=refresh_token&client_id=fixed&refresh_token=x' }, 400],
+    ];
+    for (const [path, init, expected] of routes)
+      it(`${path} answers ${expected}, for any page and without cookies`, async () => {
+        const asked = await fetch(`${base}/${path}`, {
+          method: 'OPTIONS',
+          headers: {
+            ...origin,
+            'access-control-request-method': init.method ?? 'GET',
+            'access-control-request-headers': 'content-type,mcp-protocol-version',
+          },
+        });
+        assert.equal(asked.status, 204);
+        assert.equal(asked.headers.get('access-control-allow-headers'), '*');
+        assert.match(asked.headers.get('access-control-allow-methods'), /POST/);
+        const headers = { ...init.headers, ...origin, 'sec-fetch-site': 'cross-site' };
+        const answer = await fetch(`${base}/${path}`, { ...init, headers });
+        assert.equal(answer.status, expected);
+        for (const { headers: sent } of [asked, answer]) {
+          assert.equal(sent.get('access-control-allow-origin'), '*');
+          assert.equal(sent.get('access-control-allow-credentials'), null);
+        }
+      });
+
+    it('no page reads the steps that a person takes', async () => {
+      for (const path of ['authorize', 'continue', 'callback']) {
+        const answer = await fetch(`${base}/oauth/${path}`, { headers: origin });
+        assert.equal(answer.headers.get('access-control-allow-origin'), null);
+      }
+    });
+  });
+
+  it('the conformance suite of MCP finds an authorization server', async () => {
+    const port = await freePort();
+    const suite = join(import.meta.dirname, 'node_modules/.bin/conformance');
+    const options = ['--url', base, '--client-id', 'fixed', '--resource', `${base}/mcp`, '--port', `${port}`];
+    const run = spawn(process.execPath, [suite, 'authorization', ...options]);
+    const ended = once(run, 'exit');
+    const output = text(run.stdout.setEncoding('utf8'));
+    const { visit, visited } = browser(clickContinue, `http://127.0.0.1:${port}/callback`);
+    run.stdout.on('data', async (chunk) => {
+      const [address] = /^http\S+\/oauth\/authorize\S+$/m.exec(chunk) ?? [];
+      if (!address) return;
+      await visit(address);
+      await fetch(visited.at(-1));
+    });
+    const [code] = await ended;
+    const report = await output;
+    console.log(report.slice(report.indexOf('=== ')));
+    assert.equal(code, 0, report);
   });
 });

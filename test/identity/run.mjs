@@ -1,12 +1,13 @@
 /**
  * `npm run test:identity`: real OpenID providers sign in the official MCP client, and a server that this starts takes their
- * tokens. Their packages are installed here, beside the project's own. With names of files it runs those alone.
+ * tokens. Their packages are installed here, beside the project's own; Maven fetches Keycloak, which runs on Java 17. With names of
+ * files it runs those alone.
  */
 import '../support/typescript.mjs';
 import { execFileSync } from 'node:child_process';
 import { stopAll } from '../platforms/platform-server.mjs';
 
-const suites = ['tokens', 'agents', 'facade', 'console'];
+const suites = ['tokens', 'agents', 'facade', 'console', 'keycloak'];
 const asked = process.argv.slice(2);
 process.chdir(import.meta.dirname);
 const npm = process.env.npm_execpath;

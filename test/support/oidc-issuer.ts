@@ -21,6 +21,12 @@ export interface TokenParts {
   readonly foreignKey?: boolean;
 }
 
+interface FixedAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 /** A small OpenID provider without users: metadata, keys, introspection, and tokens as a test asks for them. */
 export async function startIssuer(changes: Readonly<Record<string, string>> = {}) {
   let pair = await newPair();
@@ -28,6 +34,7 @@ export async function startIssuer(changes: Readonly<Record<string, string>> = {}
   /** Paths that were asked for, in order. */
   const asked: string[] = [];
   const opaque = new Map<string, object>();
+  const answers = new Map<string, FixedAnswer>();
   let away = false;
   const answerOf = async (request: IncomingMessage): Promise<object | undefined> => {
     switch (request.url) {
@@ -48,6 +55,11 @@ export async function startIssuer(changes: Readonly<Record<string, string>> = {}
   };
   const server = createServer((request, response) => {
     asked.push(request.url ?? '');
+    const fixed = answers.get(request.url ?? '');
+    if (fixed) {
+      response.writeHead(fixed.status ?? 200, fixed.headers).end(fixed.body);
+      return;
+    }
     void answerOf(request).then((answer) => {
       if (away) request.socket.destroy();
       else
@@ -74,6 +86,8 @@ export async function startIssuer(changes: Readonly<Record<string, string>> = {}
   return {
     issuer,
     asked,
+    /** Answers in place of its own, by path. */
+    answers,
     claimsOf,
     token: (parts: TokenParts = {}): Promise<string> => {
       const { privateKey, kid } = parts.foreignKey ? foreign : pair;

@@ -24,7 +24,7 @@ type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'> & {
 };
 
 /** The matched route as it was registered; without `url`: none matched. */
-export type Route = Pick<FastifyContextConfig, 'public' | 'scopes'> & { readonly url?: string };
+export type Route = Pick<FastifyContextConfig, 'public' | 'anyOrigin' | 'scopes'> & { readonly url?: string };
 
 /** The address of the metadata of this protected resource (RFC 9728). */
 export const resourceMetadata = '/.well-known/oauth-protected-resource';
@@ -96,7 +96,7 @@ export class AccessPolicy {
     const known = this.keys.find(key);
     if (known) return known;
     if (this.isOpen(route)) {
-      this.refuseForged(visit);
+      if (!route.anyOrigin) this.refuseForged(visit);
       return this.visitor;
     }
     if (key !== undefined && this.tokens.isOn && key !== visit.headers['x-api-key'])

@@ -11,10 +11,13 @@ describe('presentedKey', () => {
     expect(presentedKey({ authorization: 'Basic eDp5', 'x-api-key': 'abc' })).toBe('abc');
   });
 
+  it('reads what was meant as a key, so that its caller is refused and not taken for one without a key', () => {
+    expect(presentedKey({ authorization: 'Bearer a b ' })).toBe('a b');
+  });
+
   it('finds none in what is not one key', () => {
     expect(presentedKey({})).toBeUndefined();
     expect(presentedKey({ authorization: 'Bearer' })).toBeUndefined();
-    expect(presentedKey({ authorization: 'Bearer a b' })).toBeUndefined();
     expect(presentedKey({ 'x-api-key': ['a', 'b'] })).toBeUndefined();
   });
 });

@@ -9,10 +9,10 @@ import { DatabaseHealth } from '../../base/database/database-health.js';
 import { type Principal, type Scope, scopes, type ToolChoice } from '../contract/principal.js';
 import type { StoredKey } from './keys/keys.dto.js';
 
-/** The key a request brings: `Authorization: Bearer <key>`, else `x-api-key`. */
+/** The key a request brings: `Authorization: Bearer <key>`, else `x-api-key`. Any other text after `Bearer` is a wrong key. */
 export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   const { authorization = '', 'x-api-key': plain } = headers;
-  if (/^bearer +\S+ *$/i.test(authorization)) return authorization.slice('bearer'.length).trim();
+  if (/^bearer +\S/i.test(authorization)) return authorization.slice('bearer'.length).trim();
   return typeof plain === 'string' ? plain : undefined;
 }
 

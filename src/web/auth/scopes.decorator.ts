@@ -10,6 +10,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route answers without a key. */
     public?: boolean;
+    /** Pages of any origin may ask: a cookie gives the route no rights. */
+    anyOrigin?: boolean;
     /** The scopes that a caller needs for the route. */
     scopes?: readonly Scope[];
   }
@@ -39,9 +41,9 @@ export const Scopes =
 
 /** This route answers without a key. */
 export const Public =
-  (): MethodDecorator =>
+  (access: Pick<FastifyContextConfig, 'anyOrigin'> = {}): MethodDecorator =>
   (_target, _key, { value }): void =>
-    declareAccess(value as Handler, { public: true });
+    declareAccess(value as Handler, { public: true, ...access });
 
 /** The access that a route has declared; undefined: none. */
 export const accessOf = ({

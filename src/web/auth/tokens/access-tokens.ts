@@ -24,6 +24,8 @@ interface CheckedToken extends Pick<CheckedTokenView, 'checks' | 'rules'> {
   readonly caller?: Principal;
 }
 
+/** One token that is no key (RFC 6750). */
+const opaqueForm = /^(?!tk_)[\w.~+/-]+=*$/;
 const jwtForm = /^[\w-]+\.([\w-]+)\.[\w-]*$/;
 
 /** Callers with an access token of a configured issuer. Nothing of a token is stored, and no token is logged. */
@@ -116,7 +118,7 @@ export class AccessTokens {
     const iss = issuerIn(token);
     const issuers = this.issuers.filter(({ settings: { issuer, introspection } }) =>
       // A key that was revoked must not leave this server.
-      iss === undefined ? introspection !== undefined && !token.startsWith('tk_') : issuer === iss,
+      iss === undefined ? introspection !== undefined && opaqueForm.test(token) : issuer === iss,
     );
     if (issuers.length > 0) return issuers;
     if (iss !== undefined) throw new Error('its issuer (claim iss) is not in OIDC_ISSUERS');

@@ -39,6 +39,7 @@ const verifierForm = /^[\w.~-]{43,128}$/;
 const longestState = 2_048;
 const form = { types: ['application/x-www-form-urlencoded'], limit: 32_768 };
 const anyOrigin = 'access-control-allow-origin';
+export const facadeMetadata = ['.well-known/oauth-authorization-server', '.well-known/openid-configuration'];
 
 /**
  * Stands before an issuer that neither registers clients nor takes `resource`: agents sign in here with the client that is
@@ -58,7 +59,7 @@ export class FacadeController {
   }
 
   /** RFC 8414. */
-  @Get(['.well-known/oauth-authorization-server', '.well-known/openid-configuration'])
+  @Get(facadeMetadata)
   @Public()
   @Header(anyOrigin, '*')
   getMetadata(@Req() request: FastifyRequest): object {
@@ -80,7 +81,8 @@ export class FacadeController {
 
   /** Registers nothing: each agent is the client that is configured. */
   @Post('oauth/register')
-  @Public()
+  @Public({ anyOrigin: true })
+  @Header(anyOrigin, '*')
   @HttpCode(201)
   register(
     @Body() body: unknown,
@@ -172,7 +174,8 @@ export class FacadeController {
 
   /** Passes the agent's question on, with the secret of the client and without `resource`. */
   @Post('oauth/token')
-  @Public()
+  @Public({ anyOrigin: true })
+  @Header(anyOrigin, '*')
   @RouteConfig({ rawBody: form })
   @HttpCode(200)
   async token(@Req() request: FastifyRequest, @Res() reply: FastifyReply) {

@@ -5,6 +5,7 @@ import { Problem } from '../../../base/common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { AccessPolicy, resourceMetadata } from '../access-policy.js';
 import { Public } from '../scopes.decorator.js';
+import { facadeMetadata } from './facade.controller.js';
 
 /** Tells MCP clients where they get an access token (RFC 9728, which describes the answer). */
 @ApiExcludeController()
@@ -15,12 +16,12 @@ export class ProtectedResourceController {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** Pages ask this first: clients in a browser send `mcp-protocol-version` with their question. */
-  @Options([`${resourceMetadata}/mcp`, resourceMetadata])
+  /** Agents in a browser ask this first, here and at the facade: they send `mcp-protocol-version` and JSON. */
+  @Options([`${resourceMetadata}/mcp`, resourceMetadata, ...facadeMetadata, 'oauth/register', 'oauth/token'])
   @Public()
   @HttpCode(204)
   @Header('access-control-allow-origin', '*')
-  @Header('access-control-allow-methods', 'GET')
+  @Header('access-control-allow-methods', 'GET, POST')
   @Header('access-control-allow-headers', '*')
   @Header('access-control-max-age', '86400')
   askBeforeGet(): void {
