@@ -15,6 +15,7 @@ import { ExecutionKinds1764000480000 } from './0048-execution-kinds.js';
 import { McpServers1764000520000 } from './0052-mcp-servers.js';
 import { AccessRules1764000530000 } from './0053-access-rules.js';
 import { SpanClients1764000560000 } from './0056-span-clients.js';
+import { PromptPrefix1764000570000 } from './0057-prompt-prefix.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -35,4 +36,5 @@ export const migrations = [
   McpServers1764000520000,
   AccessRules1764000530000,
   SpanClients1764000560000,
+  PromptPrefix1764000570000,
 ];

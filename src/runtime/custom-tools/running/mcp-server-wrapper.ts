@@ -93,6 +93,7 @@ export class McpServerWrapper extends CustomToolWrapper {
       prompts: prompts
         .filter(({ name }) => this.whyNot(promptName(String(name))) === undefined)
         .map(decorated),
+      isUnprefixed: this.tool.prefix === '',
       // Of the approval: they are told before any process has started.
       instructions: told?.state === 'callable' ? told.approved?.description : undefined,
       completes: isObject(offers['completions']),
