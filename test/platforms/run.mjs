@@ -11,6 +11,7 @@ const suites = [
   'conformance',
   'conformance-client',
   'clients',
+  'sdks',
   'formats',
   'servers',
   'same',
