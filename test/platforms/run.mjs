@@ -9,6 +9,7 @@ import { stopAll } from './platform-server.mjs';
 const suites = [
   'asks',
   'conformance',
+  'conformance-chain',
   'conformance-client',
   'clients',
   'sdks',

@@ -15,6 +15,7 @@ import type {
   ServerLists,
 } from '../process-pool/pool.types.js';
 import {
+  clientCapabilities,
   clientInfo,
   discoverMs,
   enveloped,
@@ -22,6 +23,7 @@ import {
   introductionIn,
   type Introduction,
   legacyRevisions,
+  liveMember,
   type McpPeer,
   modernRevision,
   namedRevisions,
@@ -42,8 +44,6 @@ const methodNotFound = -32601;
 const internalError = -32603;
 /** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and those of the modern era. */
 const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32020, unsupportedRevision];
-/** Whether a call's own caller can be asked is found out when its server asks. */
-const clientCapabilities = { roots: {}, elicitation: { form: {}, url: {} } };
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
@@ -123,8 +123,12 @@ class McpSession implements DialectSession {
   }
 
   outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
-    if (this.era === 'modern')
-      return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
+    if (this.era === 'modern') {
+      const { _meta } = params as { readonly _meta?: object };
+      if (this.peer.speaksBoth && _meta && liveMember in _meta) return undefined;
+      const [name, asked] = this.polls.answered(id, params as JsonObject) ?? [method, params];
+      return { method: name === 'ping' ? 'server/discover' : name, params: enveloped(asked) };
+    }
     if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
       return undefined;
     this.asTasks.add(id);
@@ -133,6 +137,7 @@ class McpSession implements DialectSession {
 
   isFinal(id: string, reply: Reply): boolean {
     const wasTask = this.asTasks.delete(id);
+    if (this.polls.goesOn(id, reply)) return false;
     if (!('result' in reply) || !isObject(reply.result)) return true;
     const { resultType, task } = reply.result;
     if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);
