@@ -143,8 +143,12 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     }
     const isNotification = id === undefined;
     if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
-    if (method === 'subscriptions/listen')
-      return void this.listen(() => this.request('POST', this.headersOf(message), this.over.signal, line));
+    if (method === 'subscriptions/listen') {
+      const given = new AbortController();
+      this.open.set(id ?? '', given);
+      const signal = AbortSignal.any([this.over.signal, given.signal]);
+      return void this.listen(() => this.request('POST', this.headersOf(message), signal, line), signal);
+    }
     this.isKnown ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
     if (isNotification) this.lastPosted = posted;
@@ -292,8 +296,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   /** Follows what the server sends outside of any answer. */
-  private async listen(open: (place: StreamPlace) => Promise<Answer>): Promise<void> {
-    const { signal } = this.over;
+  private async listen(
+    open: (place: StreamPlace) => Promise<Answer>,
+    signal = this.over.signal,
+  ): Promise<void> {
     try {
       await this.streams.listen(open, (text) => this.deliver(text, signal), signal);
     } catch (error) {
