@@ -4,7 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
 import { openLab } from './lab.mjs';
 
-// real: the built server, an MCP server of the official library that asks, Chromium; mock: nothing
+const { startLlmServer } = await import('../support/llm-endpoint.ts');
+const { calling } = await import('../support/assistant.ts');
+
+// real: the built server, an MCP server of the official library that asks, Chromium; scripted: the assistant's model
 
 const root = join(import.meta.dirname, '..', '..');
 const [library, fixtures] = [join(root, 'node_modules'), join(root, 'test', 'fixtures', 'tools')];
@@ -12,8 +15,16 @@ const [library, fixtures] = [join(root, 'node_modules'), join(root, 'test', 'fix
 describe('questions of tools', () => {
   let lab;
   let visitor;
+  let llm;
   before(async () => {
-    lab = await openLab({ SANDBOX_GRANTABLE_PATHS: `${library}:${fixtures}` });
+    llm = await startLlmServer(({ body: { messages } }) =>
+      messages.at(-1).role === 'user' ? calling('asking__order', { item: 'tea' }) : 'It is ordered.',
+    );
+    lab = await openLab({
+      LLM_BASE_URL: llm.url,
+      LLM_MODEL: 'gpt-4.1',
+      SANDBOX_GRANTABLE_PATHS: `${library}:${fixtures}`,
+    });
     const { status, body } = await lab.api('POST', '/api/v1/custom-tools', {
       name: 'asking',
       protocol: 'mcp',
@@ -28,6 +39,7 @@ describe('questions of tools', () => {
   after(async () => {
     lab.assertQuiet();
     await lab.close();
+    await llm.close();
   });
 
   const question = () => visitor.page.getByRole('form', { name: 'Question of the tool' });
@@ -96,5 +108,25 @@ describe('questions of tools', () => {
       .first()
       .waitFor();
     assert.deepEqual(await endOf('asking__sign_in'), ['success']);
+  });
+
+  it("are a form in the assistant's card of the call", async () => {
+    const { page, open } = visitor;
+    await open('/tools');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.keyboard.press('Control+i');
+    const panel = page.getByRole('region', { name: 'Assistant', exact: true });
+    await panel.getByRole('textbox', { name: 'Message' }).fill('Order tea');
+    await panel.getByRole('button', { name: 'Send' }).click();
+    await panel.getByRole('button', { name: 'Approve' }).click();
+    const form = panel.getByRole('form', { name: 'Question of the tool' });
+    await form.getByText('How many of tea?').waitFor();
+    assert.deepEqual(await violationsOf(page, 'question in the assistant'), []);
+    await form.getByLabel('Amount').fill('7');
+    await form.getByRole('button', { name: 'Send answer' }).click();
+    await panel.getByText('It is ordered.').waitFor();
+    assert.equal(await form.count(), 0);
+    const [told] = llm.asked.slice(-1);
+    assert.match(JSON.stringify(told.body.messages.at(-1)), /amount[^}]*7/);
   });
 });
