@@ -16,6 +16,7 @@ import { McpServers1764000520000 } from './0052-mcp-servers.js';
 import { AccessRules1764000530000 } from './0053-access-rules.js';
 import { ConsoleSessions1764000540000 } from './0054-console-sessions.js';
 import { SpanClients1764000560000 } from './0056-span-clients.js';
+import { PromptPrefix1764000570000 } from './0057-prompt-prefix.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   AccessRules1764000530000,
   ConsoleSessions1764000540000,
   SpanClients1764000560000,
+  PromptPrefix1764000570000,
 ];

@@ -10,6 +10,7 @@ import { chromiumPath } from './chromium.mjs';
 const suites = [
   'journeys',
   'tools',
+  'questions',
   'playbooks',
   'traces',
   'projects',

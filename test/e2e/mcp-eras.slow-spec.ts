@@ -1,3 +1,6 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { built } from '../support/built.js';
@@ -45,6 +48,29 @@ async function leave(tool: string): Promise<void> {
 }
 
 describe('a server that speaks 2026-07-28 alone', () => {
+  it('tells of updates of the resources that somebody watches', async () => {
+    const server = await serve();
+    const uris = ['test://first', 'test://second', 'test://other'] as const;
+    server.watchable.push(...uris);
+    await register('notes', server.site.url).expect(201);
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: tk.key };
+    await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', tk.url), { requestInit }));
+    const told = new Set<string>();
+    client.setNotificationHandler(
+      ResourceUpdatedNotificationSchema,
+      ({ params }) => void told.add(params.uri),
+    );
+    for (const uri of uris.slice(0, 2)) await client.subscribeResource({ uri });
+    const updated = (): boolean => {
+      for (const uri of uris) server.touch(uri);
+      return told.size > 1;
+    };
+    await until(updated, { what: 'the updates' });
+    expect([...told].sort()).toEqual(uris.slice(0, 2));
+    await client.close();
+  });
+
   it('is registered, listed and called', async () => {
     const { body } = await register('new', modern.site.url).expect(201);
     expect(body).toMatchObject({ version: '8', healthStatus: 'healthy', status: 'active' });

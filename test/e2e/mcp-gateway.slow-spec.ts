@@ -157,6 +157,20 @@ describe('prompts', () => {
     await expect(client.getPrompt({ name: 'greet' })).rejects.toMatchObject({ code: -32602 });
   });
 
+  it('keep their own names if the registration says so, where no other server has them', async () => {
+    const names = async () =>
+      (await client.listPrompts()).prompts
+        .map(({ name }) => name)
+        .filter((name) => !/^(one|two)__/.test(name));
+    await serve('plain', [], { prefix: '' });
+    expect(await names()).toEqual(['greet']);
+    const { messages } = await client.getPrompt({ name: 'greet', arguments: { who: 'Ada' } });
+    expect(messages[0]?.content).toEqual({ type: 'text', text: 'plain: hello Ada' });
+    await serve('other', [], { prefix: '' });
+    expect(await names()).toEqual(['other__greet', 'plain__greet']);
+    for (const name of ['plain', 'other']) await tk.http.delete(`/api/v1/custom-tools/${name}`).expect(204);
+  });
+
   it('and resource templates are completed by their server', async () => {
     const argument = { name: 'id', value: '4' };
     const complete = async (

@@ -215,9 +215,13 @@ describe('a task that asks', () => {
     expect(JSON.parse(ended.content[0].text)).toBe('now');
   });
 
-  it('is cancelled while it asks', async () => {
+  it('is cancelled while it asks, and is recorded so at once', async () => {
+    const before = await executionsOf('late');
     const { taskId } = await begun();
     await ask('tasks/cancel', { taskId });
+    const [record, ...others] = await executionsOf('late');
+    expect(others).toEqual(before);
+    expect(record).toMatchObject({ status: 'error', errorType: 'cancelled' });
     await update(taskId, { first: accept(1), second: accept(1) });
     expect((await get(taskId)).status).toBe('cancelled');
   });

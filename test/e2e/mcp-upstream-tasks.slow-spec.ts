@@ -109,6 +109,36 @@ describe('a server of 2026-07-28 that answers with a task', () => {
     expect(polls).toBe(3);
   });
 
+  it('that asks, is told the answers, and ends', async () => {
+    const asks = { how: { method: 'elicitation/create', params: { message: 'How?' } } };
+    let told: unknown;
+    modern.instead = ({ id, method }, response) => {
+      if (!['tools/call', 'tasks/get', 'tasks/update'].includes(method ?? '')) return false;
+      const task = { taskId: 't3', ttlMs: null, pollIntervalMs: 60 };
+      if (method === 'tasks/update') told = JSON.parse(modern.site.seen.at(-1)?.body ?? '').params;
+      const states = {
+        'tools/call': { resultType: 'task', ...task, status: 'working' },
+        'tasks/update': { resultType: 'complete' },
+        'tasks/get': told
+          ? { ...task, status: 'completed', result: { content: [{ type: 'text', text: 'so' }] } }
+          : { ...task, status: 'input_required', inputRequests: asks },
+      };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: states[method as keyof typeof states] }));
+      return true;
+    };
+    const execute = (more: object) =>
+      tk.http
+        .post('/api/v1/tools/modern__echo/execute')
+        .send({ input: {}, elicitation: { form: {} }, ...more });
+    const { body: asked } = await execute({}).expect(202);
+    expect(asked).toMatchObject({ status: 'input_required', inputRequests: asks });
+    const inputResponses = { how: { action: 'accept', content: { way: 'so' } } };
+    const { body } = await execute({ requestState: asked.requestState, inputResponses }).expect(200);
+    expect(body).toMatchObject({ status: 'success', result: { content: [{ text: 'so' }] } });
+    expect(told).toMatchObject({ taskId: 't3', inputResponses });
+  });
+
   it('is told when the caller leaves', async () => {
     modern.instead = ({ id, method }, response) => {
       if (!['tools/call', 'tasks/get', 'tasks/cancel'].includes(method ?? '')) return false;

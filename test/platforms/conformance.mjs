@@ -11,7 +11,6 @@ const suite = join(import.meta.dirname, 'node_modules', '.bin', 'conformance');
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const fixture = join(root, 'test', 'fixtures', 'tools', 'conformance-server.mjs');
-const expected = join(import.meta.dirname, 'expected-failures.yaml');
 /** Revisions of the suite's client, and the arguments by which the server behind this one speaks the same. */
 const revisions = { '2025-11-25': [], '2026-07-28': ['modern'] };
 /**
@@ -31,32 +30,46 @@ const extensions = {
   '2026-07-28': ['tasks-mrtr-input', 'tasks-mrtr-composition'],
 };
 
+/** The suite asks the server itself; in a chain it asks one whose upstream is a second one, which has the fixtures. */
+const isChain = import.meta.url.endsWith('?chain');
+const expected = join(import.meta.dirname, `expected-failures${isChain ? '-chain' : ''}.yaml`);
+
 for (const [revision, args] of Object.entries(revisions))
-  describe(`the conformance suite of MCP, revision ${revision}`, () => {
+  describe(`the conformance suite of MCP, revision ${revision}${isChain ? ', two in a row' : ''}`, () => {
+    const servers = [];
     let server;
     let relay;
-    before(async () => {
-      server = await startPlatformServer({
+    const started = async (upstream) => {
+      const next = await startPlatformServer({
         SANDBOX_GRANTABLE_PATHS: root,
         PLAYBOOKS_DIR: join(root, 'playbooks'),
       });
-      const { data: own } = await server.ask('tools?limit=500');
-      await server.register({
-        name: 'fixtures',
+      servers.push(next);
+      const { data: own } = await next.ask('tools?limit=500');
+      await next.register({
         protocol: 'mcp',
-        command: 'node',
-        args: [fixture, ...args],
-        workingDir: root,
         // Calls of it may take longer than clients wait: they are tasks for those that know tasks.
         ...(revision === '2026-07-28' && { timeoutMs: 120_000 }),
+        ...upstream,
       });
-      const names = own.map(({ name }) => name);
-      relay = await startNamesRelay(server.url, 'fixtures__', names);
+      return [next, own.map(({ name }) => name)];
+    };
+    before(async () => {
+      const program = { command: 'node', args: [fixture, ...args], workingDir: root };
+      let names;
+      [server, names] = await started({ name: 'fixtures', ...program });
+      if (isChain) {
+        const { url, key } = server;
+        const headers = { authorization: '${KEY}' };
+        const env = { KEY: key.authorization };
+        [server, names] = await started({ name: 'second', url: `${url}/mcp`, headers, env });
+      }
+      relay = await startNamesRelay(server.url, `${isChain ? 'second__' : ''}fixtures__`, names);
     });
     after(async () => {
-      relay.closeAllConnections();
-      relay.close();
-      await server.stop();
+      relay?.closeAllConnections();
+      relay?.close();
+      await Promise.all(servers.map((each) => each.stop()));
     });
 
     /** Prints the summary; it fails if anything fails that is not expected to. */

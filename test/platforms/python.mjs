@@ -1,20 +1,24 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const { agentsPageBlock } = await import('../support/agents-page.ts');
 
-const requirements = join(import.meta.dirname, 'requirements.txt');
-const home = join(import.meta.dirname, 'node_modules', '.python');
-export const python = join(home, 'bin', 'python');
+const ofPage = join(import.meta.dirname, 'requirements.txt');
+const homeOf = (requirements) =>
+  join(import.meta.dirname, 'node_modules', `.python-${basename(requirements, '.txt')}`);
+/** The Python that has the packages of a file. */
+export const pythonOf = (requirements) => join(homeOf(requirements), 'bin', 'python');
+export const python = pythonOf(ofPage);
 
 export const noVenv =
   'NOT RUN: the Python code of docs/agents/connect.md needs python3 (3.10 or newer) with venv and pip';
 
-/** Installs requirements.txt beside the other platforms' clients. @returns their versions; undefined where there is no venv */
-export function installPython() {
+/** Installs packages beside the other platforms' clients. @returns their versions; undefined where there is no venv */
+export function installPython(requirements = ofPage) {
+  const home = homeOf(requirements);
   const wanted = readFileSync(requirements, 'utf8');
   const mark = join(home, `installed-${createHash('sha256').update(wanted).digest('hex').slice(0, 16)}`);
   if (!existsSync(mark)) {
@@ -27,7 +31,7 @@ export function installPython() {
     rmSync(home, { recursive: true, force: true });
     execFileSync('python3', ['-m', 'venv', home], { stdio: 'inherit' });
     const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
-    execFileSync(python, install, { stdio: 'inherit' });
+    execFileSync(pythonOf(requirements), install, { stdio: 'inherit' });
     writeFileSync(mark, '');
   }
   return wanted.trim().replaceAll('\n', ', ');

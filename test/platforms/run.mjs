@@ -9,8 +9,10 @@ import { stopAll } from './platform-server.mjs';
 const suites = [
   'asks',
   'conformance',
+  'conformance-chain',
   'conformance-client',
   'clients',
+  'sdks',
   'formats',
   'servers',
   'same',

@@ -32,6 +32,8 @@ const byName = (items) =>
       const own = { ...item, name: item.name.replace(`${name}__`, '') };
       // How a call may run as a task is between a server and its own client.
       delete own.execution;
+      delete own._meta?.['toolkeeper/taskSupport'];
+      if (Object.keys(own._meta ?? {}).length === 0) delete own._meta;
       return [own.uri ?? own.uriTemplate ?? own.name, own];
     }),
   );

@@ -19,6 +19,8 @@ export class McpModernServer {
   left = 0;
   /** Tools that it lists besides. */
   readonly others: string[] = [];
+  /** Resources of which it tells updates. */
+  readonly watchable: string[] = [];
   /** Answers a request in its place, if it returns true. */
   instead: (
     message: { readonly id?: string; readonly method?: string },
@@ -43,6 +45,10 @@ export class McpModernServer {
     this.handler.notify.toolsChanged();
   }
 
+  touch(uri: string): void {
+    this.handler.notify.resourceUpdated(uri);
+  }
+
   async stop(): Promise<void> {
     await this.handler.close();
     await this.site.stop();
@@ -51,7 +57,14 @@ export class McpModernServer {
   private made(): McpServer {
     const server = new McpServer(
       { name: 'modern', version: '8' },
-      { capabilities: { tools: { listChanged: true }, logging: {} }, instructions: 'Echo first' },
+      {
+        capabilities: {
+          tools: { listChanged: true },
+          logging: {},
+          ...(this.watchable.length > 0 && { resources: { subscribe: true } }),
+        },
+        instructions: 'Echo first',
+      },
     );
     const region = { type: 'string', 'x-mcp-header': 'Region' };
     const inputSchema = fromJsonSchema<{ readonly region?: string }>({
@@ -84,6 +97,8 @@ export class McpModernServer {
         return { content: [{ type: 'text', text: 'slowly' }] };
       },
     );
+    for (const uri of this.watchable)
+      server.registerResource(uri, uri, {}, () => ({ contents: [{ uri, text: 'note' }] }));
     for (const name of this.others) server.registerTool(name, {}, () => ({ content: [] }));
     return server;
   }

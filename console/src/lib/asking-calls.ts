@@ -1,19 +1,9 @@
 import { useState } from 'react';
 import type { Act } from './act.js';
 import { ApiError, type OutcomeView } from './api.js';
+import type { AskedQuestion } from './asked-question.js';
 import { openStream } from './calls.js';
 import { readExactly } from './exact-json.js';
-
-/** A question of a tool to the person that runs it. */
-export interface AskedQuestion {
-  readonly questionId: string;
-  readonly params: {
-    readonly mode?: string;
-    readonly message?: string;
-    readonly url?: string;
-    readonly requestedSchema?: Readonly<Record<string, unknown>>;
-  };
-}
 
 /** Calls of a tool that may ask something meanwhile. */
 export function useAskingCalls() {

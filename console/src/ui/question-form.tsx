@@ -1,7 +1,8 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, Suspense, useState } from 'react';
 import { answerQuestion, asApiError, ask, type QuestionAnswer } from '../lib/api.js';
-import type { AskedQuestion, AskingCalls } from '../lib/asking-calls.js';
+import type { AskedQuestion } from '../lib/asked-question.js';
+import type { AskingCalls } from '../lib/asking-calls.js';
 import { knownInput } from '../lib/snippets.js';
 import { Button } from './controls.js';
 import { SchemaForm } from './input-editor.js';

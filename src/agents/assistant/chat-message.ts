@@ -19,6 +19,8 @@ export interface CallPart {
   approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   output?: unknown;
   errorText?: string;
+  /** What its tool asks the person now. */
+  question?: { readonly questionId: string; readonly params: object };
 }
 
 export type Part = { readonly type: 'step-start' } | TextPart | CallPart;
@@ -41,7 +43,12 @@ export const mayRun = ({ state, approval }: CallPart): boolean =>
 
 /** One chunk of the AI SDK's UI message stream. */
 export type Chunk = Readonly<Record<string, unknown>> & { readonly type: string };
-type Shown = { length?: number; state?: string; approval?: string | undefined };
+type Shown = {
+  length?: number;
+  state?: string;
+  approval?: string | undefined;
+  question?: string | undefined;
+};
 
 /**
  * Tells one reader how a message grows. A reader is sent the difference between what it was shown and the message as it
@@ -61,7 +68,7 @@ export class MessageReader {
         part.type === 'text'
           ? { length: part.text.length, state: part.state }
           : isCall(part)
-            ? { state: part.state, approval: part.approval?.id }
+            ? { state: part.state, approval: part.approval?.id, question: part.question?.questionId }
             : {};
     }
   }
@@ -79,6 +86,8 @@ function* textNews(id: string, { text, state }: TextPart, before?: Shown): Gener
 function* callNews(part: CallPart, before?: Shown): Generator<Chunk> {
   const { toolCallId, toolName, input, state, approval, output, errorText } = part;
   if (!before) yield { type: 'tool-input-available', toolCallId, toolName, input, dynamic: true };
+  if (part.question?.questionId !== before?.question)
+    yield { type: 'data-question', id: toolCallId, data: part.question ?? {}, transient: true };
   if (state === before?.state) return;
   // The tool of a call that was approved may have changed since: then it is asked for again.
   if (approval && approval.id !== before?.approval)

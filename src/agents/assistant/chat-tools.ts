@@ -4,11 +4,13 @@ import { Problem } from '../../base/common/errors.js';
 import { newId } from '../../base/common/ids.js';
 import { platformSchema } from '../../call/platforms/platform-schema.js';
 import type { JsonSchema } from '../../base/schemas/json-schema.js';
+import type { Asks } from '../../web/contract/asks.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import type { Principal } from '../../web/contract/principal.js';
 import { isShown, keptOutcomeOf, type Tool, type ToolDefinition } from '../../web/contract/tool.js';
 import type { ToolOutcome } from '../../web/contract/tool-outcome.js';
 import { Door } from '../../call/door/door.js';
+import { OpenQuestions } from '../../call/door/open-questions.js';
 import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { ToolsService } from '../../call/door/tools.service.js';
 import type { ChatUsageView } from './assistant.dto.js';
@@ -47,6 +49,7 @@ export class ChatTools {
     private readonly registry: ToolRegistry,
     private readonly tools: ToolsService,
     private readonly door: Door,
+    private readonly questions: OpenQuestions,
   ) {}
 
   async offered(messages: readonly ChatMessage[], origin: CallOrigin): Promise<OfferedTool[]> {
@@ -100,18 +103,41 @@ export class ChatTools {
     return { tool: toolName, input: given, principal, context };
   }
 
-  /** Runs a call through the door. A call that ran before is not run again: its outcome is given back. */
-  async run(part: CallPart, origin: CallOrigin): Promise<void> {
+  /**
+   * Runs a call through the door. A call that ran before is not run again: its outcome is given back.
+   * @param changed is called when its tool asks the person something, and when that is over
+   */
+  async run(part: CallPart, origin: CallOrigin, changed: () => void): Promise<void> {
     const tool = this.registry.find(part.toolName);
     const idempotencyKey = `${origin.chatId}/${origin.turn}/${part.toolCallId}`;
     try {
-      const { outcome } = await this.door.call({ ...this.requestOf(part, origin), idempotencyKey });
+      const { outcome } = await this.door.call({
+        ...this.requestOf(part, origin),
+        idempotencyKey,
+        asks: this.asksOf(part, origin, changed),
+      });
       const isMcp = tool?.definition.kind === 'mcp';
       const output = keptOutcome(keptOutcomeOf(tool, outcome), isMcp);
       Object.assign(part, { state: 'output-available', output });
     } catch (error) {
       Object.assign(part, { state: 'output-error', errorText: refusalText(error) });
     }
+  }
+
+  private asksOf(part: CallPart, { principal }: CallOrigin, changed: () => void): Asks {
+    const show = (question?: CallPart['question']): void => {
+      if (question) part.question = question;
+      else delete part.question;
+      changed();
+    };
+    const live: Asks['live'] = ({ params }, over) => {
+      const to = {
+        send: (questionId: string) => show({ questionId, params }),
+        withdraw: () => undefined,
+      };
+      return this.questions.ask(principal, to, over).finally(show);
+    };
+    return { capabilities: { elicitation: { form: {}, url: {} } }, live };
   }
 }
 

@@ -156,7 +156,8 @@ export class TurnRun {
       if (awaitsApproval(part)) return;
       if (!mayRun(part)) continue;
       this.count({ calls: 1 });
-      await abortable(this.tools.run(part, this.origin()), this.ended.signal);
+      const changed = (): void => this.changes.emit();
+      await abortable(this.tools.run(part, this.origin(), changed), this.ended.signal);
       this.count(spentBy(part));
       this.changes.emit();
       await this.write();

@@ -7,7 +7,7 @@ import { holderOf } from '../../web/auth/call-rates.js';
 import { KnownKeys } from '../../web/auth/known-keys.js';
 import { holderIn, principalOf } from '../../web/auth/principal.decorator.js';
 import { backOff } from '../../base/common/back-off.js';
-import type { Cancellation } from '../../base/common/cancellation.js';
+import { Cancellation } from '../../base/common/cancellation.js';
 import { canonicalJson, sha256 } from '../../base/common/canonical-json.js';
 import { invalidRequest, Problem, type ProblemCode } from '../../base/common/errors.js';
 import type { JsonObject } from '../../base/common/json.js';
@@ -34,6 +34,7 @@ import {
   type JobOutput,
   keptOf,
   type KeptCall,
+  nextRound,
   retryLimit,
   unansweredOutcome,
   viewOf,
@@ -171,10 +172,7 @@ export class AsyncExecutions {
     const { asked: _before, ...data } = dataOf(job);
     if (Object.keys(asked.inputRequests).length > 0)
       return this.jobs.put(queue, job, { ...data, asked: JSON.stringify(asked) }, new Date(asked.until));
-    const { inputResponses, requestState } = asked;
-    const kept = JSON.parse(data.call) as KeptCall;
-    const asks = { capabilities: {}, ...kept.asks, answers: { inputResponses, requestState } };
-    const next: JobData = { ...data, call: JSON.stringify({ ...kept, asks }) };
+    const next: JobData = { ...data, call: JSON.stringify(nextRound(data.call, asked)) };
     return this.jobs.put(queue, job, next, new Date());
   }
 
@@ -186,8 +184,33 @@ export class AsyncExecutions {
     const job = await this.find(id, caller);
     if (job.state !== 'cancelled' || before.state === 'cancelled')
       throw new Problem('conflict', `The execution has ended: its status is ${viewOf(job).status}`);
+    const { asked } = dataOf(job);
+    if (asked !== undefined) await this.endRound(job, JSON.parse(asked) as Asked);
     await this.report(job, viewOf(job));
     return viewOf(job);
+  }
+
+  /**
+   * Ends an execution that asks and was cancelled, by the round that would bring its answers. Refused, it ends when the time
+   * for answers is over.
+   */
+  private async endRound(job: StoredJob, asked: Asked): Promise<void> {
+    const { caller, call } = dataOf(job);
+    const cancellation = new Cancellation();
+    cancellation.cancel();
+    try {
+      const next = this.requestOf(caller, nextRound(call, asked));
+      await this.door.call({ ...next, cancellation, queued: true });
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+    }
+  }
+
+  /** @throws Problem `unauthorized` */
+  private requestOf(caller: string, { principal: keyless, ...call }: KeptCall): CallRequest {
+    const principal = keyless ? { ...keyless, scopes: new Set(keyless.scopes) } : this.keys.withId(caller);
+    if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
+    return { ...call, principal };
   }
 
   private async find(id: string, caller: string): Promise<StoredJob> {
@@ -238,7 +261,10 @@ export class AsyncExecutions {
     if (output instanceof InputRequired) {
       const { inputRequests = {}, requestState = '', executionId } = output;
       const until = Date.now() + maxAskedMs;
-      await this.putBack(job, { executionId, inputRequests, inputResponses: {}, requestState, until });
+      const asked = { executionId, inputRequests, inputResponses: {}, requestState, until };
+      // The replica that runs a job learns some seconds later that it was cancelled.
+      if (!(await this.putBack(job, asked)) && (await this.jobs.find(queue, job.id))?.state === 'cancelled')
+        await this.endRound(job, asked);
       return {};
     }
     // The replica that cancels a job sends its webhook. Otherwise it is sent before the end is stored: if this replica is
@@ -253,15 +279,11 @@ export class AsyncExecutions {
     const { caller, call: kept, asked } = dataOf(job);
     // A job that waits for answers is run when their time is over.
     if (asked !== undefined) return { outcome: JSON.stringify(unansweredOutcome(asked, job)) };
-    const { principal: keyless, ...call } = JSON.parse(kept) as KeptCall;
+    const call = JSON.parse(kept) as KeptCall;
     for (;;) {
       try {
-        const principal = keyless
-          ? { ...keyless, scopes: new Set(keyless.scopes) }
-          : this.keys.withId(caller);
-        if (!principal) throw unauthorized('The key of this call has expired or was revoked.');
         const queued = { idempotencyKey: job.id, cancellation, queued: true };
-        const { outcome, mayRunAgain } = await this.door.call({ ...call, ...queued, principal });
+        const { outcome, mayRunAgain } = await this.door.call({ ...this.requestOf(caller, call), ...queued });
         // This replica stops, or does not reach the database.
         if (mayRunAgain) throw new Error(`The call of ${call.tool} is left to another replica`);
         return { outcome: JSON.stringify(outcome) };

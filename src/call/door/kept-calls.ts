@@ -55,6 +55,12 @@ export function keptOf({ tool, input, context, timeoutMs, address, principal, as
   return { ...kept, principal: { ...principal, scopes: [...principal.scopes] } };
 }
 
+/** A call that brings the answers to what it asked. */
+export function nextRound(call: string, { inputResponses, requestState }: Asked): KeptCall {
+  const kept = JSON.parse(call) as KeptCall;
+  return { ...kept, asks: { capabilities: {}, ...kept.asks, answers: { inputResponses, requestState } } };
+}
+
 const statuses = {
   created: 'queued',
   retry: 'queued',

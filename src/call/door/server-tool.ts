@@ -9,6 +9,8 @@ export interface ServerOffer {
   readonly templates: readonly JsonObject[];
   /** Prompts whose definitions are approved. */
   readonly prompts: readonly JsonObject[];
+  /** Whether its prompts keep their own names. */
+  readonly isUnprefixed: boolean;
   /** Approved instructions. */
   readonly instructions?: string | undefined;
   readonly completes: boolean;

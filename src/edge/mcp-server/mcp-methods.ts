@@ -56,10 +56,14 @@ export const fresh = (result: object): object => ({ ...result, ttlMs: 0, cacheSc
 export const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
 
+/** What a Toolkeeper that is the client says about its own call. */
+const ofClient = new Set(['executionId', 'clientCapabilities', 'asksWhileItRuns']);
+
 /** The call's context and key, as a body has them. */
 export function ownMembers(meta: Params): Record<string, unknown> {
   const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
-  return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
+  const named = own.map(([name, value]) => [name.slice(metaPrefix.length), value] as const);
+  return Object.fromEntries(named.filter(([name]) => !ofClient.has(name)));
 }
 
 /** @throws Problem `invalid_request` */

@@ -58,7 +58,7 @@ export class McpTasks {
     const support = tool.taskSupport?.();
     if (!isDeclared(asked)) return support === 'required' ? notDeclared(asked) : undefined;
     const timeoutMs = Math.min(call.timeoutMs ?? Infinity, tool.definition.timeoutMs);
-    if (support === undefined && timeoutMs <= longMs) return undefined;
+    if (support === undefined && (timeoutMs <= longMs || wantsProgress(asked))) return undefined;
     const asks = roundsOf(asked.message.params ?? {});
     const queued = await this.executions.queue({ ...call, asks });
     const view = await this.executions.settled(queued, asked.request, AbortSignal.timeout(waitMs));
@@ -173,6 +173,9 @@ function isDeclared({ message }: Asked): boolean {
   const extensions = isObject(declared) ? declared['extensions'] : undefined;
   return isObject(extensions) && isObject(extensions[tasksExtension]);
 }
+
+/** A task has no progress: who asks for that waits for the call. */
+const wantsProgress = ({ message }: Asked): boolean => message.params?._meta?.progressToken !== undefined;
 
 function notDeclared({ message, reply }: Asked): Answered {
   const why = `The client has not declared the extension ${tasksExtension} in this request`;

@@ -131,11 +131,23 @@ export class ServerOffers {
     return {
       resources: placed(all('resources', 'uri'), 'uri'),
       templates: placed(all('templates', 'uriTemplate'), 'uriTemplate'),
-      prompts: sorted(
-        all('prompts', 'name').map((each) => named(each, 'name', `${each.server.server}__${each.own}`)),
-      ),
+      prompts: placedPrompts(all('prompts', 'name'), project),
     };
   }
+}
+
+/** A prompt has its server's prefix, unless that has none and no other such server has the name. */
+function placedPrompts(offered: readonly Offered[], project: string): Offered[] {
+  const own = placed(
+    offered.filter(({ server }) => server.offer(project).isUnprefixed),
+    'name',
+  );
+  const isOwn = new Set(own.filter((each) => each.key === each.own).map((each) => each.item));
+  return sorted(
+    offered.map((each) =>
+      isOwn.has(each.item) ? each : named(each, 'name', `${each.server.server}__${each.own}`),
+    ),
+  );
 }
 
 const named = (offered: Offered, member: string, key: string): Offered => ({

@@ -19,7 +19,7 @@ class Server {
     const sender = {
       request: (method: string, params: object, answered: Answer) =>
         void this.asked.push({ method, params, answered }),
-      subscribe: () => undefined,
+      subscribe: () => '',
       notify: (method: string) => void this.notified.push(method),
       settle: () => undefined,
     };

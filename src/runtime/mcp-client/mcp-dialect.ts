@@ -15,6 +15,7 @@ import type {
   ServerLists,
 } from '../process-pool/pool.types.js';
 import {
+  clientCapabilities,
   clientInfo,
   discoverMs,
   enveloped,
@@ -22,6 +23,7 @@ import {
   introductionIn,
   type Introduction,
   legacyRevisions,
+  liveMember,
   type McpPeer,
   modernRevision,
   namedRevisions,
@@ -32,6 +34,7 @@ import {
   unsupportedRevision,
 } from './mcp-eras.js';
 import { repeatedMembers } from './request-headers.js';
+import { WatchedResources } from './watched-resources.js';
 import { TaskPolls, taskTtlMs } from './task-polls.js';
 
 /** Back-off for servers that announce changes of their tools again and again: reading a list takes time. */
@@ -42,8 +45,6 @@ const methodNotFound = -32601;
 const internalError = -32603;
 /** Errors by which servers that know no `initialize` refuse it: those of JSON-RPC, and those of the modern era. */
 const unknownRequest: readonly number[] = [-32600, methodNotFound, -32602, -32020, unsupportedRevision];
-/** Whether a call's own caller can be asked is found out when its server asks. */
-const clientCapabilities = { roots: {}, elicitation: { form: {}, url: {} } };
 
 /** Requests of servers that this client refuses, with the reason. */
 const refused: Readonly<Record<string, string>> = {
@@ -76,6 +77,8 @@ export function mcpDialect(roots: readonly string[], peer = newPeer('legacy')): 
 class McpSession implements DialectSession {
   private era: Era | undefined;
   private isSubscribed = false;
+  /** What the server tells of, in the modern era. */
+  private readonly watched: WatchedResources;
   /** Tools of the legacy era that run as tasks alone. */
   private readonly needTasks = new Set<unknown>();
   /** Requests of calls of these, by id. */
@@ -101,13 +104,14 @@ class McpSession implements DialectSession {
       (...request) => this.request(...request),
       (...settled) => sender.settle(...settled),
     );
+    this.watched = new WatchedResources(sender);
     if (peer.era === 'modern') this.discover();
     else this.initialize();
   }
 
-  handle({ method, id }: JsonObject): Reply | undefined {
+  handle({ method, id, params }: JsonObject): Reply | undefined {
     if (listChanges.has(method)) this.changed();
-    if (method === 'notifications/subscriptions/acknowledged') {
+    if (method === 'notifications/subscriptions/acknowledged' && !this.watched.acknowledged(params)) {
       // Changes between two subscriptions are not announced.
       if (this.isSubscribed) this.changed();
       this.isSubscribed = true;
@@ -123,8 +127,13 @@ class McpSession implements DialectSession {
   }
 
   outgoing(id: string, method: string, params: object): { method: string; params: object } | undefined {
-    if (this.era === 'modern')
-      return { method: method === 'ping' ? 'server/discover' : method, params: enveloped(params) };
+    if (this.era === 'modern') {
+      const { _meta } = params as { readonly _meta?: object };
+      if (method === 'resources/subscribe') return this.watched.add(id, params);
+      if (this.peer.speaksBoth && _meta && liveMember in _meta) return undefined;
+      const [name, asked] = this.polls.answered(id, params as JsonObject) ?? [method, params];
+      return { method: name === 'ping' ? 'server/discover' : name, params: enveloped(asked) };
+    }
     if (this.needTasks.size === 0 || !('name' in params) || !this.needTasks.has(params.name))
       return undefined;
     this.asTasks.add(id);
@@ -133,6 +142,8 @@ class McpSession implements DialectSession {
 
   isFinal(id: string, reply: Reply): boolean {
     const wasTask = this.asTasks.delete(id);
+    this.watched.dropped(id);
+    if (this.polls.goesOn(id, reply)) return false;
     if (!('result' in reply) || !isObject(reply.result)) return true;
     const { resultType, task } = reply.result;
     if (resultType === 'task' || wasTask) return !this.polls.follow(id, wasTask ? task : reply.result);
@@ -142,6 +153,7 @@ class McpSession implements DialectSession {
 
   forgotten(id: string): void {
     this.asTasks.delete(id);
+    this.watched.dropped(id);
     this.polls.forgotten(id);
   }
 
@@ -186,10 +198,8 @@ class McpSession implements DialectSession {
       const each = isObject(capabilities) ? capabilities[list] : undefined;
       return isObject(each) && each['listChanged'] === true ? [[`${list}ListChanged`, true]] : [];
     });
-    const notifications = Object.fromEntries(changing) as object;
     // In the legacy era changes are announced without a subscription.
-    if (era === 'modern' && changing.length > 0)
-      this.sender.subscribe('subscriptions/listen', enveloped({ notifications }));
+    if (era === 'modern') this.watched.begin(Object.fromEntries(changing) as object);
     this.list();
   }
 

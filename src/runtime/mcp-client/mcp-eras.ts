@@ -19,13 +19,21 @@ export const discoverMs = 4_000;
 export interface McpPeer {
   /** Era of its last session, in which the next one begins. */
   era: Era;
+  /** Whether it may speak the legacy era beside the modern one. */
+  speaksBoth: boolean;
   /** Members of its tools' inputs that a call repeats in headers, by tool. */
   readonly repeated: Map<string, readonly RepeatedMember[]>;
 }
 
 /** @param era to begin with: an old program may end at a request that comes before `initialize`, a URL answers an error */
-export const newPeer = (era: Era): McpPeer => ({ era, repeated: new Map() });
+export const newPeer = (era: Era): McpPeer => ({
+  era,
+  speaksBoth: era === 'modern',
+  repeated: new Map(),
+});
 
+/** Whether a call's own caller can be asked is found out when its server asks. */
+export const clientCapabilities = { roots: {}, elicitation: { form: {}, url: {} } };
 export const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 
 const prefix = 'io.modelcontextprotocol/';
@@ -34,6 +42,8 @@ const serverMember = `${prefix}serverInfo`;
 const capabilitiesMember = `${prefix}clientCapabilities`;
 /** Member of `_meta` with the capabilities of the caller of a call: the modern era declares them with each request. */
 export const callersMember = 'toolkeeper/clientCapabilities';
+/** Member of `_meta` of a call whose caller is asked while it runs. */
+export const liveMember = 'toolkeeper/asksWhileItRuns';
 const ownCapabilities = { extensions: { [`${prefix}tasks`]: {} } };
 const envelope = {
   [versionMember]: modernRevision,

@@ -23,6 +23,7 @@ import {
   withOrigin,
   type StreamPlace,
 } from './remote-answer.js';
+import { isOfTwin, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
 import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
@@ -97,8 +98,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private readonly open = new Map<string, AbortController>();
   /** The notification on its way: what follows it must not overtake it. */
   private lastPosted: Promise<void> = Promise.resolve();
-  private session: string | undefined;
+  session: string | undefined;
   private revision: string | undefined;
+  private readonly twin: LegacyTwin;
   /** Whether its last request was of the modern era. */
   private isModern = false;
   /** Whether it has introduced itself. */
@@ -118,6 +120,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
+    const { signal } = this.over;
+    const beside = { stdout: this.stdout, signal, end: () => this.end(1, null) };
+    this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), beside);
     setImmediate(() => this.emit('spawn'));
   }
 
@@ -128,14 +133,22 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private take(line: string): void {
     const message = JSON.parse(line) as Message;
     const { id, method, params } = message;
+    if (this.isModern && isOfTwin(method, params?._meta))
+      return this.twin.write(line, (enveloped) => this.take(enveloped));
     if (method === 'notifications/cancelled') {
-      this.open.get(params?.requestId ?? '')?.abort();
-      if (this.isModern) return;
+      const { requestId = '' } = params ?? {};
+      const given = this.open.get(requestId);
+      given?.abort();
+      if (this.isModern) return given ? undefined : this.twin.cancel(requestId);
     }
     const isNotification = id === undefined;
     if (!isNotification && method !== undefined) this.isModern = params?._meta?.[versionMember] !== undefined;
-    if (method === 'subscriptions/listen')
-      return void this.listen(() => this.request('POST', this.headersOf(message), this.over.signal, line));
+    if (method === 'subscriptions/listen') {
+      const given = new AbortController();
+      this.open.set(id ?? '', given);
+      const signal = AbortSignal.any([this.over.signal, given.signal]);
+      return void this.listen(() => this.request('POST', this.headersOf(message), signal, line), signal);
+    }
     this.isKnown ||= method === 'tools/list';
     const posted = this.lastPosted.then(() => this.post(line, message));
     if (isNotification) this.lastPosted = posted;
@@ -283,8 +296,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 
   /** Follows what the server sends outside of any answer. */
-  private async listen(open: (place: StreamPlace) => Promise<Answer>): Promise<void> {
-    const { signal } = this.over;
+  private async listen(
+    open: (place: StreamPlace) => Promise<Answer>,
+    signal = this.over.signal,
+  ): Promise<void> {
     try {
       await this.streams.listen(open, (text) => this.deliver(text, signal), signal);
     } catch (error) {

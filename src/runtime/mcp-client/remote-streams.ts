@@ -10,7 +10,6 @@ const maxPauseMs = 60_000;
 export class EventStreams {
   /** Whether the stream of server-initiated messages is open: it may bring the answer to a request. */
   isListening = false;
-  private listens = false;
 
   /** @param follow opens the stream that goes on at a place */
   constructor(
@@ -47,8 +46,6 @@ export class EventStreams {
     message: (text: string) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
-    if (this.listens) return;
-    this.listens = true;
     const place: StreamPlace = {};
     for (;;) {
       const response = await open(place);

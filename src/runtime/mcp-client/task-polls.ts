@@ -8,11 +8,16 @@ export const taskTtlMs = 3_600_000;
 const pauseMs = 1_000;
 const minPauseMs = 50;
 const maxPauseMs = 60_000;
+/** Begins the state of a call that ended with what its task asks. */
+const asking = 'toolkeeper-task ';
 
 /** Tasks by which a server answers calls. Each is polled until it ends; its outcome is the answer to the call. */
 export class TaskPolls {
   /** Timers of the next poll and ids of the tasks, by the id of the call's request. */
   private readonly open = new Map<string, { readonly taskId: string; timer?: NodeJS.Timeout }>();
+
+  /** Tasks that get answers, by the id of the request that brings them. */
+  private readonly updates = new Map<string, string>();
 
   /** @param request sends a request in the era of the session */
   constructor(
@@ -28,9 +33,26 @@ export class TaskPolls {
     return true;
   }
 
+  /** @returns the request by which a call brings answers to what its task asked; undefined for another call */
+  answered(id: string, { requestState, inputResponses, _meta }: JsonObject): [string, object] | undefined {
+    if (typeof requestState !== 'string' || !requestState.startsWith(asking)) return undefined;
+    const taskId = requestState.slice(asking.length);
+    this.updates.set(id, taskId);
+    return ['tasks/update', { taskId, inputResponses, _meta }];
+  }
+
+  /** Follows a task that got its answers. @returns whether the request brought them, and they were taken */
+  goesOn(id: string, reply: Reply): boolean {
+    const taskId = this.updates.get(id);
+    return (
+      this.updates.delete(id) && 'result' in reply && this.follow(id, { taskId, pollIntervalMs: minPauseMs })
+    );
+  }
+
   /** Cancels the task of a call that was abandoned. */
   forgotten(id: string): void {
-    const taskId = this.close(id);
+    const taskId = this.close(id) ?? this.updates.get(id);
+    this.updates.delete(id);
     if (taskId !== undefined) this.request('tasks/cancel', { taskId }, () => undefined);
   }
 
@@ -47,16 +69,16 @@ export class TaskPolls {
   private looked(id: string, taskId: string, reply: Reply): void {
     const state = 'result' in reply && isObject(reply.result) ? reply.result : undefined;
     if (!state) return this.end(id, reply);
-    const { status, result, error } = state;
+    const { status, result, error, inputRequests } = state;
     if (status === 'working') return this.wait(id, state);
     if (result !== undefined) return this.end(id, { result });
     const failure = errorReply(error);
     if (failure) return this.end(id, failure);
     // In the legacy era the outcome is a request of its own.
     if ('ttl' in state) return this.request('tasks/result', { taskId }, (last) => this.end(id, last));
-    if (status === 'input_required') this.request('tasks/cancel', { taskId }, () => undefined);
-    const message = `Its task ended as ${String(status)}${status === 'input_required' ? ': nobody is there to be asked' : ''}`;
-    this.end(id, { error: { code: -32603, message } });
+    if (status === 'input_required')
+      return this.end(id, { result: { resultType: status, inputRequests, requestState: asking + taskId } });
+    this.end(id, { error: { code: -32603, message: `Its task ended as ${String(status)}` } });
   }
 
   private end(id: string, reply: Reply): void {

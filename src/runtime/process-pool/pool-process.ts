@@ -224,6 +224,7 @@ export class PoolProcess {
         const id = this.conversation.nextId();
         this.conversation.forget(id);
         this.lines.write(encodeRequest(id, method, params));
+        return id;
       },
       notify: (method, params) => this.lines.write(encodeNotification(method, params)),
       settle: (id, reply) => this.conversation.settle(id, reply),

@@ -112,8 +112,8 @@ export interface DialectSender {
     answered: (reply: Reply, bytes: number) => void,
     otherwise?: string,
   ): void;
-  /** Sends a request that stays open as long as the process: its answer is ignored. */
-  subscribe(method: string, params: object): void;
+  /** Sends a request that stays open as long as the process: its answer is ignored. @returns its id */
+  subscribe(method: string, params: object): string;
   notify(method: string, params: object): void;
   /** Answers a request of the pool that the session did not let end. */
   settle(id: string, reply: Reply): void;

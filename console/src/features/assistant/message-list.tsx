@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import { duration } from '../../lib/format.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Row } from '../../ui/layout.js';
+import { Questions } from '../../ui/question-form.js';
 import { useCopy } from '../../ui/use-copy.js';
 import css from './assistant.module.css';
 import { KnownIds, ModelText } from './markdown.js';
@@ -165,7 +166,10 @@ const tones: Readonly<Record<string, 'good' | 'warn' | 'bad' | 'none'>> = {
 function CallCard({ call, isRunning, onDecide }: CallCardProps): ReactNode {
   const { toolName, input, output, state, errorText } = call;
   const isOpen = state === 'input-available' || (state === 'approval-responded' && call.approval?.approved);
-  const status = output?.status ?? (isOpen && isRunning ? 'running' : (words[state] ?? state));
+  const question = isRunning && state !== 'output-available' ? call.question : undefined;
+  const status =
+    output?.status ??
+    (question ? 'waits for you' : isOpen && isRunning ? 'running' : (words[state] ?? state));
   const result = output?.error
     ? `${output.error.type}: ${output.error.message}`
     : (output?.result ?? errorText);
@@ -188,6 +192,7 @@ function CallCard({ call, isRunning, onDecide }: CallCardProps): ReactNode {
           </Link>
         )}
       </details>
+      {question && <Questions questions={[question]} drop={() => undefined} />}
       {asks && (
         <div role="group" aria-label={`Approval of ${toolName}`} className={css.approval}>
           {call.approval?.note !== undefined && <span>{call.approval.note}</span>}

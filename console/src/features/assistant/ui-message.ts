@@ -1,3 +1,5 @@
+import type { AskedQuestion } from '../../lib/asked-question.js';
+
 /** Messages and chunks of the AI SDK's UI message stream, as far as the server writes them. */
 export interface TextPart {
   readonly type: 'text';
@@ -23,6 +25,8 @@ export interface CallPart {
   readonly approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   readonly output?: Outcome;
   readonly errorText?: string;
+  /** What its tool asks. */
+  readonly question?: AskedQuestion | undefined;
 }
 
 export type Part = { readonly type: 'step-start' } | TextPart | CallPart;
@@ -93,6 +97,12 @@ function partsAfter(parts: readonly Part[], chunk: Chunk): readonly Part[] | und
   }
   if (type === 'tool-input-available')
     return [...parts, { type: 'dynamic-tool', toolName, toolCallId, input, state: 'input-available' }];
+  if (type === 'data-question') {
+    const asked = chunk['data'] as Partial<AskedQuestion>;
+    const question = asked.questionId === undefined ? undefined : (asked as AskedQuestion);
+    const isOf = (part: Part): boolean => part.type === 'dynamic-tool' && part.toolCallId === chunk['id'];
+    return parts.map((part) => (isOf(part) ? { ...(part as CallPart), question } : part));
+  }
   const state = states[type];
   if (state === undefined) return undefined;
   return parts.map((part) =>

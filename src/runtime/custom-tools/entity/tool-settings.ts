@@ -141,6 +141,14 @@ export class ToolSettings {
     description: 'Relative args resolve against it',
   })
   workingDir!: string | null;
+  @Setting('text', NullableText(null, 'Before the names of its prompts; null: `<name>__`'), null)
+  @OptionalOneOf([''], {
+    nullable: true,
+    example: '',
+    description:
+      'Empty: prompts of an MCP server keep their own names, where no other server has them. Absent: they appear as `<name>__<prompt>`',
+  })
+  prefix!: '' | null;
   /** The hash of an uploaded bundle. */
   @Setting(
     'text',

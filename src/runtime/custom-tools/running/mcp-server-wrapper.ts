@@ -93,6 +93,7 @@ export class McpServerWrapper extends CustomToolWrapper {
       prompts: prompts
         .filter(({ name }) => this.whyNot(promptName(String(name))) === undefined)
         .map(decorated),
+      isUnprefixed: this.tool.prefix === '',
       // Of the approval: they are told before any process has started.
       instructions: told?.state === 'callable' ? told.approved?.description : undefined,
       completes: isObject(offers['completions']),
@@ -159,6 +160,9 @@ const doubted =
   'unless the registration of the server says annotations.openWorld: false';
 const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
+/** Member of a tool's `_meta` that says how its calls may run as tasks. */
+const taskSupportMember = 'toolkeeper/taskSupport';
+
 /** A tool that succeeded so recently works: its refusals are answers. */
 const workingMs = 300_000;
 /** Somebody has to look at it first. */
@@ -191,7 +195,11 @@ class McpTool implements Tool {
 
   /** Takes over what the server lists for programs alone, which is not reviewed. @returns whether that changed */
   isDecorated(listed: JsonObject | undefined): boolean {
-    const { icons, _meta: meta } = withOwnIcons(listed ?? {}, this.server.tool.url);
+    const { icons, _meta, execution } = withOwnIcons(listed ?? {}, this.server.tool.url);
+    const { taskSupport } = isObject(execution) ? execution : {};
+    // Revisions since 2026-07-28 have no member for it, and this server may be behind another one.
+    const meta =
+      taskSupport === undefined ? _meta : { ...(_meta as object), [taskSupportMember]: taskSupport };
     const { icons: iconsBefore, meta: metaBefore, ...definition } = this.definition;
     if (!listed || isDeepStrictEqual([icons, meta], [iconsBefore, metaBefore])) return false;
     this.definition = {
@@ -216,8 +224,7 @@ class McpTool implements Tool {
   }
 
   taskSupport(): 'optional' | 'required' | undefined {
-    const listed = this.server.listing?.tools?.find(({ name }) => name === this.approved.name);
-    const { taskSupport } = isObject(listed?.['execution']) ? listed['execution'] : {};
+    const { [taskSupportMember]: taskSupport }: JsonObject = { ...this.definition.meta };
     return taskSupport === 'optional' || taskSupport === 'required' ? taskSupport : undefined;
   }
 

@@ -4,11 +4,12 @@ import { type ServerOffer, type ServerTool, serverToolName } from '../../../call
 import type { Caller, Slot, Tool, ToolDefinition, ToolRun } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 import { Deadline } from '../../../base/common/deadline.js';
+import { isLive } from '../../../web/contract/asks.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { captureOf, definitionOf } from './custom-tool-wrapper.js';
 import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
 import { asUnasked, inRounds } from '../../mcp-client/input-required.js';
-import { callersMember } from '../../mcp-client/mcp-eras.js';
+import { callersMember, liveMember } from '../../mcp-client/mcp-eras.js';
 import type { ToolBackend } from './tool-backend.js';
 
 /** Links that results gave to callers: projects, and links of each. */
@@ -111,7 +112,11 @@ export class McpSessionTool implements ServerTool {
 /** Params of a request that tell a server about its call: the answers of its caller, and in `_meta` what it declared. */
 export const toldOf = ({ executionId, context, asks }: ToolRun): { readonly _meta: object } => ({
   ...asks?.answers,
-  _meta: { ...metaOf(executionId, context), ...(asks && { [callersMember]: asks.capabilities }) },
+  _meta: {
+    ...metaOf(executionId, context),
+    ...(asks && { [callersMember]: asks.capabilities }),
+    ...(isLive(asks) && !asks.answers && { [liveMember]: true }),
+  },
 });
 
 /** It is no fault of a server that there is no such resource. */
