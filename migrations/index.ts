@@ -14,6 +14,7 @@ import { AuditDetails1764000470000 } from './0047-audit-details.js';
 import { ExecutionKinds1764000480000 } from './0048-execution-kinds.js';
 import { McpServers1764000520000 } from './0052-mcp-servers.js';
 import { AccessRules1764000530000 } from './0053-access-rules.js';
+import { Accounts1764000550000 } from './0055-accounts.js';
 import { SpanClients1764000560000 } from './0056-span-clients.js';
 
 /** Every migration in order; append only. The first of each wing made its tables as they were at 0038. */
@@ -34,5 +35,6 @@ export const migrations = [
   ExecutionKinds1764000480000,
   McpServers1764000520000,
   AccessRules1764000530000,
+  Accounts1764000550000,
   SpanClients1764000560000,
 ];
