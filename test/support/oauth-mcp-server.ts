@@ -29,6 +29,8 @@ export class OAuthMcpServer {
   person = 'alice';
   lifetimeS = 3_600;
   refreshes = 0;
+  /** When the newest access token ends. */
+  lastExpiry = Infinity;
   /** Accounts that ended because a refresh token came twice. */
   lost = 0;
   /** Members that replace those of the authorization server's metadata. */
@@ -145,7 +147,8 @@ export class OAuthMcpServer {
     this.issued.push(access, refresh);
     family.refresh = refresh;
     this.families.set(refresh, family);
-    this.access.set(access, { family, until: Date.now() + 1_000 * this.lifetimeS });
+    this.lastExpiry = Date.now() + 1_000 * this.lifetimeS;
+    this.access.set(access, { family, until: this.lastExpiry });
     json(200, {
       access_token: access,
       refresh_token: refresh,

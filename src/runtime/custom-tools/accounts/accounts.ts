@@ -96,13 +96,13 @@ export class Accounts implements OnApplicationBootstrap {
     return this.flights.join(key, () => this.load(server, user));
   }
 
-  /** Another grant than one whose token was refused. @throws SignInNeeded */
-  renewed(server: AccountServer, user: string, refused: Grant): Grant | Promise<Grant> {
+  /** Another grant than that of a token that was refused. @throws SignInNeeded */
+  renewed(server: AccountServer, user: string, refused: string): Grant | Promise<Grant> {
     const key = keyOf(server, user);
     const known = this.cached.get(key);
-    if (known && known.accessToken !== refused.accessToken) return known;
+    if (known && known.accessToken !== refused) return known;
     this.cached.delete(key);
-    return this.flights.join(`${key} ${refused.accessToken}`, () => this.renew(server, user, refused));
+    return this.flights.join(`${key} ${refused}`, () => this.renew(server, user, refused));
   }
 
   async save(server: AccountServer, user: string, grant: Grant): Promise<void> {
@@ -166,18 +166,18 @@ export class Accounts implements OnApplicationBootstrap {
 
   private async load(server: AccountServer, user: string): Promise<Grant> {
     const grant = (await this.read(this.dataSource.manager, server, user)).grant;
-    if (isDue(grant)) return this.renew(server, user, grant);
+    if (isDue(grant)) return this.renew(server, user, grant.accessToken);
     this.cached.set(keyOf(server, user), grant);
     return grant;
   }
 
   /** One replica refreshes at a time. Those that waited for it find the new tokens in the row. */
-  private async renew(server: AccountServer, user: string, tried: Grant): Promise<Grant> {
+  private async renew(server: AccountServer, user: string, tried: string): Promise<Grant> {
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`;
     const work = async (sql: EntityManager): Promise<Grant | GrantEnded> => {
       await sql.query(lock, [boxId(server.id, user)]);
       const { grant, revision } = await this.read(sql, server, user);
-      if (grant.accessToken !== tried.accessToken) return grant;
+      if (grant.accessToken !== tried) return grant;
       const where = 'WHERE server_id = $1 AND user_id = $2 AND revision = $3';
       try {
         const next = await refreshed(server, grant);

@@ -70,23 +70,22 @@ export class ServerAccounts {
     );
   }
 
+  /** Its calls come at the same time: each knows its own token alone. */
   credentialOf(user: string): Credential {
-    let used: Grant | undefined;
-    const grant = async (): Promise<Grant> => (used = await this.accounts.grant(this.server, user));
+    const { accounts, server } = this;
     return {
-      token: async () => (await grant()).accessToken,
+      token: async () => (await accounts.grant(server, user)).accessToken,
       next: async (token, answer, tries) => {
-        if (lacksScope(answer)) return this.refuseScope(answer, used);
+        if (lacksScope(answer)) return this.refuseScope(answer, await accounts.grant(server, user));
         if (answer.statusCode !== 401) return undefined;
-        if (tries > 0 || used?.accessToken !== token)
-          throw new SignInNeeded('Its server refuses a token that was just issued');
-        return (used = await this.accounts.renewed(this.server, user, used)).accessToken;
+        if (tries > 0) throw new SignInNeeded('Its server refuses a token that was just issued');
+        return (await accounts.renewed(server, user, token)).accessToken;
       },
     };
   }
 
   /** A scope that was granted already, and is still not enough, is not asked for again. */
-  private refuseScope(answer: Answer, { scope: held = '' }: Partial<Grant> = {}): undefined {
+  private refuseScope(answer: Answer, { scope: held = '' }: Grant): undefined {
     const asked = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
     const own = held.split(' ').filter(Boolean);
     if (asked.every((scope) => own.includes(scope))) return undefined;
