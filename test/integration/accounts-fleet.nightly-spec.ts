@@ -10,7 +10,7 @@ let upstream: OAuthMcpServer;
 const key: Record<string, { authorization: string }> = {};
 const people = ['alice', 'bob'];
 beforeAll(async () => {
-  [fleet, upstream] = await Promise.all([startFleet(3), OAuthMcpServer.start()]);
+  [fleet, upstream] = await Promise.all([startFleet(3, { LOG_LEVEL: 'debug' }), OAuthMcpServer.start()]);
   const [{ http }] = fleet.replicas as [FleetReplica];
   const server = { name: 'mine', protocol: 'mcp', url: upstream.url, credentials: 'user', timeoutMs: 60_000 };
   await http.post('/api/v1/custom-tools').send(server).expect(201);
@@ -95,4 +95,11 @@ it('asks at each replica for an account that was ended at the other side, and se
   await signIn('alice');
   await until(async () => (await statuses()).every((status) => status === 200), { what: 'all replicas' });
   expect(new Set(await atOnce('alice'))).toEqual(new Set(['alice']));
+});
+
+it('keeps tokens and links out of the logs', () => {
+  const logs = fleet.replicas.map((each) => each.log()).join('\n');
+  expect(logs).toContain('accounts/sign-in');
+  expect(logs).not.toMatch(/sign-in\S*link=/);
+  expect(upstream.issued.filter((token) => logs.includes(token))).toEqual([]);
 });
