@@ -161,14 +161,15 @@ const root = {
 /** The sub-folders of custom-tools, from the ground up: each may import those that its line lists. */
 const layers = {
   entity: [],
+  accounts: [],
   commands: ['entity'],
   bundles: ['entity', 'commands'],
   logs: ['entity'],
-  launch: ['entity', 'bundles', 'commands'],
-  running: ['entity', 'commands', 'logs', 'launch'],
+  launch: ['entity', 'accounts', 'bundles', 'commands'],
+  running: ['entity', 'accounts', 'commands', 'logs', 'launch'],
   state: ['entity', 'logs', 'running'],
-  manager: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'state'],
-  http: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'state', 'manager'],
+  manager: ['entity', 'accounts', 'bundles', 'commands', 'logs', 'launch', 'running', 'state'],
+  http: ['entity', 'accounts', 'bundles', 'commands', 'logs', 'launch', 'running', 'state', 'manager'],
 };
 
 /** The folders of the console, from the ground up. */

@@ -15,6 +15,7 @@ import { ExecutionKinds1764000480000 } from './0048-execution-kinds.js';
 import { McpServers1764000520000 } from './0052-mcp-servers.js';
 import { AccessRules1764000530000 } from './0053-access-rules.js';
 import { ConsoleSessions1764000540000 } from './0054-console-sessions.js';
+import { Accounts1764000550000 } from './0055-accounts.js';
 import { SpanClients1764000560000 } from './0056-span-clients.js';
 import { PromptPrefix1764000570000 } from './0057-prompt-prefix.js';
 
@@ -37,6 +38,7 @@ export const migrations = [
   McpServers1764000520000,
   AccessRules1764000530000,
   ConsoleSessions1764000540000,
+  Accounts1764000550000,
   SpanClients1764000560000,
   PromptPrefix1764000570000,
 ];

@@ -39,6 +39,10 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /console': 'probe',
   'GET /console/*': 'probe',
   'GET /console/assets/:name': 'probe',
+  'GET /client-metadata.json': 'probe',
+  'GET /accounts/sign-in': 'probe',
+  'GET /accounts/sign-in/go': 'probe',
+  'GET /accounts/callback': 'probe',
   'GET /.well-known/oauth-protected-resource': 'probe',
   'GET /.well-known/oauth-protected-resource/mcp': 'probe',
   'OPTIONS /.well-known/oauth-protected-resource': 'probe',
@@ -161,6 +165,8 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   // Each topic asks for a scope of its own.
   'GET /api/v1/console/stream': 'anyone',
 
+  'GET /api/v1/accounts': 'tools:call',
+  'DELETE /api/v1/accounts/:server': 'tools:call',
   'GET /api/v1/access-rules': 'admin',
   'PUT /api/v1/access-rules': 'admin',
   'POST /api/v1/access-rules/test': 'admin',

@@ -268,7 +268,7 @@ describe('a read of what tools and models were given and answered', () => {
   });
 });
 
-/** Writes that need no administrative scope: calls, spans, experiments, chats, pages, a sign-out. A sign-in leaves a row if it succeeds. */
+/** Writes that need no administrative scope: calls, spans, experiments, chats, pages, own accounts, a sign-out. A sign-in leaves a row if it succeeds. */
 const notAdministrative = new Set([
   ...[
     'executeTool',
@@ -281,6 +281,7 @@ const notAdministrative = new Set([
     'beginSignIn',
     'endProviderSessions',
     'recordPlaybookOutcome',
+    'endAccount',
   ],
   ...['createExperiment', 'updateExperiment', 'deleteExperiment', 'runExperiment', 'cancelExperiment'],
   ...['createChat', 'createTurn', 'approveCall', 'retryTurn', 'stopTurn', 'deleteChat'],

@@ -29,6 +29,11 @@ export const errorTable = {
   ui_not_available: { http: 409, jsonRpc: -32603, title: 'The open page does not offer this' },
   ui_not_granted: { http: 409, jsonRpc: -32603, title: 'The user has not let this key act on the page' },
   approval_required: { http: 409, jsonRpc: -32603, title: 'A person must agree to this call first' },
+  authorization_required: {
+    http: 409,
+    jsonRpc: -32603,
+    title: 'The caller must sign in to the MCP server first',
+  },
   idempotency_key_reused: { http: 422, jsonRpc: -32600, title: 'The key was used with other input' },
   internal_error: { http: 500, jsonRpc: -32603, title: 'Internal error' },
   timeout: { http: 200, jsonRpc: -32000, title: 'The deadline passed' },
@@ -71,6 +76,8 @@ export interface ProblemDetails {
   readonly retryElsewhere?: boolean; // Another replica may do it at once.
   /** The text or value for an LLM to read instead of the tool's result. */
   readonly fallback?: unknown;
+  /** Where the caller signs in, once and soon. */
+  readonly signInUrl?: string;
   /** Further response headers, such as RateLimit-Remaining. */
   readonly headers?: Readonly<Record<string, string>>;
   /** HTTP status where it differs from the table's (405, 406, 415). */

@@ -99,7 +99,7 @@ export const builtinTools = {
       'Secret that signs webhooks of `sendWebhook` and of asynchronous calls: `whsec_` and base64, or any text. It must differ from `WEBHOOK_SECRET`.',
     ),
     outbound: setting('OUTBOUND_ALLOW', outboundRules, '').means(
-      'Additional [destinations](tools/built-in-tools.md#outbound-addresses) of built-in tools, and of webhooks that callers name.',
+      'Additional [destinations](tools/built-in-tools.md#outbound-addresses) of built-in tools, of webhooks that callers name, and of [sign-ins](tools/mcp-servers.md#oauth) to MCP servers.',
     ),
     page: {
       /** Limit for a page, from the name look-up to the last byte. */

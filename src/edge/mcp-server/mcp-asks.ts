@@ -9,11 +9,12 @@ import {
   type Answered,
   type Asks,
   type InputRequired,
+  missingFor,
   modeOf,
   type Question,
 } from '../../web/contract/asks.js';
-import { notificationOf, type Message } from './mcp-messages.js';
-import { acceptsStream, type Asked, type Params, sessionHeader } from './mcp-methods.js';
+import { type Answer, errorOf, notificationOf, type Message } from './mcp-messages.js';
+import { acceptsStream, type Asked, done, type Params, sessionHeader } from './mcp-methods.js';
 
 const modes = ['form', 'url'] as const;
 const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
@@ -84,6 +85,27 @@ export const askingResult = ({ inputRequests, requestState }: InputRequired): ob
   ...(inputRequests && { inputRequests }),
   requestState,
 });
+
+const signIn = 'sign_in';
+const urlNeeded = -32042;
+
+/** A refusal as the question that its client can put to its person; undefined: it is none, or was answered with no. */
+export function signInQuestion(
+  asked: Asked,
+  { detail: message, details: { signInUrl: url } }: Problem,
+  asks: Asks | undefined,
+): Answer | undefined {
+  const question = { method: 'elicitation/create', params: { mode: 'url', message, url } };
+  if (url === undefined || missingFor(question, asks?.capabilities)) return undefined;
+  const { id, params = {} } = asked.message;
+  if (!asked.isModern)
+    return errorOf(id, urlNeeded, message, {
+      elicitations: [{ ...question.params, elicitationId: randomUUID() }],
+    });
+  const { [signIn]: given } = isObject(params['inputResponses']) ? params['inputResponses'] : {};
+  if (isObject(given) && given['action'] !== 'accept') return undefined;
+  return done(asked, { inputRequests: { [signIn]: question } }, 'input_required');
+}
 
 /** Until 2025-11-25 a URL comes with an id of its own. */
 const asLegacy = ({ method, params }: Question, id: string): Question =>

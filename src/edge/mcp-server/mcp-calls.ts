@@ -32,7 +32,7 @@ import {
   sessionHeader,
 } from './mcp-methods.js';
 import { InputRequired } from '../../web/contract/asks.js';
-import { askingResult, McpAsks } from './mcp-asks.js';
+import { askingResult, McpAsks, signInQuestion } from './mcp-asks.js';
 import { mismatch, ParamHeaders } from './mcp-revisions.js';
 import { McpTasks } from './mcp-tasks.js';
 import { eventOfMessage, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
@@ -135,6 +135,8 @@ export class McpCalls {
     } catch (error) {
       if (error instanceof InputRequired) return done(asked, askingResult(error), 'input_required');
       const problem = loggedProblem(error, request.id);
+      const asking = signInQuestion(asked, problem, call.asks);
+      if (asking) return asking;
       return isForTheModel(problem)
         ? done(asked, refusedResult(problem, request.id))
         : problemAnswer(message.id, problem, request.id);

@@ -3,7 +3,12 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import type { AppConfig } from '../../base/config/app-config.js';
 import { ProcessPoolModule } from '../process-pool/process-pool.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
+import { AuthModule } from '../../web/auth/auth.module.js';
 import { ToolsModule } from '../../call/door/tools.module.js';
+import { Accounts } from './accounts/accounts.js';
+import { AccountsController } from './http/accounts.controller.js';
+import { SignInController } from './http/sign-in.controller.js';
+import { FirstListing } from './manager/first-listing.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
 import { CustomToolManager } from './manager/custom-tool-manager.js';
 import { ToolPlanner } from './manager/tool-planner.js';
@@ -49,6 +54,7 @@ export class CustomToolsModule {
         ProcessPoolModule,
         SandboxModule,
         ToolsModule,
+        AuthModule,
       ],
       controllers: [
         TemplatesController,
@@ -57,6 +63,8 @@ export class CustomToolsModule {
         CustomToolsController,
         McpToolsController,
         ToolRevisionsController,
+        AccountsController,
+        SignInController,
       ],
       providers: [
         CustomToolsRepository,
@@ -75,6 +83,8 @@ export class CustomToolsModule {
         ToolSupervisor,
         ProcessRenewal,
         LaunchPreparation,
+        Accounts,
+        FirstListing,
         ToolLogs,
         FleetLogs,
         SecretsRenewal,

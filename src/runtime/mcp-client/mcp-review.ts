@@ -151,6 +151,12 @@ export function reviewedIn({ tools = [], prompts = [], description }: Handshake)
 
 type Tools = readonly JsonObject[];
 
+/** Tools that are listed, and those that were listed to others. */
+function withOthers(listed: Tools, before: Tools = []): Tools {
+  const names = new Set(listed.map(({ name }) => name));
+  return [...listed, ...before.filter(({ name }) => !names.has(name))];
+}
+
 /** What one server's processes list now. */
 export class McpListing {
   /** Definitions to review, as last listed; absent until a process has started. */
@@ -161,7 +167,11 @@ export class McpListing {
   private readonly byPool = new WeakMap<object, { readonly handshake: Handshake; readonly hash: string }>();
 
   /** @param first handshake of a process that has just ended, for pools without a process of their own yet */
-  constructor(private readonly first?: Handshake) {
+  constructor(
+    private readonly first?: Handshake,
+    /** Whether its callers may be offered different tools: one that a list lacks is not gone. */
+    readonly isPersonal = false,
+  ) {
     if (first) this.take(first, this);
   }
 
@@ -173,7 +183,7 @@ export class McpListing {
   /** @returns whether anything changed */
   take(handshake: Handshake, pool: object): boolean {
     const { resources, resourceTemplates, prompts, offers } = handshake;
-    this.tools = reviewedIn(handshake);
+    this.tools = this.isPersonal ? withOthers(reviewedIn(handshake), this.tools) : reviewedIn(handshake);
     const toolsHash = sha256(canonicalJson(this.tools));
     const hash = sha256(canonicalJson({ toolsHash, resources, resourceTemplates, prompts, offers }));
     const isSame = toolsHash === this.hash && hash === this.byPool.get(pool)?.hash;

@@ -27,6 +27,7 @@ import { isOfTwin, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
 import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
+import { type Credential, SignInNeeded, signInNeeded, TokenRequests } from './credential.js';
 import { SessionCookies } from './session-cookies.js';
 
 /** Address of an MCP server (Streamable HTTP), and the headers of every request to it. */
@@ -35,6 +36,8 @@ interface RemoteAddress {
   readonly headers: Readonly<Record<string, string>>;
   /** Removes the secrets in these headers. */
   readonly redact: Redact;
+  /** Absent: the headers are all. */
+  readonly credential?: Credential | undefined;
 }
 
 export interface RemoteLimits {
@@ -51,6 +54,9 @@ interface Message {
   readonly method?: string;
   readonly params?: JsonObject & { readonly requestId?: string; readonly _meta?: JsonObject };
 }
+
+type Method = 'POST' | 'GET' | 'DELETE';
+type Headers = Record<string, string>;
 
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
@@ -106,6 +112,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   /** Whether it has introduced itself. */
   private isKnown = false;
   private readonly streams: EventStreams;
+  private readonly tokens: TokenRequests;
   /** Requests in a row that were answered with 400. */
   private refusals = 0;
 
@@ -117,6 +124,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     super();
     const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
     this.headers = { 'user-agent': userAgent, ...(Object.fromEntries(given) as Record<string, string>) };
+    this.tokens = new TokenRequests(address.credential);
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
@@ -180,7 +188,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       if (method === 'notifications/initialized')
         void this.listen((place) => this.follow(place, this.over.signal));
     } catch (error) {
-      if (!signal.aborted) this.fail(error);
+      if (!signal.aborted && isRequest && error instanceof SignInNeeded)
+        await this.deliver(signInNeeded(id, error), signal).catch(() => undefined);
+      else if (!signal.aborted) this.fail(error);
       else if (isProbe && !this.over.signal.aborted)
         await this.refused(refusal(undiscovered), id ?? '', method, this.over.signal);
     } finally {
@@ -188,12 +198,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     }
   }
 
-  private async request(
-    method: 'POST' | 'GET' | 'DELETE',
-    headers: Record<string, string>,
-    signal: AbortSignal,
-    body?: string,
-  ): Promise<Answer> {
+  private request(method: Method, headers: Headers, signal: AbortSignal, body?: string): Promise<Answer> {
+    return this.tokens.send((own) => this.send(method, { ...headers, ...own }, signal, body));
+  }
+
+  private async send(method: Method, headers: Headers, signal: AbortSignal, body?: string): Promise<Answer> {
     const { url } = this.address;
     const cookie = this.cookies.header();
     const response = await this.agent.request({
@@ -219,7 +228,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private async refusalIn(response: Answer, method: string | undefined): Promise<Refusal> {
     const { statusCode } = response;
     const { url, redact } = this.address;
-    const { error, namesSession } = await readRefusal(response, url, redact);
+    const redactAll = (text: string): string => this.tokens.clean(redact(text));
+    const { error, namesSession } = await readRefusal(response, url, redactAll);
     this.refusals = statusCode === 400 ? this.refusals + 1 : 0;
     const isLost =
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
@@ -319,13 +329,14 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
 
   /** No line ends within a JSON text but for white space. */
   private async deliver(text: string, signal: AbortSignal): Promise<void> {
-    if (!this.stdout.write(`${text.replace(/[\r\n]+/g, ' ')}\n`))
-      await once(this.stdout, 'drain', { signal });
+    const line = this.tokens.clean(text).replace(/[\r\n]+/g, ' ');
+    if (!this.stdout.write(`${line}\n`)) await once(this.stdout, 'drain', { signal });
   }
 
   private fail(error: unknown): void {
     const { cause } = error as { cause?: unknown };
-    this.stderr.write(`${this.address.url.host}: ${messageOf(cause ?? error) || String(error)}\n`);
+    const why = messageOf(cause ?? error) || String(error);
+    this.stderr.write(this.tokens.clean(`${this.address.url.host}: ${why}\n`));
     this.end(1, null);
   }
 

@@ -8,6 +8,11 @@ import { type StoredEnv, EnvCipher, SecretUnreadable } from './env-cipher.js';
 const sealed = [
   { table: 'custom_tools', id: 'id::text', toolId: 'id' },
   { table: 'custom_tool_revisions', id: `(tool_id || '/' || revision)`, toolId: 'tool_id' },
+  {
+    table: 'accounts',
+    id: `(server_id || ' ' || user_id)`,
+    toolId: `('account ' || server_id || ' ' || user_id)`,
+  },
 ];
 
 /** 'secrets' in ASCII: no other work of ours takes this advisory lock. */

@@ -73,7 +73,7 @@ const httpStatusOf = ({ code, details }: Problem): number => details.status ?? e
 /** The body of the answer. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
   const { title } = errorTable[problem.code];
-  const { errors, fallback, retryElsewhere } = problem.details;
+  const { errors, fallback, retryElsewhere, signInUrl } = problem.details;
   return {
     type: problemType(problem.code),
     title,
@@ -83,6 +83,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
     requestId,
     ...(errors && { errors }),
     ...(retryElsewhere && { retryElsewhere }),
+    ...(signInUrl !== undefined && { signInUrl }),
     ...(fallback !== undefined && { fallback }),
   };
 }

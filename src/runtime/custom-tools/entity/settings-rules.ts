@@ -39,6 +39,23 @@ function checkRemote(tool: CustomTool): void {
   for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, tool.env);
 }
 
+function checkCredentials({ credentials, url, env, headers, cacheTtlMs }: CustomTool): void {
+  if (credentials === 'none') return;
+  if (url === null) throw wrong('/credentials', 'needs url');
+  if (Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'authorization'))
+    throw wrong('/headers/Authorization', `must be left out with credentials "${credentials}"`);
+  if (credentials === 'user' && cacheTtlMs)
+    throw wrong('/cacheTtlMs', 'must be left out: callers with accounts of their own share no results');
+  const needed = credentials === 'shared' ? ['OAUTH_CLIENT_ID', 'OAUTH_CLIENT_SECRET'] : [];
+  const missing = needed.find((name) => !Object.hasOwn(env, name));
+  if (missing) throw wrong('/env', `must hold ${missing} with credentials "shared"`);
+  if (Object.hasOwn(env, 'OAUTH_CLIENT_SECRET') && !Object.hasOwn(env, 'OAUTH_ISSUER'))
+    throw wrong(
+      '/env',
+      'must hold OAUTH_ISSUER with OAUTH_CLIENT_SECRET: else the MCP server would choose who gets the secret',
+    );
+}
+
 function checkUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol))
@@ -134,6 +151,7 @@ export function initialTool(
  */
 export function checkSettings(tool: CustomTool, maxPoolSize: number, given: CustomToolUpdate): void {
   checkRemote(tool);
+  checkCredentials(tool);
   if (tool.protocol === 'mcp') checkServer(tool, given);
   tool.thresholds = checkedThresholds(tool.thresholds);
   checkPool(tool, maxPoolSize);

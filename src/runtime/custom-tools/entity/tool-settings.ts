@@ -38,6 +38,8 @@ export const isolations = ['project', 'shared'] as const;
 /** Whether processes are shared by all callers or only within a project. */
 export type Isolation = (typeof isolations)[number];
 
+export const credentialKinds = ['none', 'shared', 'user'] as const;
+
 const maxMetadataBytes = 16_384;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -131,6 +133,15 @@ export class ToolSettings {
       'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
   })
   headers!: Record<string, string> | null;
+  @Setting('text', ApiProperty({ enum: credentialKinds, example: 'none' }))
+  @OptionalOneOf(credentialKinds, {
+    default: 'none',
+    example: 'none',
+    description:
+      'OAuth at the server behind `url`: none, with client credentials of this server (shared), or with an account of each caller (user). ' +
+      'The client: OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, OAUTH_ISSUER and OAUTH_SCOPE in `env`',
+  })
+  credentials!: (typeof credentialKinds)[number];
   @Setting('jsonb', ApiProperty({ type: [String], example: ['tool.py'] }))
   @OptionalTextList({ maxItems: 256, example: ['tool.py'], default: [] })
   args!: string[];

@@ -10,6 +10,7 @@ import { portOf } from '../../../base/outbound/addresses.js';
 import { wrong } from '../../../web/rest/wrong-field.js';
 import { mcpDialect } from '../../mcp-client/mcp-dialect.js';
 import { type McpPeer, newPeer } from '../../mcp-client/mcp-eras.js';
+import type { Credential } from '../../mcp-client/credential.js';
 import { remoteLauncher, type RemoteLimits } from '../../mcp-client/remote-server.js';
 import type { Launcher } from '../../process-pool/launcher.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
@@ -21,6 +22,9 @@ import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js
 import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import { EnvCipher, type PlainEnv, secretsOf, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { Redactor } from '../../secrets/redactor.js';
+import { Accounts, type AccountServer } from '../accounts/accounts.js';
+import { outboundFetch } from '../accounts/outbound-fetch.js';
+import { ServerAccounts, SharedCredential } from '../accounts/server-credentials.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { CommandRules, resolveCommand, type ResolvedCommand } from '../commands/resolve-command.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -36,6 +40,10 @@ export interface PreparedLaunch extends ResolvedCommand {
   readonly dialect?: Dialect;
   /** Starts sessions with a tool that runs elsewhere: no process is started. */
   readonly remote?: Launcher;
+  /** Accounts of its callers, if it runs elsewhere and wants them. */
+  readonly accounts?: ServerAccounts;
+  /** Starts sessions for one caller. */
+  readonly remoteFor?: (user: string) => Launcher;
 }
 
 /** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
@@ -46,7 +54,11 @@ export class LaunchPreparation {
 
   constructor(
     @Inject(APP_CONFIG)
-    private readonly config: Pick<AppConfig, 'bundles' | 'commands' | 'customTools' | 'root'>,
+    private readonly config: Pick<
+      AppConfig,
+      'builtinTools' | 'bundles' | 'commands' | 'customTools' | 'root'
+    >,
+    private readonly accounts: Accounts,
     private readonly box: EnvCipher,
     private readonly bundles: BundleFolders,
     private readonly sandbox: Sandbox,
@@ -95,8 +107,14 @@ export class LaunchPreparation {
     const redact = (text: string): string => redactor.clean(text, { end: true });
     const peer = newPeer('modern');
     const headers = filledHeaders(tool.headers, own);
-    const remote = remoteLauncher({ url, headers, redact }, this.remote, peer);
+    const launcher = (credential?: Credential): Launcher =>
+      remoteLauncher({ url, headers, redact, credential }, this.remote, peer);
+    const server = this.accountServer(tool, own);
+    const accounts = tool.credentials === 'user' ? new ServerAccounts(this.accounts, server) : undefined;
+    const shared = tool.credentials === 'shared' ? new SharedCredential(server) : undefined;
+    const remote = launcher(shared);
     return {
+      ...(accounts && { accounts, remoteFor: (user) => launcher(accounts.credentialOf(user)) }),
       spec,
       realPath: url.href,
       place: undefined,
@@ -104,6 +122,14 @@ export class LaunchPreparation {
       remote,
       ...dialectOf(tool, spec.cwd, peer),
     };
+  }
+
+  /** A server with what its authorization server needs to know. */
+  accountServer(tool: CustomTool, env = this.open(tool)): AccountServer {
+    const url = new URL(tool.url ?? '');
+    const named = [url.href, env['OAUTH_ISSUER']];
+    const fetch = outboundFetch(named, this.config.builtinTools.outbound, this.remote.ownPort);
+    return { id: tool.id, name: tool.name, url, env, fetch };
   }
 
   private open({ id, env }: CustomTool): PlainEnv {

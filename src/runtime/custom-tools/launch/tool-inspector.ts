@@ -38,7 +38,7 @@ import { asUnavailable, LaunchPreparation, type PreparedLaunch, ToolSandbox } fr
 import { isScriptName, ProgramFiles } from './program-files.js';
 import { scriptFaults } from './script-faults.js';
 
-export interface Inspection extends PreparedLaunch, Probe {
+export interface Inspection extends PreparedLaunch, Partial<Probe> {
   readonly compiled: { readonly schema: JsonSchema; readonly validate: CompiledInput };
 }
 
@@ -135,14 +135,15 @@ export class ToolInspector {
   }
 
   /**
-   * Starts the executable once, if the schema that is registered compiles.
+   * Starts the executable once, if the schema that is registered compiles. A server that wants accounts is asked as one of its callers, or not at all.
    * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` if it could
    * not be tried, because there was no place for one more process
    */
-  async inspect(tool: CustomTool, listen?: Listen): Promise<Inspection> {
+  async inspect(tool: CustomTool, listen?: Listen, user?: string): Promise<Inspection> {
     const { inputSchema: schema } = tool;
     const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
+    if (launch.remoteFor && user === undefined) return { ...launch, compiled };
     const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs } = this.config.customTools;
     try {
@@ -151,7 +152,7 @@ export class ToolInspector {
       const probed = await this.pools.runOnce(
         startTimeoutMs,
         (start) => probeExecutable(confined.command, limits, start, { onNews }),
-        launch.remote,
+        user === undefined ? launch.remote : launch.remoteFor?.(user),
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
     } catch (error) {
@@ -214,7 +215,11 @@ export class ToolInspector {
     try {
       const { handshake, compiled } = await this.inspect(tool);
       const { warnings } = compiled.validate;
-      return { valid: true, errors: [], differences: [...differences(tool, handshake), ...warnings] };
+      return {
+        valid: true,
+        errors: [],
+        differences: [...(handshake ? differences(tool, handshake) : []), ...warnings],
+      };
     } catch (error) {
       if (error instanceof Problem && !couldNotTry(error))
         return { valid: false, errors: [error.detail], differences: [] };
@@ -244,7 +249,7 @@ function runnerHint({ command }: CustomTool, { message }: PoolFailure): string |
 }
 
 /** The registered name holds; one that differs is often a forgotten change. */
-function nameWarning({ name, protocol }: CustomTool, handshake: Handshake): string[] {
+function nameWarning({ name, protocol }: CustomTool, handshake: Handshake = {}): string[] {
   if (protocol === 'mcp' || handshake.name === name) return [];
   return handshake.name === undefined
     ? ['The executable does not say its name in initialize']

@@ -36,6 +36,7 @@ import type { ToolBackend } from './tool-backend.js';
 import { isDeepStrictEqual } from 'node:util';
 import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
 import { withOwnIcons } from '../../mcp-client/own-icons.js';
+import type { ServerAccounts } from '../accounts/server-credentials.js';
 import { McpSessionTool, toldOf } from './mcp-session-tool.js';
 
 /** An MCP server: not called itself, but each of its tools that was approved. */
@@ -82,7 +83,8 @@ export class McpServerWrapper extends CustomToolWrapper {
   offer(project: string): ServerOffer {
     const { backend } = this;
     const pool = 'pool' in backend ? (backend.projects ?? { at: () => backend.pool }).at(project) : undefined;
-    const handshake = this.listing?.of(pool);
+    // What it lists to one account is nobody else's.
+    const handshake = this.accounts ? {} : this.listing?.of(pool);
     const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
     const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, this.tool.url);
     const told = this.reviews.get(instructionsName);
@@ -99,6 +101,11 @@ export class McpServerWrapper extends CustomToolWrapper {
       completes: isObject(offers['completions']),
       pages: this.tools.flatMap(({ definition }) => pageOfTool(definition.meta) ?? []),
     };
+  }
+
+  /** Accounts of its callers. */
+  get accounts(): ServerAccounts | undefined {
+    return 'accounts' in this.backend ? this.backend.accounts : undefined;
   }
 
   /** Reviews of all tools that were approved or are listed. */
@@ -174,6 +181,7 @@ class McpTool implements Tool {
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
   readonly revision: string;
+  readonly admit?: (call: Pick<ToolRun, 'principal'>) => Promise<void>;
   /** When a call last succeeded, of performance.now(). */
   private workedAt = -Infinity;
 
@@ -184,7 +192,8 @@ class McpTool implements Tool {
     private readonly calls: PoolCalls,
   ) {
     const { outputSchema, validate } = checked;
-    const { tool } = server;
+    const { tool, accounts } = server;
+    if (accounts) this.admit = ({ principal }) => accounts.assertSignedIn(principal);
     this.capture = captureOf(tool);
     // Definitions that were approved are part of the server's revision.
     this.revision = server.revision;
@@ -251,7 +260,8 @@ class McpTool implements Tool {
       const result = await slot.run(input, run);
       if (!isInputRequired(result)) return this.resultOf(result, run);
       return this.resultOf(await inRounds(result, run, (next) => slot.run(input, next)), run);
-    } catch (error) {
+    } catch (thrown) {
+      const error = (await this.server.accounts?.explained(thrown, run.principal)) ?? thrown;
       throw error instanceof ToolFailure && error.type === 'tool_error'
         ? asUnasked(error, this.definition.name, run)
         : error;

@@ -7,6 +7,7 @@ import { Deadline } from '../../../base/common/deadline.js';
 import { isLive } from '../../../web/contract/asks.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { captureOf, definitionOf } from './custom-tool-wrapper.js';
+import type { ServerAccounts } from '../accounts/server-credentials.js';
 import { inSlot, metaOf, type PoolCalls } from './pool-calls.js';
 import { asUnasked, inRounds } from '../../mcp-client/input-required.js';
 import { callersMember, liveMember } from '../../mcp-client/mcp-eras.js';
@@ -26,6 +27,7 @@ interface ServerRequest {
 
 /** The server whose hidden tool it is. */
 interface Wrapper extends Pick<ServerTool, 'offer'> {
+  readonly accounts: ServerAccounts | undefined;
   readonly tool: CustomTool;
   readonly backend: ToolBackend;
 }
@@ -35,13 +37,15 @@ export class McpSessionTool implements ServerTool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
+  readonly admit?: (call: Pick<ToolRun, 'principal'>) => Promise<void>;
   private readonly links = new LRUCache<string, LRUCache<string, true>>({ max: maxLinks.projects });
 
   constructor(
     private readonly wrapper: Wrapper,
     private readonly calls: PoolCalls,
   ) {
-    const { tool } = wrapper;
+    const { tool, accounts } = wrapper;
+    if (accounts) this.admit = ({ principal }) => accounts.assertSignedIn(principal);
     this.capture = captureOf(tool);
     // What failed may be asked again.
     const annotations = { ...tool.annotations, readOnly: true, idempotent: true, destructive: false };
@@ -80,7 +84,7 @@ export class McpSessionTool implements ServerTool {
 
   async wake(project: string): Promise<void> {
     const { backend } = this.wrapper;
-    if ('unavailable' in backend) return;
+    if ('unavailable' in backend || backend.accounts) return;
     const pool = backend.projects?.of(project) ?? backend.pool;
     await pool.wake(Deadline.ofSmallest([wakeMs]));
   }

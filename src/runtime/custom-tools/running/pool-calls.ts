@@ -57,7 +57,9 @@ export class PoolCalls {
     const { backend } = this;
     if ('unavailable' in backend) throw this.cannotStart(backend.unavailable, caller);
     try {
-      const pool = backend.projects?.of(caller.context.projectId) ?? backend.pool;
+      const pool =
+        backend.projects?.of(caller.context.projectId, backend.accounts && caller.principal.keyId) ??
+        backend.pool;
       const why = pool.whyUnavailable();
       if (why !== undefined) throw this.cannotStart(why, caller);
       const slot = pool.admit(holderOf(caller));
@@ -99,6 +101,7 @@ export class PoolCalls {
     run: ToolRun,
   ): Promise<unknown> {
     run.notes.revision = this.revision;
+    if (this.tool.credentials !== 'none') run.notes['credential'] = this.tool.credentials;
     let written = false;
     const asker = isLive(run.asks) ? new Asker(run, run.asks) : undefined;
     for (let attempt = 1; ; attempt++) {

@@ -4,7 +4,7 @@ import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { Tracer } from '../../../base/observability/tracing/tracer.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
-import type { Tool, ToolDefinition } from '../../../web/contract/tool.js';
+import type { Tool } from '../../../web/contract/tool.js';
 import { McpListing } from '../../mcp-client/mcp-review.js';
 import type { Handshake, PoolEvent } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
@@ -18,8 +18,9 @@ import { asUnavailable, ToolSandbox } from '../launch/launch-preparation.js';
 import type { ToolPlan } from '../launch/tool-inspector.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
-import { CustomToolWrapper, definitionOf, runningRevision } from './custom-tool-wrapper.js';
-import { mcpDefinitionsOf, McpServerWrapper } from './mcp-server-wrapper.js';
+import { CustomToolWrapper, runningRevision } from './custom-tool-wrapper.js';
+import { McpServerWrapper } from './mcp-server-wrapper.js';
+import { namesOf, OfferedTools } from './offered-tools.js';
 import { poolSettings, poolsOf, ProjectPools, type ToolBackend } from './tool-backend.js';
 
 /** An event of one of the pools, a dry run's or a retiring one included; without secrets. Output goes to the logs. */
@@ -126,7 +127,7 @@ export class RunningTools {
     const before = this.wrappers.get(name);
     this.wrappers.set(name, wrapper);
     if (before && before.backend !== wrapper.backend) void this.retire(before);
-    if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
+    if ('pool' in wrapper.backend && !wrapper.backend.accounts) wrapper.backend.pool.warm();
     this.offered.put(name, wrapper.offered());
     if (wrapper instanceof McpServerWrapper) this.registry.putServer(wrapper.session);
     this.warn(wrapper);
@@ -166,6 +167,12 @@ export class RunningTools {
   /** The pools that the tool has now: not a dry run's, nor those of a replaced configuration. */
   poolsOf(tool: string): readonly ProcessPool[] {
     return poolsOf(this.wrappers.get(tool)?.backend);
+  }
+
+  /** Ends the sessions of a user of a server, whose account is another one now. */
+  dropUser(tool: string, user: string): void {
+    const backend = this.wrappers.get(tool)?.backend;
+    if (backend && 'projects' in backend) backend.projects?.drop(user);
   }
 
   /** A text without the values of the tool's environment. */
@@ -213,9 +220,11 @@ export class RunningTools {
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const listing = dialect && new McpListing(handshake);
-    const make = (minProcesses: number): ProcessPool => {
-      const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
+    const { accounts, remoteFor } = start;
+    const listing = dialect && new McpListing(handshake, accounts !== undefined);
+    const make = (minProcesses: number, user?: string): ProcessPool => {
+      const launcher = user === undefined ? start.remote : remoteFor?.(user);
+      const pool = this.factory.create({ ...settings, minProcesses }, launcher);
       this.pools.set(pool, { tool: tool.name, confined });
       pool.events.subscribe((event) => event.type === 'terminate' && confined.ended(event.pid));
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
@@ -230,8 +239,9 @@ export class RunningTools {
       redactor,
       confined,
       ...(listing && { listing }),
-      ...(tool.isolation === 'project' && {
-        projects: new ProjectPools(pool, () => make(0), end, this.config.customTools.maxProcesses),
+      ...(accounts && { accounts }),
+      ...((accounts || tool.isolation === 'project') && {
+        projects: new ProjectPools(pool, (user) => make(0, user), end, this.config.customTools.maxProcesses),
       }),
     };
   }
@@ -250,6 +260,8 @@ export class RunningTools {
         const { line: _unread, ...counted } = event;
         return this.events.emit({ ...counted, source: pool });
       }
+      // A session that one account cannot begin says nothing about the server.
+      if (event.type === 'failed' && listing?.isPersonal) return;
       this.events.emit({ ...cleanEvent(event, redactor), source: pool });
     });
   }
@@ -288,63 +300,3 @@ export class RunningTools {
     if (!isShared) await running?.confined.dispose();
   }
 }
-
-/** Registered tools by custom tool: the tool itself, or the tools of an MCP server. */
-class OfferedTools {
-  private readonly tools = new Map<string, readonly Tool[]>();
-
-  constructor(private readonly registry: ToolRegistry) {}
-
-  get byTool(): ReadonlyMap<string, readonly Tool[]> {
-    return this.tools;
-  }
-
-  /** The names by which agents call what a custom tool offers. */
-  namesOf(tool: string): string[] {
-    return (this.tools.get(tool) ?? []).map(({ definition }) => definition.name);
-  }
-
-  /** Registers stored tools by their rows alone, which is enough to list them. A call loads its tool first. */
-  list(stored: readonly CustomTool[], load: (name: string) => Promise<void>): void {
-    const come = stored.flatMap((tool) => {
-      if (tool.status === 'inactive') this.registry.disabled.set(tool.name, namesOf(tool));
-      if (tool.status === 'inactive' || this.tools.has(tool.name)) return [];
-      const free = definitionsOf(tool).filter(({ name }) => !this.registry.find(name));
-      const unloaded = free.map((definition) => unloadedTool(definition, () => load(tool.name)));
-      this.tools.set(tool.name, unloaded);
-      return unloaded;
-    });
-    this.registry.exchange([], come);
-  }
-
-  /** Puts what a tool offers in place of what it did before. A name that another tool has stays with that. */
-  put(tool: string, wanted: readonly Tool[]): void {
-    const before = this.tools.get(tool) ?? [];
-    const offered = wanted.filter(({ definition }) => {
-      const holder = this.registry.find(definition.name);
-      return holder === undefined || before.includes(holder);
-    });
-    this.tools.set(tool, offered);
-    const come = offered.filter((each) => !before.includes(each));
-    const gone = before.filter((each) => !offered.includes(each));
-    if (come.length + gone.length > 0) this.registry.exchange(gone, come);
-  }
-
-  delete(tool: string): void {
-    const gone = this.tools.get(tool) ?? [];
-    this.tools.delete(tool);
-    if (gone.length > 0) this.registry.exchange(gone, []);
-  }
-}
-
-/** A stored tool whose schema is not compiled yet, and whose program was not looked for. */
-function unloadedTool(definition: ToolDefinition, load: () => Promise<void>): Tool {
-  const use = (): never => {
-    throw new Error(`${definition.name} is used before it is loaded`);
-  };
-  return { definition, load, validate: use, run: use };
-}
-
-const definitionsOf = (tool: CustomTool): ToolDefinition[] =>
-  tool.protocol === 'mcp' ? mcpDefinitionsOf(tool) : [definitionOf(tool)];
-const namesOf = (tool: CustomTool): string[] => definitionsOf(tool).map(({ name }) => name);

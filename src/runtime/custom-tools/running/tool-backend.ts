@@ -8,6 +8,7 @@ import {
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { McpListing } from '../../mcp-client/mcp-review.js';
+import type { ServerAccounts } from '../accounts/server-credentials.js';
 import type { Redactor } from '../../secrets/redactor.js';
 import { processLimits } from '../launch/tool-inspector.js';
 import type { AppConfig } from '../../../base/config/app-config.js';
@@ -18,6 +19,8 @@ export interface RunningBackend {
   readonly pool: ProcessPool;
   /** Absent: the projects share their processes. */
   readonly projects?: ProjectPools;
+  /** Accounts by which its callers are served, each by processes of its own. */
+  readonly accounts?: ServerAccounts;
   readonly workingDir: string;
   /** Path of the program that is started, links resolved. */
   readonly realPath: string;
@@ -54,8 +57,8 @@ export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined
 }
 
 /**
- * Pools of a tool whose processes serve one project each. A project other than `default` gets its pool with its first
- * call, and keeps it until its processes have been idle for their time.
+ * Pools of a tool whose processes serve one project each, or one user in a project. A project other than `default`, and
+ * each user, gets its pool with its first call, and keeps it until its processes have been idle for their time.
  */
 export class ProjectPools {
   private readonly pools = new Map<string, ProcessPool>();
@@ -67,15 +70,28 @@ export class ProjectPools {
    */
   constructor(
     private readonly ofDefault: ProcessPool,
-    private readonly make: () => ProcessPool,
+    private readonly make: (user?: string) => ProcessPool,
     private readonly end: (pool: ProcessPool) => void,
     private readonly max: number,
   ) {}
 
-  /** @throws PoolFailure `queue_full` if too many projects use the tool, `shutting_down` */
-  of(project: string): ProcessPool {
-    if (project === 'default') return this.ofDefault;
-    return this.pools.get(project) ?? this.open(project);
+  /**
+   * @param user if each has processes of its own
+   * @throws PoolFailure `queue_full` if too many projects use the tool, `shutting_down`
+   */
+  of(project: string, user?: string): ProcessPool {
+    if (project === 'default' && user === undefined) return this.ofDefault;
+    const key = user === undefined ? project : ownerKey(user, project);
+    return this.pools.get(key) ?? this.open(key, user);
+  }
+
+  /** Ends the sessions of a user, whose account is another one now. */
+  drop(user: string): void {
+    for (const [key, pool] of this.pools) {
+      if (!key.startsWith(ownerKey(user, ''))) continue;
+      this.pools.delete(key);
+      this.end(pool);
+    }
   }
 
   /** The pool of a project, if it has one. */
@@ -92,14 +108,14 @@ export class ProjectPools {
     this.isClosed = true;
   }
 
-  private open(project: string): ProcessPool {
+  private open(project: string, user?: string): ProcessPool {
     if (this.isClosed) throw new PoolFailure('shutting_down', 'The tool is stopping');
     if (this.pools.size >= this.max) for (const each of this.pools.keys()) this.endIfUnused(each);
     if (this.pools.size >= this.max) {
-      const why = `${this.max} projects use the tool already (CUSTOM_TOOLS_MAX_PROCESSES)`;
+      const why = `${this.max} projects or users use the tool already (CUSTOM_TOOLS_MAX_PROCESSES)`;
       throw new PoolFailure('queue_full', why);
     }
-    const pool = this.make();
+    const pool = this.make(user);
     this.pools.set(project, pool);
     pool.events.subscribe((event) => {
       if (event.type === 'terminate' && event.reason === 'idle' && this.pools.get(project) === pool)
@@ -117,6 +133,9 @@ export class ProjectPools {
   }
 }
 
+/** No project begins with a space. */
+const ownerKey = (user: string, project: string): string => ` ${user} ${project}`;
+
 export function poolSettings(
   tool: CustomTool,
   spec: ProcessSpec,
@@ -127,7 +146,8 @@ export function poolSettings(
     ...processLimits(limits, dialect),
     name: tool.name,
     spec,
-    minProcesses: tool.minProcesses,
+    // Nobody's session cannot begin.
+    minProcesses: tool.credentials === 'user' ? 0 : tool.minProcesses,
     poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
     keepAlive: tool.keepAlive,
     maxConcurrency: tool.maxConcurrency,

@@ -9,6 +9,7 @@ import { isObject } from '../../../base/common/json.js';
 import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
 import type { Facade } from '../../../base/config/oidc-setting.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
+import { escaped, sendPage } from '../../rest/html.js';
 import { rawBodyOf } from '../../rest/raw-body.js';
 import { AccessPolicy } from '../access-policy.js';
 import { Public } from '../scopes.decorator.js';
@@ -126,10 +127,16 @@ export class FacadeController {
     const signIn = { step: 'consent', redirect, expiresAt, browser, state, challenge, scope } as const;
     const { pathname, protocol } = new URL(`${base}/oauth`);
     const cookie = `${cookieName}=${browser}; Path=${pathname}; Max-Age=600; HttpOnly; SameSite=Lax`;
-    return reply
-      .header('set-cookie', `${cookie}${protocol === 'https:' ? '; Secure' : ''}`)
-      .headers({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
-      .send(consentPage(redirect, `${pathname}/continue?sign_in=${this.sealed.seal(signIn)}`));
+    void reply.header('set-cookie', `${cookie}${protocol === 'https:' ? '; Secure' : ''}`);
+    const next = `${pathname}/continue?sign_in=${this.sealed.seal(signIn)}`;
+    return sendPage(
+      reply,
+      'Let an agent use your tools?',
+      `An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name.
+Go on only if you have just started it yourself.`,
+      `<a href="${escaped(next)}">Continue to sign in</a>`,
+      'To refuse, close this page.',
+    );
   }
 
   /** Leads a person who has agreed to the issuer. */
@@ -252,13 +259,3 @@ function withQuery(address: string, added: Readonly<Record<string, string | unde
     if (value !== undefined) url.searchParams.set(name, value);
   return url.href;
 }
-
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
-
-const consentPage = (redirect: string, next: string): string => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Sign in an agent</title></head><body>
-<h1>Let an agent use your tools?</h1>
-<p>An agent at <strong>${escaped(new URL(redirect).host || redirect)}</strong> asks to call tools of this server in your name.
-Go on only if you have just started it yourself.</p>
-<p><a href="${escaped(next)}">Continue to sign in</a></p>
-<p>To refuse, close this page.</p></body></html>`;

@@ -1,0 +1,224 @@
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { bulkhead } from 'cockatiel';
+import { LRUCache } from 'lru-cache';
+import type { Server } from 'node:net';
+import { DataSource, type EntityManager } from 'typeorm';
+import { Refusal } from '../../../base/common/errors.js';
+import { SingleFlight } from '../../../base/common/single-flight.js';
+import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
+import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
+import { TableFollower } from '../../../base/database/table-follower.js';
+import { portOf } from '../../../base/outbound/addresses.js';
+import { SignInNeeded } from '../../mcp-client/credential.js';
+import { EnvCipher, type StoredEnv } from '../../secrets/env-cipher.js';
+import { type Grant, GrantEnded, type OAuthServer, refreshed } from './oauth-flow.js';
+
+/** The server of an account. */
+export interface AccountServer extends OAuthServer {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A link that signs one caller in to one server, once and soon. */
+export interface SignInLink {
+  readonly server: string;
+  readonly user: string;
+  /** The caller, for show. */
+  readonly userName: string;
+  readonly scope?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+interface Row {
+  readonly status: 'active' | 'needs_sign_in';
+  readonly url: string;
+  readonly env: StoredEnv;
+  readonly revision: number;
+}
+
+/** An account as its owner sees it; without `status`: there is none. */
+export interface AccountRow {
+  readonly serverId: string;
+  readonly server: string;
+  readonly status: Row['status'] | null;
+  readonly scope: string | null;
+  readonly createdAt: Date | null;
+}
+
+const maxCached = 10_000;
+/** Refreshes of a replica at a time: each holds a connection to the database. */
+const maxRefreshes = 4;
+const linkMs = 600_000;
+export const signInPath = '/accounts/sign-in';
+
+/** With the address: what is in memory goes to no other one, either. */
+const keyOf = ({ id, url }: AccountServer, user: string): string => `${id} ${url.href} ${user}`;
+const boxId = (server: string, user: string): string => `account ${server} ${user}`;
+
+/** Accounts of callers at MCP servers. Their tokens are in memory until they end, and sealed in the database. */
+@Injectable()
+export class Accounts implements OnApplicationBootstrap {
+  private readonly cached = new LRUCache<string, Grant>({ max: maxCached });
+  private readonly flights = new SingleFlight<Grant>();
+  private readonly refreshing = bulkhead(maxRefreshes, maxCached);
+  private readonly links: SealedValues;
+  readonly ownPort: () => number | undefined;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+    private readonly dataSource: DataSource,
+    private readonly box: EnvCipher,
+    private readonly follower: TableFollower,
+    keys: KeyRing,
+    http: HttpAdapterHost,
+  ) {
+    this.links = new SealedValues(keys, 'account sign-in');
+    this.ownPort = () => portOf(http.httpAdapter.getHttpServer() as Server);
+  }
+
+  onApplicationBootstrap(): void {
+    const followed = { table: 'accounts', what: 'the accounts at MCP servers', everyMs: 60_000 };
+    this.follower.follow(followed, async () => this.cached.clear());
+  }
+
+  /** The address of this server as browsers see it. */
+  get base(): string {
+    return this.config.server.publicUrl ?? `http://127.0.0.1:${this.ownPort()}`;
+  }
+
+  /** @returns at once while the token in memory is good @throws SignInNeeded */
+  grant(server: AccountServer, user: string): Grant | Promise<Grant> {
+    const key = keyOf(server, user);
+    const known = this.cached.get(key);
+    if (known && !isDue(known)) return known;
+    return this.flights.join(key, () => this.load(server, user));
+  }
+
+  /** Another grant than that of a token that was refused. @throws SignInNeeded */
+  renewed(server: AccountServer, user: string, refused: string): Grant | Promise<Grant> {
+    const key = keyOf(server, user);
+    const known = this.cached.get(key);
+    if (known && known.accessToken !== refused) return known;
+    this.cached.delete(key);
+    return this.flights.join(`${key} ${refused}`, () => this.renew(server, user, refused));
+  }
+
+  async save(server: AccountServer, user: string, grant: Grant): Promise<void> {
+    const { id, url } = server;
+    await this.dataSource.query(
+      `INSERT INTO accounts (server_id, user_id, url, status, scope, env) VALUES ($1, $2, $3, 'active', $4, $5)
+       ON CONFLICT (server_id, user_id) DO UPDATE SET url = excluded.url, status = 'active', scope = excluded.scope,
+         env = excluded.env, revision = accounts.revision + 1, created_at = now()`,
+      [id, user, url.href, grant.scope ?? null, this.sealed(id, user, grant)],
+    );
+    this.cached.delete(keyOf(server, user));
+  }
+
+  /** Servers that need an account, with that of one caller. */
+  list(user: string): Promise<AccountRow[]> {
+    return this.dataSource.query<AccountRow[]>(
+      `SELECT t.id AS "serverId", t.name AS server, a.status, a.scope, a.created_at AS "createdAt" FROM custom_tools t
+       LEFT JOIN accounts a ON a.server_id = t.id AND a.user_id = $1 AND a.url = t.url
+       WHERE t.credentials = 'user' ORDER BY t.name`,
+      [user],
+    );
+  }
+
+  /** @returns whether there was one */
+  async end(server: string, user: string): Promise<boolean> {
+    const sql = `DELETE FROM accounts a USING custom_tools t
+      WHERE a.server_id = t.id AND t.name = $1 AND a.user_id = $2 RETURNING a.server_id`;
+    const [gone] = await this.dataSource.query<[unknown[]]>(sql, [server, user]);
+    this.cached.clear();
+    return gone.length > 0;
+  }
+
+  linkFor(link: Omit<SignInLink, 'at'>): string {
+    // Request logs leave queries out.
+    return `${this.base}${signInPath}?link=${this.links.seal({ ...link, at: Date.now() })}`;
+  }
+
+  /** @returns undefined for a link that was altered, has expired or was used */
+  async opened(sealed: string): Promise<SignInLink | undefined> {
+    const link = this.links.open(sealed) as SignInLink | undefined;
+    if (!link || link.at + linkMs < Date.now()) return undefined;
+    const used = await this.dataSource.query<unknown[]>(
+      `SELECT FROM accounts WHERE server_id = $1 AND user_id = $2 AND status = 'active' AND created_at >= $3`,
+      [link.server, link.user, new Date(link.at)],
+    );
+    return used.length > 0 ? undefined : link;
+  }
+
+  /** @returns the refusal of a call whose caller must sign in first */
+  refusal({ id, name }: AccountServer, caller: { keyId?: string; userId: string }, scope?: string): Refusal {
+    const { keyId: user, userId: userName } = caller;
+    if (user === undefined)
+      return new Refusal(
+        'authorization_required',
+        `${name} is called with an account of each caller: send a key`,
+      );
+    const signInUrl = this.linkFor({ server: id, user, userName, scope });
+    const detail = `${name} is called with an account of each caller: open ${signInUrl} within 10 minutes and sign in, then call again`;
+    return new Refusal('authorization_required', detail, { signInUrl });
+  }
+
+  private async load(server: AccountServer, user: string): Promise<Grant> {
+    const grant = (await this.read(this.dataSource.manager, server, user)).grant;
+    if (isDue(grant)) return this.renew(server, user, grant.accessToken);
+    this.cached.set(keyOf(server, user), grant);
+    return grant;
+  }
+
+  /** One replica refreshes at a time. Those that waited for it find the new tokens in the row. */
+  private async renew(server: AccountServer, user: string, tried: string): Promise<Grant> {
+    const lock = `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`;
+    const work = async (sql: EntityManager): Promise<Grant | GrantEnded> => {
+      await sql.query(lock, [boxId(server.id, user)]);
+      const { grant, revision } = await this.read(sql, server, user);
+      if (grant.accessToken !== tried) return grant;
+      const where = 'WHERE server_id = $1 AND user_id = $2 AND revision = $3';
+      try {
+        const next = await refreshed(server, grant);
+        const values = [server.id, user, revision, this.sealed(server.id, user, next), next.scope ?? null];
+        const set = 'env = $4, scope = $5, revision = revision + 1';
+        const [, count] = await sql.query<[unknown, number]>(`UPDATE accounts SET ${set} ${where}`, values);
+        // Its owner has ended it meanwhile, or signed in again.
+        return count > 0 ? next : (await this.read(sql, server, user)).grant;
+      } catch (error) {
+        if (!(error instanceof GrantEnded)) throw error;
+        await sql.query(`UPDATE accounts SET status = 'needs_sign_in' ${where}`, [server.id, user, revision]);
+        return error;
+      }
+    };
+    const next = await this.refreshing.execute(() => this.dataSource.transaction(work));
+    if (next instanceof GrantEnded) throw new SignInNeeded(next.message);
+    this.cached.set(keyOf(server, user), next);
+    return next;
+  }
+
+  /** @throws SignInNeeded if there is no account that can be used */
+  private async read(
+    sql: EntityManager,
+    { id, url, name }: AccountServer,
+    user: string,
+  ): Promise<{ readonly grant: Grant; readonly revision: number }> {
+    const [row] = await sql.query<Row[]>(
+      'SELECT status, url, env, revision FROM accounts WHERE server_id = $1 AND user_id = $2',
+      [id, user],
+    );
+    if (!row || row.status !== 'active' || row.url !== url.href)
+      throw new SignInNeeded(`There is no account at ${name} for this caller`);
+    const { grant = '' } = this.box.open(boxId(id, user), row.env);
+    return { grant: JSON.parse(grant) as Grant, revision: row.revision };
+  }
+
+  private sealed(server: string, user: string, grant: Grant): string {
+    return JSON.stringify(
+      this.box.seal(boxId(server, user), { grant: { value: JSON.stringify(grant), secret: true } }),
+    );
+  }
+}
+
+const isDue = ({ renewAt = Infinity }: Grant): boolean => renewAt <= Date.now();

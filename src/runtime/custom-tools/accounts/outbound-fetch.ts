@@ -1,0 +1,41 @@
+import { type OutboundRules, portOfUrl } from '../../../base/outbound/addresses.js';
+import { Destination } from '../../../base/outbound/connector.js';
+import { readAtMost } from '../../../base/outbound/http-client.js';
+
+/** Shorter than the database lets a transaction wait, within which tokens are refreshed. */
+const timeoutMs = 8_000;
+const maxBytes = 262_144;
+const bodiless = [101, 204, 205, 304];
+
+/**
+ * A `fetch` for addresses that an MCP server names: bounded in time and bytes, without redirects.
+ * @param named addresses that the operator names: they may be private; others may not, another port of their host included
+ */
+export const outboundFetch =
+  (named: readonly (string | undefined)[], rules: OutboundRules, ownPort: () => number | undefined) =>
+  async (address: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(address, init);
+    const url = new URL(request.url);
+    const obstacle = (found: string | undefined): string | undefined =>
+      named.some((each) => URL.parse(each ?? '')?.host === url.host)
+        ? undefined
+        : rules.obstacle(url.hostname, portOfUrl(url), found);
+    const dispatcher = new Destination(url, { timeoutMs, ownPort, obstacle }).dispatcher();
+    try {
+      const { statusCode, headers, body } = await dispatcher.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: request.method,
+        headers: Object.fromEntries(request.headers),
+        body: (await request.text()) || null,
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      const read = await readAtMost(body, maxBytes);
+      if (!read.whole) throw new Error(`${url.host} answered with over ${maxBytes} bytes`);
+      const answer = bodiless.includes(statusCode) ? null : new Uint8Array(read.body);
+      const shown = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+      return new Response(answer, { status: statusCode, headers: shown });
+    } finally {
+      void dispatcher.destroy();
+    }
+  };

@@ -1,0 +1,94 @@
+import type { Principal } from '../../../web/contract/principal.js';
+import { ToolFailure } from '../../../web/contract/tool-outcome.js';
+import { type Credential, SignInNeeded, signInNeededCode } from '../../mcp-client/credential.js';
+import type { Accounts, AccountServer } from './accounts.js';
+import { clientToken, type Grant, type OAuthServer } from './oauth-flow.js';
+import type { Answer } from '../../mcp-client/remote-answer.js';
+
+const challengeOf = ({ headers }: Answer): string => String(headers['www-authenticate'] ?? '');
+const lacksScope = (answer: Answer): boolean =>
+  answer.statusCode === 403 && /error="?insufficient_scope/.test(challengeOf(answer));
+
+/** Tokens of this server itself. A new one is got shortly before the last one ends, or after it was refused. */
+export class SharedCredential implements Credential {
+  private grant: Promise<Grant> | undefined;
+  private renewAt = 0;
+
+  constructor(private readonly server: OAuthServer) {}
+
+  async token(): Promise<string> {
+    if (!this.grant || this.renewAt <= Date.now()) this.grant = this.got();
+    return (await this.grant).accessToken;
+  }
+
+  async next(token: string, { statusCode }: Answer, tries: number): Promise<string | undefined> {
+    if (statusCode !== 401 || tries > 0) return undefined;
+    if ((await this.grant)?.accessToken === token) this.grant = undefined;
+    return this.token();
+  }
+
+  private got(): Promise<Grant> {
+    this.renewAt = Infinity;
+    const grant = clientToken(this.server);
+    grant.then(
+      ({ renewAt = Infinity }) => (this.renewAt = renewAt),
+      () => (this.renewAt = 0),
+    );
+    return grant;
+  }
+}
+
+/** Accounts of all callers at one server. */
+export class ServerAccounts {
+  constructor(
+    private readonly accounts: Accounts,
+    private readonly server: AccountServer,
+  ) {}
+
+  /** @throws Refusal `authorization_required` with a link */
+  async assertSignedIn(caller: Principal): Promise<void> {
+    if (caller.keyId === undefined) throw this.accounts.refusal(this.server, caller);
+    try {
+      await this.accounts.grant(this.server, caller.keyId);
+    } catch (error) {
+      if (error instanceof SignInNeeded) throw this.accounts.refusal(this.server, caller);
+      // Only the call needs the token: it says why there is none.
+    }
+  }
+
+  /** The error of a call as its caller gets it: a refusal with a link if another sign-in would help. */
+  async explained(error: unknown, caller: Principal): Promise<unknown> {
+    if (!(error instanceof ToolFailure)) return error;
+    if (error.code === signInNeededCode) {
+      const { scope } = (error.data ?? {}) as { readonly scope?: string };
+      return this.accounts.refusal(this.server, caller, scope);
+    }
+    // Of a session that could not begin without an account.
+    return this.assertSignedIn(caller).then(
+      () => error,
+      (refusal: unknown) => refusal,
+    );
+  }
+
+  /** Its calls come at the same time: each knows its own token alone. */
+  credentialOf(user: string): Credential {
+    const { accounts, server } = this;
+    return {
+      token: async () => (await accounts.grant(server, user)).accessToken,
+      next: async (token, answer, tries) => {
+        if (lacksScope(answer)) return this.refuseScope(answer, await accounts.grant(server, user));
+        if (answer.statusCode !== 401) return undefined;
+        if (tries > 0) throw new SignInNeeded('Its server refuses a token that was just issued');
+        return (await accounts.renewed(server, user, token)).accessToken;
+      },
+    };
+  }
+
+  /** A scope that was granted already, and is still not enough, is not asked for again. */
+  private refuseScope(answer: Answer, { scope: held = '' }: Grant): undefined {
+    const asked = /scope="([^"]*)"/.exec(challengeOf(answer))?.[1]?.split(' ') ?? [];
+    const own = held.split(' ').filter(Boolean);
+    if (asked.every((scope) => own.includes(scope))) return undefined;
+    throw new SignInNeeded('Its server asks for more scopes', [...new Set([...own, ...asked])].join(' '));
+  }
+}

@@ -1,0 +1,161 @@
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createHash, randomBytes } from 'node:crypto';
+import { Problem } from '../../../base/common/errors.js';
+import { messageOf } from '../../../base/common/message-of.js';
+import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
+import { Public } from '../../../web/auth/scopes.decorator.js';
+import { Sessions } from '../../../web/auth/sessions.js';
+import { escaped, sendPage } from '../../../web/rest/html.js';
+import { Accounts, signInPath, type SignInLink } from '../accounts/accounts.js';
+import { beginFlow, clientMetadata, endFlow, type Flow } from '../accounts/oauth-flow.js';
+import { FirstListing } from '../manager/first-listing.js';
+import { RunningTools } from '../running/running-tools.js';
+
+const callbackPath = '/accounts/callback';
+const documentPath = '/client-metadata.json';
+const cookieSeconds = 600;
+/** Browsers keep no longer cookie. */
+const maxCookie = 3_900;
+/** A browser has the cookie of each sign-in that was begun in it: nobody else knows its state. */
+const cookieName = (state: string): string =>
+  `toolkeeper_account_${createHash('sha256').update(state).digest('hex').slice(0, 16)}`;
+
+/** What a browser carries to the authorization server and back, sealed. */
+interface Carried {
+  readonly link: SignInLink;
+  readonly flow: Flow;
+  /** Of the server: the account is of this address alone. */
+  readonly url: string;
+  readonly endsAt: number;
+}
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+/** Pages by which a person signs in to an MCP server, for the caller whose link it is. */
+@ApiExcludeController()
+@Controller()
+export class SignInController {
+  private readonly carried: SealedValues;
+
+  constructor(
+    private readonly accounts: Accounts,
+    private readonly running: RunningTools,
+    private readonly first: FirstListing,
+    private readonly sessions: Sessions,
+    keys: KeyRing,
+  ) {
+    this.carried = new SealedValues(keys, 'account sign-in in a browser');
+  }
+
+  /** The client of this server, for authorization servers that read it (client id metadata document). */
+  @Get(documentPath)
+  @Public()
+  clientDocument(): object {
+    return { client_id: `${this.accounts.base}${documentPath}`, ...clientMetadata(this.redirectUrl) };
+  }
+
+  /** Asks whether it was this person who asked for the link: another one may have sent it. */
+  @Get(signInPath)
+  @Public()
+  async showSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+    const link = await this.linkOf(query, request);
+    const { name } = await this.first.serverOf(link.server);
+    const [state, user] = [randomBytes(32).toString('base64url'), escaped(link.userName)];
+    const next = new URLSearchParams({ link: String(query['link']), state });
+    this.setCookie(reply, state, 'begun');
+    return sendPage(
+      reply,
+      `Sign in to ${name}`,
+      `${user} calls the MCP server ${escaped(name)} with an account of its own. Go on only if you are ${user} and ` +
+        'asked for this: whoever gave you this page can act with the account that you sign in with.',
+      `<a href="sign-in/go?${escaped(String(next))}">Sign in</a>`,
+    );
+  }
+
+  /** Only the page leads here: another site could send a browser with a link of its own caller. */
+  @Get(`${signInPath}/go`)
+  @Public()
+  async goToSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+    const link = await this.linkOf(query, request);
+    const { state } = query;
+    if (typeof state !== 'string' || cookieOf(state, request) === undefined)
+      throw new Problem('forbidden', 'Open the link itself, and go on from its page');
+    const server = await this.first.serverOf(link.server);
+    const flow: Flow = { state };
+    const { base } = this.accounts;
+    const documentUrl = base.startsWith('https:') ? `${base}${documentPath}` : undefined;
+    const wanted = { scope: link.scope, documentUrl };
+    const location = await beginFlow(server, this.redirectUrl, flow, wanted).catch((error: unknown) => {
+      throw new Problem('conflict', `${server.name} cannot be signed in to: ${messageOf(error)}`);
+    });
+    const endsAt = Date.now() + 1_000 * cookieSeconds;
+    const value = this.carried.seal({ link, flow, url: server.url.href, endsAt } satisfies Carried);
+    if (value.length > maxCookie)
+      throw new Problem('conflict', `${server.name} describes its sign-in at too great a length`);
+    this.setCookie(reply, state, value);
+    return reply.redirect(location.href, 302);
+  }
+
+  @Get(callbackPath)
+  @Public()
+  async endSignIn(@Query() query: Parameters, @Req() request: FastifyRequest, @Res() reply: FastifyReply) {
+    const { code, state, iss } = query;
+    if (typeof state !== 'string') throw new Problem('invalid_request', 'state is missing');
+    const { link, flow, url } = this.broughtBack(state, request);
+    this.setCookie(reply, state, '');
+    const server = await this.first.serverOf(link.server);
+    if (typeof code !== 'string' || server.url.href !== url)
+      throw new Problem('conflict', `The sign-in at ${server.name} was refused: start again`);
+    const given = { code, iss: typeof iss === 'string' ? iss : undefined };
+    const grant = await endFlow(server, this.redirectUrl, flow, given).catch((error: unknown) => {
+      throw new Problem('conflict', `The sign-in at ${server.name} failed: ${messageOf(error)}`);
+    });
+    await this.accounts.save(server, link.user, grant);
+    this.running.dropUser(server.name, link.user);
+    const problem = await this.first.approve(server.name, link.user);
+    const [user, name] = [escaped(link.userName), escaped(server.name)];
+    return sendPage(
+      reply,
+      'Signed in',
+      `${user} has an account at ${name} now.${escaped(problem ?? '')} You can close this page.`,
+    );
+  }
+
+  private get redirectUrl(): string {
+    return `${this.accounts.base}${callbackPath}`;
+  }
+
+  private async linkOf({ link: sealed }: Parameters, { headers }: FastifyRequest): Promise<SignInLink> {
+    const link = await this.accounts.opened(String(sealed));
+    if (!link)
+      throw new Problem('not_found', 'This link was used or has expired: call the tool again to get another');
+    const session = this.sessions.find(headers);
+    if (session && session.principal.keyId !== link.user)
+      throw new Problem('forbidden', 'This link belongs to another caller than the one signed in here');
+    return link;
+  }
+
+  private broughtBack(state: string, request: FastifyRequest): Carried {
+    const carried = this.carried.open(cookieOf(state, request) ?? '') as Carried | undefined;
+    if (!carried || carried.flow.state !== state || carried.endsAt < Date.now())
+      throw new Problem('forbidden', 'This sign-in began in another browser, or took too long: start again');
+    return carried;
+  }
+
+  private setCookie(reply: FastifyReply, state: string, value: string): void {
+    const { protocol, pathname } = new URL(`${this.accounts.base}/accounts`);
+    const [seconds, secure] = [value === '' ? 0 : cookieSeconds, protocol === 'https:' ? '; Secure' : ''];
+    const attributes = `Path=${pathname}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+    void reply.header('set-cookie', `${cookieName(state)}=${value}; ${attributes}`);
+  }
+}
+
+function cookieOf(state: string, { headers: { cookie = '' } }: FastifyRequest): string | undefined {
+  const prefix = `${cookieName(state)}=`;
+  return cookie
+    .split(/; ?/)
+    .find((pair) => pair.startsWith(prefix))
+    ?.slice(prefix.length);
+}

@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { Problem } from '../../../base/common/errors.js';
+import { plainDefinitions, reviewedIn, reviewTools } from '../../mcp-client/mcp-review.js';
+import type { AccountServer } from '../accounts/accounts.js';
+import { LaunchPreparation } from '../launch/launch-preparation.js';
+import { ToolInspector } from '../launch/tool-inspector.js';
+import { CustomToolsRepository } from '../state/custom-tools.repository.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+
+/** Servers that list their tools to callers with an account alone. */
+@Injectable()
+export class FirstListing {
+  constructor(
+    private readonly repository: CustomToolsRepository,
+    private readonly preparation: LaunchPreparation,
+    private readonly inspector: ToolInspector,
+    private readonly manager: CustomToolManager,
+  ) {}
+
+  /** @throws Problem `not_found` */
+  async serverOf(id: string): Promise<AccountServer> {
+    const tool = (await this.repository.list()).find((each) => each.id === id && each.credentials === 'user');
+    if (!tool) throw new Problem('not_found', 'The MCP server of this link was removed');
+    return this.preparation.accountServer(tool);
+  }
+
+  /**
+   * Approves the tools that a server lists for the first of its callers, as its registration does for other servers.
+   * @returns what went wrong
+   */
+  async approve(name: string, user: string): Promise<string | undefined> {
+    const tool = await this.repository.get(name);
+    if (tool.definitions) return undefined;
+    try {
+      const { handshake = {} } = await this.inspector.inspect(tool, undefined, user);
+      const definitions = plainDefinitions(reviewTools([], reviewedIn(handshake)));
+      const edit = (stored: typeof tool): void => void (stored.definitions ??= definitions);
+      await this.manager.store({ name, edit }, { source: 'approve', by: user });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return ` Its tools could not be listed: ${error.detail}.`;
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import type { FastifyReply } from 'fastify';
+
+export const escaped = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+
+/** @param paragraphs HTML */
+export const sendPage = (
+  reply: FastifyReply,
+  title: string,
+  ...paragraphs: readonly string[]
+): FastifyReply =>
+  reply
+    .headers({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    .send(
+      `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title></head><body>` +
+        `<h1>${escaped(title)}</h1>${paragraphs.map((each) => `<p>${each}</p>`).join('\n')}</body></html>`,
+    );

@@ -1,0 +1,239 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { WebSite } from './web-site.js';
+
+interface Message {
+  readonly id?: string;
+  readonly method: string;
+  readonly params?: { readonly name?: string };
+}
+interface Family {
+  readonly person: string;
+  readonly scope: string;
+  refresh: string;
+  ended: boolean;
+}
+interface Code {
+  readonly person: string;
+  readonly query: URLSearchParams;
+}
+
+const token = (): string => randomBytes(16).toString('hex');
+
+/**
+ * An MCP server that wants an account of each caller, and its authorization server: registration, PKCE, one-use codes,
+ * refresh tokens that rotate; one that comes twice ends its account. Tools: whoami, echo_token, admin (needs scope admin).
+ */
+export class OAuthMcpServer {
+  /** The person at the browser that signs in next. */
+  person = 'alice';
+  lifetimeS = 3_600;
+  refreshes = 0;
+  /** When the newest access token ends. */
+  lastExpiry = Infinity;
+  /** Accounts that ended because a refresh token came twice. */
+  lost = 0;
+  /** Members that replace those of the authorization server's metadata. */
+  metadata: Record<string, unknown> = {};
+  /** In place of the issuer in redirects. */
+  wrongIss: string | undefined;
+  readonly seen: string[] = [];
+  /** All access and refresh tokens. */
+  readonly issued: string[] = [];
+  private readonly codes = new Map<string, Code>();
+  private readonly access = new Map<string, { family: Family; until: number }>();
+  private readonly families = new Map<string, Family>();
+  private site!: WebSite;
+
+  static async start(): Promise<OAuthMcpServer> {
+    const server = new OAuthMcpServer();
+    server.site = await WebSite.start((request, response, body) =>
+      server.serve(request, response, String(body)),
+    );
+    return server;
+  }
+
+  get url(): string {
+    return `${this.site.url}/mcp`;
+  }
+
+  stop(): Promise<void> {
+    return this.site.stop();
+  }
+
+  /** Ends all accounts, as their persons may do there. */
+  revoke(): void {
+    for (const family of this.families.values()) family.ended = true;
+  }
+
+  /** Access tokens are refused from now on; refresh tokens are not. */
+  expire(): void {
+    this.access.clear();
+  }
+
+  private serve(request: IncomingMessage, response: ServerResponse, body: string): void {
+    const { pathname, searchParams } = new URL(request.url ?? '', this.site.url);
+    const json = (status: number, value: object, headers = {}): void =>
+      void response
+        .writeHead(status, { 'content-type': 'application/json', ...headers })
+        .end(JSON.stringify(value));
+    const { url: issuer } = this.site;
+    this.seen.push(
+      `${request.method} ${pathname} ${request.headers.authorization ?? 'without a token'} ${/"method":"[^"]*/.exec(body)?.[0]}`,
+    );
+    if (pathname === '/.well-known/oauth-protected-resource/mcp')
+      return json(200, { resource: this.url, authorization_servers: [issuer] });
+    if (pathname === '/.well-known/oauth-authorization-server')
+      return json(200, {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        registration_endpoint: `${issuer}/register`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256'],
+        authorization_response_iss_parameter_supported: true,
+        ...this.metadata,
+      });
+    if (pathname === '/register') return json(201, { ...(JSON.parse(body) as object), client_id: token() });
+    if (pathname === '/authorize') return this.authorize(searchParams, response);
+    if (pathname === '/token') return this.issue(new URLSearchParams(body), json);
+    if (pathname === '/mcp') return this.mcp(request, body, json, response);
+    json(404, {});
+  }
+
+  private authorize(query: URLSearchParams, response: ServerResponse): void {
+    const code = token();
+    this.codes.set(code, { person: this.person, query });
+    const to = new URL(query.get('redirect_uri') ?? '');
+    to.searchParams.set('code', code);
+    to.searchParams.set('state', query.get('state') ?? '');
+    to.searchParams.set('iss', this.wrongIss ?? this.site.url);
+    response.writeHead(302, { location: to.href }).end();
+  }
+
+  private issue(form: URLSearchParams, json: (status: number, value: object) => void): void {
+    const refuse = (): void => json(400, { error: 'invalid_grant', error_description: 'no' });
+    if (form.get('grant_type') === 'client_credentials')
+      return this.grant({ person: 'the gateway', scope: 'read', refresh: '', ended: false }, json);
+    if (form.get('grant_type') === 'refresh_token') {
+      const given = form.get('refresh_token') ?? '';
+      const family = this.families.get(given);
+      if (!family || family.ended) return refuse();
+      if (family.refresh !== given) {
+        family.ended = true;
+        this.lost += 1;
+        return refuse();
+      }
+      this.refreshes += 1;
+      return this.grant(family, json);
+    }
+    const given = this.codes.get(form.get('code') ?? '');
+    this.codes.delete(form.get('code') ?? '');
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    const { query } = given ?? {};
+    const isRight =
+      query?.get('code_challenge') === challenge &&
+      query.get('redirect_uri') === form.get('redirect_uri') &&
+      query.get('resource') === this.url &&
+      form.get('resource') === this.url;
+    if (!given || !isRight) return refuse();
+    this.grant({ person: given.person, scope: query.get('scope') ?? '', refresh: '', ended: false }, json);
+  }
+
+  private grant(family: Family, json: (status: number, value: object) => void): void {
+    const [access, refresh] = [token(), token()];
+    this.issued.push(access, refresh);
+    family.refresh = refresh;
+    this.families.set(refresh, family);
+    this.lastExpiry = Date.now() + 1_000 * this.lifetimeS;
+    this.access.set(access, { family, until: this.lastExpiry });
+    json(200, {
+      access_token: access,
+      refresh_token: refresh,
+      token_type: 'Bearer',
+      expires_in: this.lifetimeS,
+      scope: family.scope,
+    });
+  }
+
+  private mcp(
+    request: IncomingMessage,
+    body: string,
+    json: (status: number, value: object, headers?: object) => void,
+    response: ServerResponse,
+  ): void {
+    const shown = request.headers.authorization?.slice(7) ?? '';
+    const { family, until } = this.access.get(shown) ?? { until: 0 };
+    const metadata = `resource_metadata="${this.site.url}/.well-known/oauth-protected-resource/mcp"`;
+    if (!family || family.ended || until < Date.now())
+      return json(401, {}, { 'www-authenticate': `Bearer ${metadata}, scope="read"` });
+    if (request.method !== 'POST') return json(405, {});
+    const { id, method, params } = JSON.parse(body) as Message;
+    if (id === undefined) return void response.writeHead(202).end();
+    const name = params?.name;
+    if (name === 'admin' && !family.scope.split(' ').includes('admin'))
+      return json(
+        403,
+        {},
+        { 'www-authenticate': `Bearer error="insufficient_scope", scope="admin", ${metadata}` },
+      );
+    const result = (value: object): void => json(200, { jsonrpc: '2.0', id, result: value });
+    if (method === 'initialize')
+      return result({
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'oauth' },
+      });
+    if (method === 'tools/list')
+      return result({
+        tools: ['whoami', 'echo_token', 'admin'].map((each) => ({
+          name: each,
+          inputSchema: { type: 'object' },
+        })),
+      });
+    if (method === 'tools/call')
+      return result({
+        content: [{ type: 'text', text: name === 'echo_token' ? `I saw ${shown}` : family.person }],
+      });
+    json(200, { jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown' } });
+  }
+}
+
+/** A browser: it keeps cookies by name, and goes from page to page. */
+export class SmallBrowser {
+  private readonly cookies = new Map<string, string>();
+
+  /** @param site what the browser says about the page from which it goes */
+  async open(url: string, site = 'none'): Promise<Response> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const answer = await fetch(url, { redirect: 'manual', headers: { cookie, 'sec-fetch-site': site } });
+    for (const each of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(each) ?? [];
+      if (value === '') this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    return answer;
+  }
+
+  /** Clicks on the page of a link. */
+  async go(link: string): Promise<Response> {
+    const page = await this.open(link);
+    const text = await page.text();
+    if (page.status !== 200) throw new Error(`${page.status} ${text}`);
+    const [, href = ''] = /href="([^"]*)"/.exec(text) ?? [];
+    return this.open(new URL(href.replaceAll('&#38;', '&'), link).href, 'same-origin');
+  }
+
+  /** Goes on from the page of a link, up to the address to which the authorization server sends it back. */
+  async consent(link: string): Promise<string> {
+    const go = await this.go(link);
+    if (go.status !== 302) throw new Error(`${go.status} ${await go.text()}`);
+    return (await this.open(go.headers.get('location') ?? '', 'cross-site')).headers.get('location') ?? '';
+  }
+
+  async signIn(link: string): Promise<Response> {
+    return this.open(await this.consent(link), 'cross-site');
+  }
+}
