@@ -7,6 +7,7 @@ import { isObject } from '../../base/common/json.js';
 import { readAtMost } from '../../base/outbound/http-client.js';
 import { belongsTo } from '../process-pool/conversation.js';
 import { LineBudget } from '../process-pool/line-budget.js';
+import { discoverMs } from './mcp-eras.js';
 
 /** Removes secrets from a text. */
 export type Redact = (text: string) => string;
@@ -26,7 +27,17 @@ export interface Refusal {
 }
 
 const internalError = -32603;
+export const oldTransport =
+  'It speaks the older HTTP+SSE transport, and Toolkeeper Streamable HTTP alone: register its address for that, often /mcp';
+export const postRefused =
+  'It takes no POST there: it is at another address, or speaks the older HTTP+SSE transport alone';
+/** Statuses of a POST by which servers of the older transport are recognised. */
+export const oldStatuses = [400, 404, 405];
+
 export const refusal = (message: string): Refusal => ({ code: internalError, message });
+
+/** Of a request that asks a server for its era. */
+export const undiscovered = refusal(`It did not answer "server/discover" within ${discoverMs} ms`);
 
 export const isSuccess = ({ statusCode }: Answer): boolean => statusCode >= 200 && statusCode < 300;
 export const isEvents = ({ headers }: Answer): boolean =>

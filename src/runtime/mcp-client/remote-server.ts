@@ -16,6 +16,10 @@ import {
   isOldTransport,
   isSuccess,
   messagesIn,
+  oldStatuses,
+  oldTransport,
+  postRefused,
+  undiscovered,
   readRefusal,
   type Redact,
   refusal,
@@ -25,7 +29,7 @@ import {
 } from './remote-answer.js';
 import { isOfTwin, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
-import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
+import { type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
 import { type Credential, SignInNeeded, signInNeeded, TokenRequests } from './credential.js';
 import { SessionCookies } from './session-cookies.js';
@@ -61,14 +65,6 @@ type Headers = Record<string, string>;
 const farewellMs = 1_000;
 const sessionHeader = 'mcp-session-id';
 const methodNotFound = -32601;
-const undiscovered = `It did not answer "server/discover" within ${discoverMs} ms`;
-const userAgent = `toolkeeper/${manifest().version}`;
-const oldTransport =
-  'It speaks the older HTTP+SSE transport, and Toolkeeper Streamable HTTP alone: register its address for that, often /mcp';
-const postRefused =
-  'It takes no POST there: it is at another address, or speaks the older HTTP+SSE transport alone';
-/** Statuses of a POST by which servers of the older transport are recognised. */
-const oldStatuses = [400, 404, 405];
 const probeMs = 2_000;
 /** Statuses and errors by which a server refuses a request of the modern era that it speaks no longer. */
 const goneStatuses = [400, 404, 405, 410];
@@ -123,7 +119,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   ) {
     super();
     const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
-    this.headers = { 'user-agent': userAgent, ...(Object.fromEntries(given) as Record<string, string>) };
+    const own = { 'user-agent': `toolkeeper/${manifest().version}` };
+    this.headers = { ...own, ...(Object.fromEntries(given) as Record<string, string>) };
     this.tokens = new TokenRequests(address.credential);
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
@@ -192,7 +189,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
         await this.deliver(signInNeeded(id, error), signal).catch(() => undefined);
       else if (!signal.aborted) this.fail(error);
       else if (isProbe && !this.over.signal.aborted)
-        await this.refused(refusal(undiscovered), id ?? '', method, this.over.signal);
+        await this.refused(undiscovered, id ?? '', method, this.over.signal);
     } finally {
       if (isRequest) this.open.delete(id);
     }
@@ -228,8 +225,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private async refusalIn(response: Answer, method: string | undefined): Promise<Refusal> {
     const { statusCode } = response;
     const { url, redact } = this.address;
-    const redactAll = (text: string): string => this.tokens.clean(redact(text));
-    const { error, namesSession } = await readRefusal(response, url, redactAll);
+    const clean: Redact = (text) => this.tokens.clean(redact(text));
+    const { error, namesSession } = await readRefusal(response, url, clean);
     this.refusals = statusCode === 400 ? this.refusals + 1 : 0;
     const isLost =
       [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));

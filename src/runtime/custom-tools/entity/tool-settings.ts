@@ -39,7 +39,6 @@ export const isolations = ['project', 'shared'] as const;
 export type Isolation = (typeof isolations)[number];
 
 export const credentialKinds = ['none', 'shared', 'user'] as const;
-
 const maxMetadataBytes = 16_384;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -137,9 +136,7 @@ export class ToolSettings {
   @OptionalOneOf(credentialKinds, {
     default: 'none',
     example: 'none',
-    description:
-      'OAuth at the server behind `url`: none, with client credentials of this server (shared), or with an account of each caller (user). ' +
-      'The client: OAUTH_CLIENT_ID, OAUTH_CLIENT_SECRET, OAUTH_ISSUER and OAUTH_SCOPE in `env`',
+    description: 'OAuth at the server behind `url`: none, as this server (shared), or as each caller (user)',
   })
   credentials!: (typeof credentialKinds)[number];
   @Setting('jsonb', ApiProperty({ type: [String], example: ['tool.py'] }))

@@ -6,6 +6,7 @@ import { ToolSpawner } from '../../process-pool/process-pool.module.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { sandboxOfHost } from '../../sandbox/sandbox.module.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
+import { Accounts } from '../accounts/accounts.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { initialTool } from '../entity/settings-rules.js';
 import { CustomToolCreate } from '../entity/tool-settings.js';
@@ -34,6 +35,7 @@ export async function openDesk(environment: NodeJS.ProcessEnv, dataDir: string) 
       { provide: Sandbox, useFactory: () => sandboxOfHost(config, noServer, author) },
       { provide: EnvCipher, useValue: { open: () => env } },
       { provide: BundleFolders, useValue: {} },
+      { provide: Accounts, useValue: {} },
       { provide: ToolSpawner, useValue: { endsDescendants: false } },
       { provide: HttpAdapterHost, useValue: noServer },
     ],

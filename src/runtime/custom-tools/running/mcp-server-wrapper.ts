@@ -6,7 +6,6 @@ import type {
   Caller,
   Slot,
   Tool,
-  ToolAnnotations,
   ToolDefinition,
   ToolRun,
   Unavailability,
@@ -22,21 +21,20 @@ import {
   type McpReview,
   calledName,
   instructionsName,
-  isToolName,
-  mcpToolName,
   promptName,
   reviewTools,
   unlistedOutput,
 } from '../../mcp-client/mcp-review.js';
 import { asUnasked, inRounds, isInputRequired } from '../../mcp-client/input-required.js';
 import { isInputError, isRefused } from '../../mcp-client/failed-results.js';
-import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
+import { captureOf, CustomToolWrapper, type RunningRevision } from './custom-tool-wrapper.js';
 import { inSlot, type PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 import { isDeepStrictEqual } from 'node:util';
 import { pageOfTool, type ServerOffer } from '../../../call/door/server-tool.js';
 import { withOwnIcons } from '../../mcp-client/own-icons.js';
 import type { ServerAccounts } from '../accounts/server-credentials.js';
+import { isDoubted, mcpDefinitionOf } from './mcp-definitions.js';
 import { McpSessionTool, toldOf } from './mcp-session-tool.js';
 
 /** An MCP server: not called itself, but each of its tools that was approved. */
@@ -308,31 +306,6 @@ class McpTool implements Tool {
   }
 }
 
-/** An approved tool, without its output schema. */
-const mcpDefinitionOf = (tool: CustomTool, approved: McpDefinition, isClosed = false): ToolDefinition => ({
-  ...definitionOf(tool),
-  name: mcpToolName(tool.name, approved.name),
-  ...(approved.title !== undefined && { title: approved.title }),
-  description: approved.description ?? approved.title ?? '',
-  kind: 'mcp',
-  inputSchema: { ...approved.inputSchema, type: 'object' },
-  annotations: {
-    ...annotationsOf(approved, tool.annotations),
-    ...(!isClosed && isDoubted(approved, tool) && { openWorld: true }),
-  },
-  hints: approved.annotations ?? {},
-});
-
-/** The approved tools of a server, without their output schemas. */
-export const mcpDefinitionsOf = (tool: CustomTool): ToolDefinition[] =>
-  (tool.definitions ?? [])
-    .filter(({ name }) => isToolName(name))
-    .map((approved) => mcpDefinitionOf(tool, approved));
-
-/** It claims to reach nobody: without a closed sandbox only the registration decides that. */
-const isDoubted = ({ annotations }: McpDefinition, server: CustomTool): boolean =>
-  annotations?.openWorldHint === false && server.annotations.openWorld;
-
 const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
 function textIn({ content, structuredContent }: JsonObject): string {
@@ -342,13 +315,4 @@ function textIn({ content, structuredContent }: JsonObject): string {
   return isObject(structuredContent)
     ? jsonExcerpt(structuredContent, 2_000)
     : 'The tool failed and did not say why';
-}
-
-function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {
-  return {
-    readOnly: annotations.readOnlyHint ?? server.readOnly,
-    idempotent: annotations.idempotentHint ?? server.idempotent,
-    destructive: annotations.destructiveHint ?? server.destructive,
-    openWorld: annotations.openWorldHint ?? server.openWorld,
-  };
 }

@@ -2,7 +2,7 @@ import type { ToolRegistry } from '../../../call/door/tool-registry.js';
 import type { Tool, ToolDefinition } from '../../../web/contract/tool.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { definitionOf } from './custom-tool-wrapper.js';
-import { mcpDefinitionsOf } from './mcp-server-wrapper.js';
+import { mcpDefinitionsOf } from './mcp-definitions.js';
 
 /** Registered tools by custom tool: the tool itself, or the tools of an MCP server. */
 export class OfferedTools {
