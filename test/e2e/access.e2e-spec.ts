@@ -47,6 +47,10 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /.well-known/oauth-protected-resource/mcp': 'probe',
   'OPTIONS /.well-known/oauth-protected-resource': 'probe',
   'OPTIONS /.well-known/oauth-protected-resource/mcp': 'probe',
+  'OPTIONS /.well-known/oauth-authorization-server': 'probe',
+  'OPTIONS /.well-known/openid-configuration': 'probe',
+  'OPTIONS /oauth/register': 'probe',
+  'OPTIONS /oauth/token': 'probe',
   'GET /.well-known/oauth-authorization-server': 'probe',
   'GET /.well-known/openid-configuration': 'probe',
   'GET /oauth/authorize': 'probe',
@@ -354,6 +358,8 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     const elsewhere = { ...both, origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-site' };
     // A preflight comes from elsewhere, and changes nothing.
     const writes = !['GET', 'OPTIONS'].includes(method);
-    if (writes) expect(await ask(guarded, elsewhere, method, path)).toBe(403);
+    // Pages of agents sign in at the facade, which looks at no cookie there; without one it is off.
+    const isForPages = ['/oauth/register', '/oauth/token'].includes(path);
+    if (writes) expect(await ask(guarded, elsewhere, method, path)).toBe(isForPages ? 404 : 403);
   });
 });
