@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import type { PassThrough, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../../base/common/json.js';
 import { encodeNotification, encodeRequest } from '../process-pool/conversation.js';
 import {
   clientCapabilities,
   clientInfo,
+  discoverMs,
   enveloped,
   legacyRevisions,
   type McpPeer,
@@ -69,7 +71,11 @@ export class LegacyTwin {
     const ended = new Promise<[]>((resolve) => session.once('exit', () => resolve([])));
     const params = { protocolVersion: legacyRevisions[0], capabilities: clientCapabilities, clientInfo };
     session.stdin.write(encodeRequest('initialize', 'initialize', params));
-    const [answer] = await Promise.race([once(session.stdout, 'data') as Promise<unknown[]>, ended]);
+    const [answer] = await Promise.race([
+      once(session.stdout, 'data') as Promise<unknown[]>,
+      ended,
+      delay<[]>(discoverMs, [], { ref: false }),
+    ]);
     if (!String(answer).includes('"result"') || session.session === undefined) {
       session.kill('SIGTERM');
       return undefined;
