@@ -29,7 +29,7 @@ import {
 } from './remote-answer.js';
 import { isOfTwin, LegacyTwin } from './legacy-twin.js';
 import { EventStreams } from './remote-streams.js';
-import { type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
+import { discoverMs, type McpPeer, newPeer, unsupportedRevision, versionMember } from './mcp-eras.js';
 import { requestHeaders } from './request-headers.js';
 import { type Credential, SignInNeeded, signInNeeded, TokenRequests } from './credential.js';
 import { SessionCookies } from './session-cookies.js';
@@ -118,15 +118,13 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     private readonly peer: McpPeer,
   ) {
     super();
-    const given = Object.entries(address.headers).map(([name, value]) => [name.toLowerCase(), value]);
-    const own = { 'user-agent': `toolkeeper/${manifest().version}` };
-    this.headers = { ...own, ...(Object.fromEntries(given) as Record<string, string>) };
+    const given = { 'user-agent': `toolkeeper/${manifest().version}`, ...address.headers };
+    this.headers = Object.fromEntries(Object.entries(given).map(([name, it]) => [name.toLowerCase(), it]));
     this.tokens = new TokenRequests(address.credential);
     this.cookies = new SessionCookies(address.url, this.headers['cookie']);
     this.streams = new EventStreams(limits, (...asked) => this.follow(...asked));
     this.agent = new Destination(address.url, limits).dispatcher();
-    const { signal } = this.over;
-    const beside = { stdout: this.stdout, signal, end: () => this.end(1, null) };
+    const beside = { stdout: this.stdout, signal: this.over.signal, end: () => this.end(1, null) };
     this.twin = new LegacyTwin(peer, () => new RemoteServer(address, limits, newPeer('legacy')), beside);
     setImmediate(() => this.emit('spawn'));
   }
