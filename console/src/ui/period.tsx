@@ -8,9 +8,6 @@ import { Icon } from './icons.js';
 import menu from './menu.module.css';
 import css from './period.module.css';
 
-/** The time range of figures and charts, which is never open at its start. */
-export const FiguresRangePicker = (range: TimeRange): ReactNode => <RangePicker {...range} choices={backs} />;
-
 interface RangePickerProps extends TimeRange {
   /** Undefined: any time. */
   readonly choices?: readonly (Back | undefined)[];

@@ -15,7 +15,7 @@ import { rate, sinceFirstCall } from '../../lib/series.js';
 import { figuresRange, type TimeRange } from '../../lib/time-range.js';
 import { Sparkline } from '../../ui/chart.js';
 import { Card, Page, Stack } from '../../ui/layout.js';
-import { FiguresRangePicker } from '../../ui/period.js';
+import { FiguresRangePicker } from '../../ui/figures-range.js';
 import { Empty, Failed, Loading } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
 import { Traffic } from '../../ui/traffic.js';

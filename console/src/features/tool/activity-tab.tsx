@@ -15,7 +15,7 @@ import { figuresRange, type TimeRange } from '../../lib/time-range.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { FindingsLink } from '../../ui/findings.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
-import { FiguresRangePicker } from '../../ui/period.js';
+import { FiguresRangePicker } from '../../ui/figures-range.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Traffic } from '../../ui/traffic.js';
 import { Callers } from './callers.js';

@@ -8,7 +8,7 @@ import { boundsOf, figuresRange, isInRange, type TimeRange } from '../../lib/tim
 import { Badge } from '../../ui/controls.js';
 import { GradeLine } from '../../ui/grade-line.js';
 import { Card, Facts, Muted, type Pairs, Row, Stack } from '../../ui/layout.js';
-import { FiguresRangePicker } from '../../ui/period.js';
+import { FiguresRangePicker } from '../../ui/figures-range.js';
 import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';

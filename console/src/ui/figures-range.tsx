@@ -1,0 +1,21 @@
+import { lazy, type ReactNode, Suspense } from 'react';
+import { backs, rangeName, type TimeRange } from '../lib/time-range.js';
+import { buttonLook } from './controls.js';
+import { Icon } from './icons.js';
+
+/** Menus are no part of what the first screen loads. */
+const Picker = lazy(async () => ({ default: (await import('./period.js')).RangePicker }));
+
+/** The time range of figures and charts, which is never open at its start. */
+export const FiguresRangePicker = (range: TimeRange): ReactNode => (
+  <Suspense
+    fallback={
+      <button type="button" className={buttonLook()} disabled>
+        <Icon name="clock" />
+        {rangeName(range)}
+      </button>
+    }
+  >
+    <Picker {...range} choices={backs} />
+  </Suspense>
+);
