@@ -43,6 +43,20 @@ export default tseslint.config(
       'max-lines-per-function': ['error', { max: 60 }],
     },
   },
+  {
+    files: ['console/src/**/*.{ts,tsx}'],
+    ignores: ['console/src/**/*.spec.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            'CallExpression > ArrowFunctionExpression.arguments CallExpression:matches([callee.name=/^use[A-Z]/], [callee.property.name=/^use[A-Z]/])',
+          message: 'A hook must run at each rendering: call it outside of the callback.',
+        },
+      ],
+    },
+  },
   { files: ['src/**/*.spec.ts'], rules: { 'max-lines': 'off', 'max-lines-per-function': 'off' } },
   {
     files: ['src/**/*.ts'],
