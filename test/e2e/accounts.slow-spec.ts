@@ -1,6 +1,7 @@
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
-import { OAuthMcpServer, SmallBrowser } from '../support/oauth-mcp-server.js';
+import { OAuthMcpServer } from '../support/oauth-mcp-server.js';
+import { SmallBrowser } from '../support/small-browser.js';
 
 // real: the whole server, an MCP server with its authorization server, HTTP; mock: the browser is one of ours
 

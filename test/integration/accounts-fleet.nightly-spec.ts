@@ -1,6 +1,7 @@
 import { type Fleet, type FleetReplica, startFleet } from '../support/fleet.js';
 import { mapLimit } from '../support/map-limit.js';
-import { OAuthMcpServer, SmallBrowser } from '../support/oauth-mcp-server.js';
+import { OAuthMcpServer } from '../support/oauth-mcp-server.js';
+import { SmallBrowser } from '../support/small-browser.js';
 import { until } from '../support/wait.js';
 
 // real: three servers in processes of their own, PostgreSQL, HTTP, an MCP server with its authorization server; mock: the browser is one of ours

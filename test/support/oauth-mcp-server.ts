@@ -167,10 +167,18 @@ export class OAuthMcpServer {
     const shown = request.headers.authorization?.slice(7) ?? '';
     const { family, until } = this.access.get(shown) ?? { until: 0 };
     const metadata = `resource_metadata="${this.site.url}/.well-known/oauth-protected-resource/mcp"`;
+    const { id, method, params } = JSON.parse(body || '{}') as Partial<Message>;
+    const result = (value: object): void => json(200, { jsonrpc: '2.0', id, result: value });
+    // As some servers do, it answers this without a token.
+    if (method === 'initialize')
+      return result({
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'oauth' },
+      });
     if (!family || family.ended || until < Date.now())
       return json(401, {}, { 'www-authenticate': `Bearer ${metadata}, scope="read"` });
     if (request.method !== 'POST') return json(405, {});
-    const { id, method, params } = JSON.parse(body) as Message;
     if (id === undefined) return void response.writeHead(202).end();
     const name = params?.name;
     if (name === 'admin' && !family.scope.split(' ').includes('admin'))
@@ -179,13 +187,6 @@ export class OAuthMcpServer {
         {},
         { 'www-authenticate': `Bearer error="insufficient_scope", scope="admin", ${metadata}` },
       );
-    const result = (value: object): void => json(200, { jsonrpc: '2.0', id, result: value });
-    if (method === 'initialize')
-      return result({
-        protocolVersion: '2025-11-25',
-        capabilities: { tools: {} },
-        serverInfo: { name: 'oauth' },
-      });
     if (method === 'tools/list')
       return result({
         tools: ['whoami', 'echo_token', 'admin'].map((each) => ({
@@ -198,42 +199,5 @@ export class OAuthMcpServer {
         content: [{ type: 'text', text: name === 'echo_token' ? `I saw ${shown}` : family.person }],
       });
     json(200, { jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown' } });
-  }
-}
-
-/** A browser: it keeps cookies by name, and goes from page to page. */
-export class SmallBrowser {
-  private readonly cookies = new Map<string, string>();
-
-  /** @param site what the browser says about the page from which it goes */
-  async open(url: string, site = 'none'): Promise<Response> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(url, { redirect: 'manual', headers: { cookie, 'sec-fetch-site': site } });
-    for (const each of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(each) ?? [];
-      if (value === '') this.cookies.delete(name);
-      else this.cookies.set(name, value);
-    }
-    return answer;
-  }
-
-  /** Clicks on the page of a link. */
-  async go(link: string): Promise<Response> {
-    const page = await this.open(link);
-    const text = await page.text();
-    if (page.status !== 200) throw new Error(`${page.status} ${text}`);
-    const [, href = ''] = /href="([^"]*)"/.exec(text) ?? [];
-    return this.open(new URL(href.replaceAll('&#38;', '&'), link).href, 'same-origin');
-  }
-
-  /** Goes on from the page of a link, up to the address to which the authorization server sends it back. */
-  async consent(link: string): Promise<string> {
-    const go = await this.go(link);
-    if (go.status !== 302) throw new Error(`${go.status} ${await go.text()}`);
-    return (await this.open(go.headers.get('location') ?? '', 'cross-site')).headers.get('location') ?? '';
-  }
-
-  async signIn(link: string): Promise<Response> {
-    return this.open(await this.consent(link), 'cross-site');
   }
 }

@@ -82,16 +82,20 @@ export class FleetBarrier {
   }
 
   private confirm(id: string): Promise<void> {
+    const { id: self } = this.replicas;
     const own = this.questions.get(id);
-    if (own) return this.follower.caughtUp().then(() => own(this.replicas.id));
-    return this.reply(`synced ${id} ${this.replicas.id}`, () => this.follower.caughtUp());
+    return this.reply(`synced ${id} ${self}`, () => this.follower.caughtUp(), own && (() => own(self)));
   }
 
   /** A reply that cannot be sent is left out: the question ends by its timeout. */
-  private async reply(answer: string, work: () => Promise<unknown>): Promise<void> {
+  private async reply(
+    answer: string,
+    work: () => Promise<unknown>,
+    send: () => unknown = () => this.database.query(notify, [answer]),
+  ): Promise<void> {
     try {
       await work();
-      await this.database.query(notify, [answer]);
+      await send();
     } catch (error) {
       this.logger.debug(error, `not confirmed: ${answer}`);
     }

@@ -4,7 +4,6 @@ import type {
   StoredOAuthClientInformation,
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client';
-import { legacyRevisions, clientInfo } from '../../mcp-client/mcp-eras.js';
 import type { PlainEnv } from '../../secrets/env-cipher.js';
 import type { outboundFetch } from './outbound-fetch.js';
 
@@ -152,17 +151,15 @@ export async function beginFlow(
   return provider.location;
 }
 
-/** A request without a token, which the server refuses with the address of its metadata. */
+/**
+ * A request without a token, which the server refuses with the scopes and the address of its metadata. Some servers refuse
+ * neither `initialize` nor `server/discover`.
+ */
 const challenged = (url: URL, fetch: OAuthServer['fetch']): Promise<Response> =>
   fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: legacyRevisions[0], capabilities: {}, clientInfo },
-    }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   });
 
 /** Second half: exchanges the code. @param iss of the redirect @throws Error if it came from another server */
