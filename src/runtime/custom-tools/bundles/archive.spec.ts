@@ -115,7 +115,7 @@ describe('nothing is made outside of the folder by', () => {
   });
 
   it('zeros behind the end of a tar cost no more than twice those of a file', async () => {
-    const mb = 20;
+    const mb = 10;
     const secondsFor = async (tar: Buffer): Promise<number> => {
       rmSync(files, { recursive: true, force: true });
       const archive = written(gzipSync(tar));
