@@ -29,3 +29,9 @@ it('begins in the state that was, where the line begins later than the changes',
   expect(seen(95)).toEqual([['open', 0, 1_000, 'open!']]);
   expect(stretches([], 0, 1)).toEqual([]);
 });
+
+it('ends in the state that was, where the line ends before the last changes', () => {
+  const kindsUntil = (minute: number) => stretches(changes, 0, minute * 60_000).map(({ kind }) => kind);
+  expect(kindsUntil(70)).toEqual(['closed', 'open', 'closed']);
+  expect(kindsUntil(5)).toEqual(['closed']);
+});

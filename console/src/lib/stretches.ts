@@ -21,7 +21,7 @@ export interface Stretch<Kind extends string> {
 const minWidth = 4;
 
 /**
- * @param changes oldest first; those before `start` only determine the initial state
+ * @param changes oldest first; those before `start` only determine the initial state, those after `end` are left out
  * @param start start of the line, ms
  * @param end end of the line, ms
  */
@@ -35,7 +35,9 @@ export function stretches<Kind extends string>(
   const unit = 1_000 / Math.max(1, end - start);
   const states: { kind: Kind; at: number; why?: string }[] = [
     { kind: first.from, at: -Infinity },
-    ...changes.map(({ to, at, why }) => ({ kind: to, at: Date.parse(at), why })),
+    ...changes.flatMap(({ to, at, why }) =>
+      Date.parse(at) < end ? { kind: to, at: Date.parse(at), why } : [],
+    ),
   ];
   return states.flatMap(({ at, ...state }, index) => {
     const [startedAt, endedAt] = [Math.max(start, at), states[index + 1]?.at ?? end];

@@ -19,7 +19,7 @@ export interface CallPart {
   approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   output?: unknown;
   errorText?: string;
-  /** What its tool asks the person now. */
+  /** The question of its tool that waits for the person. */
   question?: { readonly questionId: string; readonly params: object };
 }
 

@@ -76,7 +76,7 @@ export interface ProblemDetails {
   readonly retryElsewhere?: boolean; // Another replica may do it at once.
   /** The text or value for an LLM to read instead of the tool's result. */
   readonly fallback?: unknown;
-  /** Where the caller signs in, once and soon. */
+  /** The page on which the caller signs in: valid once, for ten minutes. */
   readonly signInUrl?: string;
   /** Further response headers, such as RateLimit-Remaining. */
   readonly headers?: Readonly<Record<string, string>>;

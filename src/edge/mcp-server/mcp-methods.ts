@@ -56,7 +56,7 @@ export const fresh = (result: object): object => ({ ...result, ttlMs: 0, cacheSc
 export const acceptsStream = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.includes('text/event-stream') ?? false;
 
-/** What a Toolkeeper that is the client says about its own call. */
+/** Members that another Toolkeeper sends about its own call: they are no context of this one. */
 const ofClient = new Set(['executionId', 'clientCapabilities', 'asksWhileItRuns']);
 
 /** The call's context and key, as a body has them. */

@@ -12,6 +12,7 @@ export const sendPage = (
   reply
     .headers({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
     .send(
-      `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title></head><body>` +
+      `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+        `<meta name="color-scheme" content="light dark"><title>${escaped(title)}</title></head><body>` +
         `<h1>${escaped(title)}</h1>${paragraphs.map((each) => `<p>${each}</p>`).join('\n')}</body></html>`,
     );

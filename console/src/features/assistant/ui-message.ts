@@ -25,7 +25,7 @@ export interface CallPart {
   readonly approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   readonly output?: Outcome;
   readonly errorText?: string;
-  /** What its tool asks. */
+  /** The question of its tool that waits for the person. */
   readonly question?: AskedQuestion | undefined;
 }
 

@@ -63,7 +63,7 @@ export class ServerAccounts {
       const { scope } = (error.data ?? {}) as { readonly scope?: string };
       return this.accounts.refusal(this.server, caller, scope);
     }
-    // Of a session that could not begin without an account.
+    // The session could not begin: its caller may have no account.
     return this.assertSignedIn(caller).then(
       () => error,
       (refusal: unknown) => refusal,

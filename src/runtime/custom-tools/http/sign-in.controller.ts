@@ -6,7 +6,7 @@ import { Problem } from '../../../base/common/errors.js';
 import { messageOf } from '../../../base/common/message-of.js';
 import { KeyRing, SealedValues } from '../../../base/config/key-ring.js';
 import { Public } from '../../../web/auth/scopes.decorator.js';
-import { Sessions } from '../../../web/auth/sessions.js';
+import { cookiesIn, Sessions } from '../../../web/auth/sessions.js';
 import { escaped, sendPage } from '../../../web/rest/html.js';
 import { Accounts, signInPath, type SignInLink } from '../accounts/accounts.js';
 import { beginFlow, clientMetadata, endFlow, type Flow } from '../accounts/oauth-flow.js';
@@ -22,11 +22,11 @@ const maxCookie = 3_900;
 const cookieName = (state: string): string =>
   `toolkeeper_account_${createHash('sha256').update(state).digest('hex').slice(0, 16)}`;
 
-/** What a browser carries to the authorization server and back, sealed. */
+/** A sign-in under way, which its browser carries, sealed. */
 interface Carried {
   readonly link: SignInLink;
   readonly flow: Flow;
-  /** Of the server: the account is of this address alone. */
+  /** The address of the MCP server: the account is valid for this one alone. */
   readonly url: string;
   readonly endsAt: number;
 }
@@ -152,10 +152,5 @@ export class SignInController {
   }
 }
 
-function cookieOf(state: string, { headers: { cookie = '' } }: FastifyRequest): string | undefined {
-  const prefix = `${cookieName(state)}=`;
-  return cookie
-    .split(/; ?/)
-    .find((pair) => pair.startsWith(prefix))
-    ?.slice(prefix.length);
-}
+const cookieOf = (state: string, { headers }: FastifyRequest): string | undefined =>
+  cookiesIn(headers.cookie, cookieName(state))[0];

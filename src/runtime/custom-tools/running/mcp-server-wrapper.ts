@@ -81,7 +81,7 @@ export class McpServerWrapper extends CustomToolWrapper {
   offer(project: string): ServerOffer {
     const { backend } = this;
     const pool = 'pool' in backend ? (backend.projects ?? { at: () => backend.pool }).at(project) : undefined;
-    // What it lists to one account is nobody else's.
+    // The lists of one account are not shown to others.
     const handshake = this.accounts ? {} : this.listing?.of(pool);
     const { resources = [], resourceTemplates = [], prompts = [], offers = {} } = handshake ?? {};
     const decorated = (each: JsonObject): JsonObject => withOwnIcons(each, this.tool.url);

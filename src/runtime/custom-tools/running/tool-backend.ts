@@ -87,8 +87,9 @@ export class ProjectPools {
 
   /** Ends the sessions of a user, whose account is another one now. */
   drop(user: string): void {
+    const first = ownerKey(user, '').slice(0, -2);
     for (const [key, pool] of this.pools) {
-      if (!key.startsWith(ownerKey(user, ''))) continue;
+      if (!key.startsWith(first)) continue;
       this.pools.delete(key);
       this.end(pool);
     }
@@ -133,8 +134,8 @@ export class ProjectPools {
   }
 }
 
-/** No project begins with a space. */
-const ownerKey = (user: string, project: string): string => ` ${user} ${project}`;
+/** Subjects of access tokens and names of projects may hold any separator. */
+const ownerKey = (user: string, project: string): string => JSON.stringify([user, project]);
 
 export function poolSettings(
   tool: CustomTool,

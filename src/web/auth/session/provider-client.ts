@@ -163,7 +163,7 @@ export class ProviderClient {
     const issuer = this.issuerOf(name);
     const { clientId, clientSecret } = this.clientOf(issuer);
     const metadata = (await issuer.metadata().catch((error: unknown) => {
-      throw new Problem('tool_unavailable', `${name} cannot be asked: ${messageOf(error)}`);
+      throw new Problem('tool_unavailable', `The provider ${name} cannot be used: ${reasonOf(error)}`);
     })) as ServerMetadata;
     const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = metadata;
     const auth = methods.includes('client_secret_basic') ? openid.ClientSecretBasic : openid.ClientSecretPost;
@@ -206,7 +206,7 @@ const maxReason = 300;
 /** What the provider, or the check of its answer, said. */
 function reasonOf(error: unknown): string {
   const { error: code, error_description: more } = error as Partial<Record<string, unknown>>;
-  if (error instanceof UpstreamFailure) return `it cannot be asked (${error.kind})`;
+  if (error instanceof UpstreamFailure) return `it does not answer (${error.kind})`;
   const said = [code, more].filter((part) => typeof part === 'string').join(': ');
   const { cause } = error as { cause?: unknown };
   const why = said || (cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error));
