@@ -1,4 +1,3 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient, createConfig } from '../../client/client/index.js';
@@ -6,7 +5,7 @@ import * as api from '../../client/sdk.gen.js';
 import { createDocument } from '../../src/edge/http/create-app.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
-import { OpenApi, type Operation } from '../support/openapi.js';
+import { OpenApi } from '../support/openapi.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { until } from '../support/wait.js';
 
@@ -30,11 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await tk.close();
 });
-
-const isOurs = ({ path }: Operation): boolean => !path.startsWith('/docs');
-/** A stream and nothing else: its answer has no end. */
-const ends = ({ operation }: Operation): boolean =>
-  Object.keys(operation.responses[200]?.content ?? {}).join() !== 'text/event-stream';
 
 describe('the OpenAPI document', () => {
   it('lists every route with a summary, an id, a tag and its problem answers', () => {
@@ -63,42 +57,6 @@ describe('the OpenAPI document', () => {
       const problems = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
       expect([where, problems.length > 0]).toEqual([where, true]);
     }
-  });
-
-  it('holds examples that run, and answers as it says', async () => {
-    const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
-    ajv.addSchema({ $id: 'doc', components: document.components }, 'doc');
-    const run: string[] = [];
-    const wrong: string[] = [];
-    // The examples share a playbook, whose states have an order.
-    const states = ['deprecate', 'archive'];
-    const rank = ({ path }: Operation): number => states.indexOf(path.split('/').at(-1) ?? '');
-    const operations = described.operations().filter(isOurs).filter(ends);
-    for (const each of operations.sort((one, other) => rank(one) - rank(other))) {
-      for (const body of described.bodiesOf(each)) {
-        const answer = await tk.http[each.method as 'get'](described.urlOf(each)).send(body as object);
-        const where = `${each.method.toUpperCase()} ${described.urlOf(each)}`;
-        run.push(where);
-        const documented = each.operation.responses[answer.status];
-        if (!documented) {
-          wrong.push(`${where}: ${answer.status} is not documented: ${answer.text}`);
-          continue;
-        }
-        // A key that stands in an example opens nothing, and this server takes no access tokens.
-        const tolerated =
-          { 'POST /api/v1/session': 401, 'POST /api/v1/access-rules/test': 409 }[where] ?? 404;
-        if (answer.status >= 400 && answer.status !== tolerated)
-          wrong.push(`${where}: ${answer.status} ${answer.text}`);
-        const schema = documented.content?.['application/json']?.schema;
-        if (!schema || !answer.type.endsWith('json')) continue;
-        const text = JSON.stringify(schema).replaceAll('"#/components', '"doc#/components');
-        const validate = ajv.compile(JSON.parse(text));
-        if (!validate(answer.body))
-          wrong.push(`${where}: ${ajv.errorsText(validate.errors)}\n${answer.text.slice(0, 500)}`);
-      }
-    }
-    expect(wrong).toEqual([]);
-    expect(run.length).toBeGreaterThan(40);
   });
 
   it('holds each shape of answers and bodies: of two with one name it would hold one', () => {

@@ -18,7 +18,7 @@ import './process-pool.fairness.slow-spec.js';
 import './process-pool.lifecycle.slow-spec.js';
 import './process-pool.renewal.slow-spec.js';
 import './process-pool.slow-spec.js';
-import './protocol-attacks.spec.js';
+import './protocol-attacks.slow-spec.js';
 
 const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none' });
 
