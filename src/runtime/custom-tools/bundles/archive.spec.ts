@@ -114,25 +114,14 @@ describe('nothing is made outside of the folder by', () => {
     expect(readdirSync(files).sort()).toEqual(['می\u200cخواهم.txt', '日本.txt']);
   });
 
-  it('zeros behind the end of a tar cost no more than twice those of a file', async () => {
+  it('zeros behind the end of a tar are not parsed', async () => {
     const mb = 10;
-    const secondsFor = async (tar: Buffer): Promise<number> => {
-      rmSync(files, { recursive: true, force: true });
-      const archive = written(gzipSync(tar));
-      const began = process.cpuUsage();
-      await unpack(archive, files, { maxEntries: 10, maxBytes: 2 * mb * 1e6 });
-      const { user, system } = process.cpuUsage(began);
-      return (user + system) / 1e6;
-    };
-    const inFile: number[] = [];
-    const behind: number[] = [];
-    // The least of pairs in turn: the garbage of other tests in this process counts for whoever runs meanwhile.
-    for (let pair = 0; pair < 6; pair++) {
-      inFile.push(await secondsFor(tarOf([{ path: 'a', content: '\0'.repeat(mb * 1e6) }])));
-      behind.push(await secondsFor(Buffer.concat([tarOf([{ path: 'a' }]), Buffer.alloc(mb * 1e6)])));
-    }
-    // A parser that reads each block takes 0.8 s a megabyte.
-    expect(Math.min(...behind)).toBeLessThan(2 * Math.min(...inFile));
+    const archive = written(gzipSync(Buffer.concat([tarOf([{ path: 'a' }]), Buffer.alloc(mb * 1e6)])));
+    const began = process.cpuUsage();
+    await unpack(archive, files, { maxEntries: 10, maxBytes: 2 * mb * 1e6 });
+    const { user, system } = process.cpuUsage(began);
+    // A parser that reads each block takes 0.8 s a megabyte. Other tests of this process may add their garbage.
+    expect((user + system) / 1e6).toBeLessThan(0.3 * mb);
   });
 
   const whole = tarOf([{ path: 'a', content: 'x'.repeat(2_000) }]);
