@@ -10,20 +10,21 @@ declare global {
   type BodyInit = Body;
 }
 
-/** Node's own fetch gives up after 300 s without an answer, and a call may take an hour: the tool's limit ends it. */
+/** Without timeouts: a call may take an hour, and the tool's own limit ends it. The default is 300 s. */
 const patient = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
+/** `fetch` that waits for an answer as long as it takes. */
 export const patientFetch: typeof globalThis.fetch = async (input, init) => {
-  // A copy of a Request follows the original's signal only until the copy is garbage collected.
+  // The parts are copied, because a copied Request follows the original's signal only until it is garbage collected.
   const request = input instanceof Request ? input : new Request(input, init);
   const { method, headers, signal, url } = request;
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer());
   const answer = await fetch(url, { method, headers: [...headers], body, signal, dispatcher: patient });
-  // The same class by another name.
+  // undici's Response is the global class by another name.
   return answer;
 };
 
-/** The generated client, speaking to one server. */
+/** The generated client for one server. */
 function apiOf({ url, key }: ServerAddress): Client {
   return createClient(
     createConfig({
@@ -41,16 +42,13 @@ interface Answered<T> {
 }
 
 /** A problem from the server. */
-interface ToldProblem {
+interface ServerProblem {
   readonly code?: string;
   readonly detail?: string;
   readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
 }
 
-/**
- * The body of the server's answer.
- * @throws CliError with its problem, or when none answers
- */
+/** Waits for an answer and returns its body. @throws CliError with the server's problem, or if no server answers */
 export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {
   const { data, error, response } = await asked.catch((failure: unknown) => ({
     data: undefined,
@@ -63,7 +61,7 @@ export async function ask<T>(asked: Promise<Answered<T>>): Promise<T> {
   throw new CliError(sentenceOf(error ?? {}, response), exit.no, error);
 }
 
-/** An act that some replicas have not confirmed. */
+/** Warns on stderr about replicas that have not confirmed a change. */
 function warnOf(answer: unknown): void {
   const { missing = [] } = answer as Partial<UnconfirmedView>;
   if (missing.length > 0)
@@ -79,7 +77,7 @@ function unreachable(error: unknown): CliError {
   );
 }
 
-function sentenceOf({ code, detail, errors = [] }: ToldProblem, { status, statusText }: Response): string {
+function sentenceOf({ code, detail, errors = [] }: ServerProblem, { status, statusText }: Response): string {
   const text = detail === undefined ? `${status} ${statusText}` : `${detail} (${code})`;
   const fields = errors.length > 1 ? errors.map(({ pointer, detail: why }) => `\n  ${pointer} ${why}`) : [];
   const hint =

@@ -4,7 +4,7 @@ import { join, resolve, sep } from 'node:path';
 import { projectRoot } from '../base/common/project.js';
 import { runningServer } from '../base/common/server-file.js';
 
-/** The server that commands talk to, and the key that they show. */
+/** The server of a command, and the key for it. */
 export interface ServerAddress {
   readonly url: string;
   readonly key: string | undefined;
@@ -13,9 +13,9 @@ export interface ServerAddress {
 /** Environment, folders and server of a command; only this file of the command line reads the environment. */
 export class Surroundings {
   readonly root = projectRoot();
-  /** A package among others has its data in the home directory, for npm may remove its folder; a clone in its own. */
+  /** Absolute. Below the home directory for an npm package, because npm may remove its folder; else in the project. */
   readonly dataDir: string;
-  /** Named by hand; undefined: the server of the data directory. */
+  /** URL by option or environment; undefined: the server of the data directory. */
   readonly url: string | undefined;
 
   constructor(
@@ -30,7 +30,7 @@ export class Surroundings {
     this.url = url ?? (environment['TOOLKEEPER_URL'] || undefined);
   }
 
-  /** The key of the data directory is shown to the server of that directory alone: any program may listen on a port. */
+  /** Sends the data directory's key to that directory's server only, because any program may listen on a port. */
   server(): ServerAddress {
     const running = runningServer(this.dataDir);
     const url = this.url ?? running?.url ?? `http://127.0.0.1:${this.environment['PORT'] || '3000'}`;
@@ -50,7 +50,7 @@ export class Surroundings {
   }
 }
 
-/** Whether two addresses are one, also where loopback is named in another way. */
+/** Whether two URLs name one server; all names of loopback are equal. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [URL.parse(one), URL.parse(other)];
   const host = (url: URL): string => url.host.replace(/^(localhost|\[::1\])/, '127.0.0.1');

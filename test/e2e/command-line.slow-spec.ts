@@ -27,6 +27,21 @@ afterAll(async () => {
   for (const folder of [data, desk]) rmSync(folder, { recursive: true, force: true });
 });
 
+it('a call that times out at the desk is reported once', async () => {
+  await ok(cli.run('tool', 'create', 'hanging', '-t', 'bash'));
+  cli.edit('hanging/tool.json', '"timeoutMs": 10000', '"timeoutMs": 1000');
+  cli.edit('hanging/tool.sh', 'Result $number for', '$(sleep 60)');
+  const { code, stdout } = await cli.runWith('{"query":"x","limit":1}', 'tool', 'dev', 'hanging', '--json');
+  const events = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect([code, events.filter(({ mark }) => mark === 'error')]).toEqual([
+    1,
+    [{ mark: 'error', text: expect.stringMatching(/^timeout: /) }],
+  ]);
+});
+
 it('from an empty folder to a tool that was broken, mended and removed', async () => {
   const name = 'main_path';
   const call = (query: string): Promise<Ended> =>

@@ -192,6 +192,10 @@ describe('an experiment', () => {
     expect(await change({})).toMatchObject({ name: 'Again', prompt_variables: { a: 1 } });
     const smaller = await change({ modified_request: { model: 'gpt-4.1-mini' } });
     expect(smaller.modified_request).toEqual({ ...made.modified_request, model: 'gpt-4.1-mini' });
+    // Each of several changes at once reads what the one before it wrote.
+    const members = Array.from({ length: 12 }, (_, at) => [`member${at}`, at] as const);
+    await Promise.all(members.map(([name, at]) => change({ modified_request: { [name]: at } })));
+    expect((await shown(made)).modified_request).toMatchObject(Object.fromEntries(members));
     const tooLong = { modified_request: { user: 'x'.repeat(524_288) } };
     await tk.http.patch(`${path}/${made.id}`).send(tooLong).expect(400);
   });
@@ -230,8 +234,14 @@ it('the call that it starts from is shown before it is made, and whether it can 
     },
   });
   await sent({ span_id: spanId });
-  await tk.http.get(`${path}/by-span/${spanId}/original`).expect(400, /original_trace_id is required/);
+  const unclear = await tk.http.get(`${path}/by-span/${spanId}/original`).expect(400);
+  expect(unclear.body.errors).toEqual([
+    { pointer: '/trace_id', detail: 'is required: the span occurs in several traces' },
+  ]);
   await tk.http.get(`${path}/by-span/${spanId}/original?trace_id=trace-${spans}`).expect(200);
+  const toolSpan = await sent({ operation_name: 'tool_call' });
+  const noModel = await tk.http.get(`${path}/by-span/${toolSpan}/original`).expect(400);
+  expect(noModel.body.errors).toEqual([{ pointer: '/id', detail: 'must be the call of a model' }]);
   await tk.http.get(`${path}/by-span/nowhere/original`).expect(404, /no span nowhere in this project/);
   const list = await tk.http.get(`${path}/by-span/${spanId}`).expect(200);
   expect(list.body).toMatchObject({ data: [], can_run: true });

@@ -374,7 +374,7 @@ describe('a tool at its threshold', () => {
     const heard = changes();
     await record('search', 95, { recordedAt: ago(50 * minute) });
     await record('search', 5, { ...failure, recordedAt: ago(50 * minute) });
-    await health.look();
+    await health.updateGrades();
     const healthySince = (await health.checkToolHealth('search')).why[0]?.since;
     for (let step = 0; step < 6; step++) {
       // 94.9 % and 95.0 % in turn.
@@ -386,7 +386,7 @@ describe('a tool at its threshold', () => {
     expect(heard).toEqual(['unknown healthy']);
     await record('search', 1, failure);
     const seen = new Date(now + later).toISOString();
-    await health.look();
+    await health.updateGrades();
     later += 2 * minute;
     expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: seen }] });
     expect(heard).toEqual(['unknown healthy', 'healthy degraded']);
@@ -395,7 +395,7 @@ describe('a tool at its threshold', () => {
   it('emits a clear change at once, and keeps its start through an improvement', async () => {
     const heard = changes();
     await record('search', 20);
-    await health.look();
+    await health.updateGrades();
     await record('search', 20, failure);
     const { why } = await health.checkToolHealth('search');
     expect(why).toMatchObject([{ figure: 0.5, since: checkedAt }]);

@@ -18,18 +18,20 @@ import { ChatModel } from './model.js';
 import { maxCalls, maxSteps } from './turn-run.js';
 import { Turns } from './turns.js';
 
-/** Characters of a title that is taken from a message, and of a page as JSON. */
-const [maxTitle, maxPage] = [80, 16_000];
+/** Max characters of a title made from a message. */
+const maxTitle = 80;
+/** Max characters of a page as JSON. */
+const maxPage = 16_000;
 const retryable: readonly string[] = ['failed', 'stopped', 'interrupted'];
 
-/** The caller of a route, whose chats are meant. */
+/** The caller of a route, who owns the chats. */
 export interface Asking extends Owned {
   readonly principal: Principal;
   readonly address: string;
   readonly reply: FastifyReply;
 }
 
-/** A chat belongs to the key that its person signed in with. @throws Problem `unauthorized` without a key where others have one */
+/** Injects the owner of chats: the key that the user signed in with. @throws Problem `unauthorized` without a key where keys are needed */
 export const Asked = createParamDecorator((_: unknown, context: ExecutionContext): Asking => {
   const http = context.switchToHttp();
   const request = http.getRequest<FastifyRequest>();
@@ -81,7 +83,7 @@ export class AssistantService {
     this.turns.stop(id);
   }
 
-  /** Calls that wait for an approval are denied: the person went on. @throws Problem `conflict` while a turn runs */
+  /** Begins a turn with a message. Denies calls that wait for an approval. @throws Problem `conflict` while a turn runs */
   async turn(id: string, body: dto.TurnBody, asking: Asking): Promise<Readable> {
     const { message, uiSession, page, insteadOf } = body;
     if (page && JSON.stringify(page).length > maxPage)
@@ -90,16 +92,16 @@ export class AssistantService {
     return this.begin(id, asking, (chat, messages) => {
       const calls = lastCalls(messages);
       const first = calls.findIndex(awaitsApproval);
-      // Those after it were not run.
+      // Calls after the first that waits were not run, either.
       for (const part of calls.filter((each, at) => first >= 0 && at > first && mayRun(each)))
         part.state = 'output-denied';
       decide(messages, () => false);
       if (insteadOf !== undefined) rewind(messages, insteadOf);
       const turns = chat.turns + 1;
       const about = { turn: turns, createdAt: new Date().toISOString() };
-      const said = { type: 'text' as const, text: message, state: 'done' as const };
+      const text = { type: 'text' as const, text: message, state: 'done' as const };
       messages.push(
-        { id: newId(), role: 'user', parts: [said], metadata: { ...about, ...(page && { page }) } },
+        { id: newId(), role: 'user', parts: [text], metadata: { ...about, ...(page && { page }) } },
         { id: newId(), role: 'assistant', parts: [], metadata: about },
       );
       const title = chat.title || message.trim().slice(0, maxTitle);
@@ -107,7 +109,7 @@ export class AssistantService {
     });
   }
 
-  /** Goes on with a turn that was not ended. */
+  /** Resumes a turn that failed or was stopped. @throws Problem `conflict` otherwise */
   retry(id: string, asking: Asking): Promise<Readable> {
     return this.begin(id, asking, ({ state }) => {
       if (retryable.includes(state)) return {};
@@ -115,7 +117,7 @@ export class AssistantService {
     });
   }
 
-  /** @throws Problem `not_found` for a call that waits for no approval, `conflict` if it is not the one that was shown */
+  /** Approves or denies a call. @throws Problem `not_found` if it waits for no approval, `conflict` if it is not the call that was shown */
   approve({ id, callId }: dto.ApprovalParams, body: dto.ApprovalBody, asking: Asking): Promise<Readable> {
     return this.begin(id, asking, (_, messages) => {
       const call = lastCalls(messages).find((part) => part.toolCallId === callId && awaitsApproval(part));
@@ -127,7 +129,7 @@ export class AssistantService {
     });
   }
 
-  /** @throws Problem `conflict` if none runs */
+  /** Stops the running turn. @throws Problem `conflict` if none runs */
   async stop(id: string, asking: Asking): Promise<dto.ChatView> {
     const stopped = await this.repository.stop(asking, id);
     if (stopped) this.turns.stop(id);
@@ -136,7 +138,7 @@ export class AssistantService {
     return chat;
   }
 
-  /** The stream of the turn that runs; undefined if none does. */
+  /** The stream of the running turn; undefined, with status 204, if none runs. */
   async stream(id: string, asking: Asking): Promise<Readable | undefined> {
     const chat = await this.found(id, asking);
     if (chat.state === 'running') return this.followed(asking, async () => chat);
@@ -144,7 +146,7 @@ export class AssistantService {
     return undefined;
   }
 
-  /** Runs the last turn, unless calls in it still wait for a person, and follows it. */
+  /** Runs the last turn, unless its calls still need an approval, and streams it. */
   private async begin(
     id: string,
     asking: Asking,
@@ -167,7 +169,7 @@ export class AssistantService {
     );
   }
 
-  /** The stream of a turn. It is counted before there is a chat to follow: a turn must not begin unseen. */
+  /** The stream of a turn. Counts the stream before the turn begins, so that no turn begins without one. */
   private async followed(asking: Asking, begin: () => Promise<Chat>): Promise<Readable> {
     const release = this.streams.take('streams of turns', holderOf(asking));
     try {
@@ -194,7 +196,7 @@ function refuseRunning({ state }: Chat): void {
 
 const lastCalls = (messages: readonly ChatMessage[]): CallPart[] => callsIn(messages.at(-1) ?? { parts: [] });
 
-/** @param decision undefined: the call goes on waiting */
+/** Decides the calls that wait for an approval. @param decision undefined if the call still waits */
 function decide(messages: readonly ChatMessage[], decision: (part: CallPart) => boolean | undefined): void {
   for (const part of lastCalls(messages).filter(awaitsApproval)) {
     const approved = decision(part);
@@ -204,7 +206,7 @@ function decide(messages: readonly ChatMessage[], decision: (part: CallPart) => 
   }
 }
 
-/** @throws Problem `invalid_request` */
+/** Removes a user's message and all later ones. @throws Problem `invalid_request` */
 function rewind(messages: ChatMessage[], before: string): void {
   const place = messages.findIndex(({ id, role }) => id === before && role === 'user');
   if (place < 0) throw wrong('/insteadOf', 'must be a message of yours in this chat');

@@ -1,4 +1,5 @@
-/** The messages of a chat, in the form of the AI SDK's UI messages. */
+// The messages of a chat have the form of the AI SDK's UI messages.
+
 export interface TextPart {
   readonly type: 'text';
   text: string;
@@ -15,11 +16,11 @@ export interface CallPart {
     | `input-available`
     | `approval-${'requested' | 'responded'}`
     | `output-${'available' | 'error' | 'denied'}`;
-  /** `id` is the hash of the tool's revision and the input: an approval holds for nothing else. `note`: why it is asked again. */
+  /** `id` is the hash of the tool's revision and the input, which the approval is limited to. `note`: why it is asked again. */
   approval?: { readonly id: string; readonly approved?: boolean; readonly note?: string };
   output?: unknown;
   errorText?: string;
-  /** The question of its tool that waits for the person. */
+  /** The tool's question that the user has to answer. */
   question?: { readonly questionId: string; readonly params: object };
 }
 
@@ -29,7 +30,7 @@ export interface ChatMessage {
   readonly id: string;
   readonly role: 'user' | 'assistant';
   readonly parts: Part[];
-  /** The number of its turn, and the page as the person saw it. */
+  /** `page` is the console page that the user saw. */
   readonly metadata: { readonly turn: number; readonly createdAt: string; readonly page?: object };
 }
 
@@ -37,7 +38,7 @@ type Parts = Pick<ChatMessage, 'parts'>;
 export const isCall = (part: Part): part is CallPart => part.type === 'dynamic-tool';
 export const callsIn = ({ parts }: Parts): CallPart[] => parts.filter(isCall);
 export const awaitsApproval = ({ state }: CallPart): boolean => state === 'approval-requested';
-/** Whether it was neither answered nor refused, and nobody has to agree to it any more. */
+/** Whether a call is pending and needs no approval, or has one. */
 export const mayRun = ({ state, approval }: CallPart): boolean =>
   state === 'input-available' || (state === 'approval-responded' && approval?.approved === true);
 
@@ -51,13 +52,13 @@ type Shown = {
 };
 
 /**
- * Tells one reader how a message grows. A reader is sent the difference between what it was shown and the message as it
- * is: one that comes late, reads slowly, or reads at another server gets the same chunks, only in larger pieces.
+ * Computes the chunks that one reader needs: the difference between the parts sent so far and the message now. A reader
+ * that comes late, is slow, or reads at another server gets the same content in larger chunks.
  */
 export class MessageReader {
   private readonly shown: Shown[] = [];
 
-  /** The chunks since the last time. */
+  /** The chunks since the last call. */
   *news({ parts }: Parts): Generator<Chunk> {
     for (const [place, part] of parts.entries()) {
       const before = this.shown[place];
@@ -89,7 +90,7 @@ function* callNews(part: CallPart, before?: Shown): Generator<Chunk> {
   if (part.question?.questionId !== before?.question)
     yield { type: 'data-question', id: toolCallId, data: part.question ?? {}, transient: true };
   if (state === before?.state) return;
-  // The tool of a call that was approved may have changed since: then it is asked for again.
+  // The tool may have changed since the approval, which is then asked for again.
   if (approval && approval.id !== before?.approval)
     yield { type: 'tool-approval-request', approvalId: approval.id, toolCallId };
   if (approval?.approved !== undefined && (!before || before.state === 'approval-requested'))

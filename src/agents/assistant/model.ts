@@ -22,42 +22,45 @@ export type AnswerPart =
   | { readonly kind: 'call'; readonly tool: string; readonly input: unknown; readonly malformed?: string }
   | { readonly kind: 'end'; readonly usage: Usage };
 
-/** The model gave no answer, or no whole one. The message is for the person. */
+/** The model gave no complete answer. The message is for the user. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }
 
-const limitMs = 180_000;
-/** Characters of an error that a chat stores: it may quote all that the model said. */
+const answerTimeoutMs = 180_000;
+/** Max characters of an error in a chat: it may quote the whole answer. */
 const maxError = 500;
-/** Characters of a token, and the highest figure that is believed. */
-const [charsOfToken, maxFigure] = [4, 1e12];
+/** Characters per token, for an estimate. */
+const charsOfToken = 4;
+/** Upper limit of a figure that an endpoint reports. */
+const maxFigure = 1e12;
 
 /** The configured language model. The AI SDK is loaded with the first question: a server without one pays nothing for it. */
 @Injectable()
 export class ChatModel {
   constructor(private readonly llm: Llm) {}
 
-  /** Undefined: none is configured. */
+  /** The model's name; undefined if none is configured. */
   get name(): string | undefined {
     return this.llm.endpoint?.address.model;
   }
 
-  /** A text without the endpoint's key. */
+  /** Redacts the endpoint's key in a text. */
   clean(text: string): string {
     return this.llm.endpoint?.redactor.clean(text) ?? text;
   }
 
-  /** @throws NoAnswer, or the signal's reason when it aborts */
+  /** Streams the parts of an answer. @throws NoAnswer, or the signal's reason when it aborts */
   async *answer(question: Question): AsyncGenerator<AnswerPart> {
     const { signal } = question;
-    const limit = AbortSignal.timeout(limitMs);
-    const left = new AbortController();
+    const limit = AbortSignal.timeout(answerTimeoutMs);
+    const abandoned = new AbortController();
     const size = new AnswerSize();
     let usage: LanguageModelUsage | undefined;
     let failure: unknown;
     try {
-      for await (const part of await this.stream(question, AbortSignal.any([signal, limit, left.signal]))) {
+      const any = AbortSignal.any([signal, limit, abandoned.signal]);
+      for await (const part of await this.stream(question, any)) {
         if (part.type === 'text-delta') {
           size.add(part.text);
           yield { kind: 'text', text: this.clean(part.text) };
@@ -72,21 +75,22 @@ export class ChatModel {
     } catch (error) {
       failure = error;
     } finally {
-      // The SDK reads on for itself otherwise.
-      left.abort();
+      // Otherwise the SDK reads the rest of the stream.
+      abandoned.abort();
     }
-    // An answer that broke off or was stopped has its price, too.
-    if (usage ?? (size.chars > 0 || signal.aborted))
-      yield { kind: 'end', usage: this.usageOf(question, size, usage) };
+    // An answer that broke off or was stopped costs money, too.
+    const wasBilled = usage !== undefined || size.chars > 0 || signal.aborted;
+    if (wasBilled) yield { kind: 'end', usage: this.usageOf(question, size, usage) };
     signal.throwIfAborted();
-    if (limit.aborted) throw new NoAnswer(`The model gave no whole answer within ${limitMs / 1_000} s`);
+    if (limit.aborted)
+      throw new NoAnswer(`The model gave no whole answer within ${answerTimeoutMs / 1_000} s`);
     if (failure !== undefined) throw new NoAnswer(`The model gave no answer: ${this.errorText(failure)}`);
   }
 
   private async stream({ tools, ...question }: Question, abortSignal: AbortSignal) {
     const { endpoint } = this.llm;
     if (!endpoint) throw new Error('There is no language model');
-    // It keeps no copy of the stream for further readers.
+    // The low-memory variant keeps no copy of the stream for further readers.
     const { experimental_streamTextLowMemory: streamText, jsonSchema } = await import('ai');
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
     const described = tools.map(
@@ -104,7 +108,7 @@ export class ChatModel {
     const { stream } = streamText({
       ...question,
       model: provider(endpoint.address.model),
-      // Without `execute`: the turn runs the calls of an answer, after it has written them down.
+      // Without `execute`: the turn runs the calls of an answer, after it has stored them.
       tools: Object.fromEntries(described),
       maxOutputTokens: 16_384,
       maxRetries: 0,
@@ -115,7 +119,7 @@ export class ChatModel {
     return stream;
   }
 
-  /** Figures of the endpoint, or an estimate where it gives none; never below 0. */
+  /** Figures of the endpoint, or an estimate if it reports none; never below 0. */
   private usageOf(asked: Question, { chars }: AnswerSize, usage?: LanguageModelUsage): Usage {
     const { inputTokenDetails: { cacheReadTokens = undefined } = {}, raw } = usage ?? {};
     const inputTokens = believed(usage?.inputTokens) || estimated(JSON.stringify(asked).length);

@@ -12,33 +12,34 @@ import type { Chat, ChatsRepository, RunEnd } from './chats.repository.js';
 import { type AnswerPart, type ChatModel, NoAnswer } from './model.js';
 import { DataWrapper, modelMessages, stepsIn, systemPrompt } from './prompt.js';
 
-/** Limits of one turn. */
-export const [maxSteps, maxCalls] = [20, 60];
-/** Between two writes of a run, which are its signs of life as well. */
+/** Max requests to the model in one turn. */
+export const maxSteps = 20;
+/** Max calls of tools in one turn. */
+export const maxCalls = 60;
+/** Interval of the writes of a run, which also show that it is alive. */
 const writeMs = 1_000;
 
-/** A turn as it begins, or goes on: its last message is the assistant's. */
+/** A turn to begin or to resume; its last message is the assistant's. */
 export interface BegunTurn {
   readonly runId: string;
   readonly chat: Chat;
   readonly messages: ChatMessage[];
-  /** The caller as it is now. @throws NoAnswer if its key opens nothing any more */
+  /** The caller with its present rights. @throws NoAnswer if its key has expired or was revoked */
   readonly principal: () => Principal;
 }
 
 type AskedCall = Extract<AnswerPart, { kind: 'call' }>;
 
 /**
- * One turn of a chat at this server: the model is asked, its calls are run, and so on until it answers without calls, a
- * person has to agree, or a limit is reached. Calls stand in the database before they run, under ids that a later run of
- * the same turn uses again.
+ * One turn of a chat at this server. It asks the model and runs its calls, in turn, until an answer has no calls, a call
+ * needs approval, or a limit is reached. Calls are stored before they run, with ids that a resumed turn uses again.
  */
 export class TurnRun {
   private readonly logger = new Logger(TurnRun.name);
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
   readonly message: ChatMessage;
   usage: ChatUsageView;
-  /** Set once it stands in the database. */
+  /** Set when the end is stored. */
   end: RunEnd | undefined;
   private ending: RunEnd | undefined;
   private readonly data = new DataWrapper();
@@ -55,13 +56,13 @@ export class TurnRun {
     this.usage = turn.chat.usage;
   }
 
-  /** Ends the run as soon as it can: a call that has begun goes on by itself, and its outcome is stored. */
+  /** Ends the run soon. A call that has begun goes on, and its outcome is stored. */
   abort(end: RunEnd): void {
     this.ending ??= end;
     this.ended.abort(new Error('The run was ended'));
   }
 
-  /** Never throws. */
+  /** Runs the turn to its end. Never throws. */
   async run(): Promise<void> {
     const { chat, runId } = this.turn;
     const beat = new IntervalLoop(
@@ -95,7 +96,7 @@ export class TurnRun {
     }
   }
 
-  /** An answer that was cut off has no calls yet: it is asked for again. */
+  /** Removes an answer that was cut off before its calls, so that the model is asked again. */
   private dropBrokenStep(): void {
     const { parts } = this.message;
     const begin = parts.findLastIndex(({ type }) => type === 'step-start');
@@ -134,7 +135,7 @@ export class TurnRun {
     this.changes.emit();
   }
 
-  /** Nobody is asked about a call that cannot run. */
+  /** The call as a part of the message. A call that cannot run gets an error instead of a request for approval. */
   private async callPart(asked: AskedCall, toolCallId: string, before: number): Promise<CallPart> {
     const { tool: toolName, input, malformed } = asked;
     const wrong = malformed ?? (before < maxCalls ? undefined : `a turn may make ${maxCalls} calls`);
@@ -147,7 +148,7 @@ export class TurnRun {
     return { ...part, state: 'approval-requested', approval };
   }
 
-  /** Runs calls one after the other, as the model wrote them, up to one that waits for a person. */
+  /** Runs calls in the model's order, up to one that needs approval. */
   private async runCalls(): Promise<void> {
     for (const part of callsIn(this.message)) {
       const approval = mayRun(part) ? this.tools.approvalFor(part) : undefined;
@@ -191,7 +192,7 @@ export class TurnRun {
     this.usage = { steps, calls, inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), cost };
   }
 
-  /** @param from the place of the first part to be written; absent: those of the last two steps, for others stay */
+  /** @param from index of the first part to write; default: the last two steps, because earlier ones do not change */
   private written(from?: number) {
     const { message, usage } = this;
     const steps = message.parts.flatMap(({ type }, place) => (type === 'step-start' ? [place] : []));
@@ -215,7 +216,7 @@ export class TurnRun {
 
 const toolChanged = 'The tool has changed since you agreed: this call was not run';
 
-/** Nine letters and digits: some endpoints take nothing else. The same in each run of a turn. */
+/** Nine letters and digits, because some endpoints accept nothing else. The same in each run of a turn. */
 const idOfCall = (turn: number, step: number, place: number): string =>
   `t${digits(turn, 3)}s${digits(step, 2)}${digits(place + 1, 2)}`;
 const digits = (number: number, count: number): string => number.toString(36).padStart(count, '0');

@@ -23,10 +23,13 @@ import { type Chat, ChatsRepository, type Owned, type RunEnd } from './chats.rep
 import { ChatModel, NoAnswer } from './model.js';
 import { type BegunTurn, TurnRun } from './turn-run.js';
 
-/** Turns at this server, and of one caller: each holds a connection to the model. */
-const [maxTurns, maxOfCaller] = [20, 4];
+/** Max turns at this server: each holds a connection to the model. */
+const maxTurns = 20;
+/** Max turns of one caller at this server. */
+const maxOfCaller = 4;
+/** Poll interval for a turn that runs at another server. */
 const followMs = 500;
-/** Between two events to one reader: each takes what came meanwhile. */
+/** Min pause between two events to one reader. */
 const paceMs = 25;
 
 /** A turn as a reader sees it: `end` is absent while it runs. */
@@ -103,15 +106,16 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   async *follow(chat: Pick<Chat, 'id'> & Owned): AsyncGenerator<string> {
     const run = this.runs.get(chat.id)?.run;
     const reader = new MessageReader();
-    let sum = '';
+    let reported = '';
     for (let isFirst = true; ; isFirst = false) {
       const changed = run ? nextChange(run, this.config.server.sseHeartbeatMs) : undefined;
       const seen = run ?? (await this.seenElsewhere(chat));
       if (!seen || (this.lifecycle.isDraining() && !seen.end)) return;
       const { message, usage, end } = seen;
       const chunks = [...(isFirst ? [startOf(message)] : []), ...reader.news(message)];
-      if (sum !== (sum = JSON.stringify(usage)))
-        chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
+      const figures = JSON.stringify(usage);
+      if (figures !== reported) chunks.push({ type: 'message-metadata', messageMetadata: { usage } });
+      reported = figures;
       if (end) chunks.push(...endOf(end));
       const events = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
       yield `${events.join('') || sseHeartbeat}${end ? 'data: [DONE]\n\n' : ''}`;
@@ -127,7 +131,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
     return { message, usage: found.usage, end: found.state === 'running' ? undefined : found };
   }
 
-  /** A key may lose its rights, or be revoked, while a turn runs. */
+  /** The caller's present rights: its key may lose some, or be revoked, while a turn runs. */
   private current(caller: Principal): Principal {
     const known = caller.keyId === undefined || caller.token ? caller : this.keys.withId(caller.keyId);
     if (known) return known;
@@ -140,7 +144,7 @@ export class Turns implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-/** Resolves with the next change of a run, or when a sign of life is due. */
+/** Resolves with the next change of a run, or after `heartbeatMs`. */
 function nextChange(run: TurnRun, heartbeatMs: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -4,11 +4,11 @@ import { isDeeperThan } from '../../base/common/json-depth.js';
 import { memberOf } from '../../records/spans/ingest/attribute-lookup.js';
 import type { Json, UpdateExperimentBody } from './experiments.dto.js';
 
-/** Characters of JSON. */
-const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
+/** Max characters of each field as JSON. */
+const maxChars = { request: 524_288, variables: 131_072, parameters: 16_384 };
 const maxHeaders = 32;
-/** A span's request may be as deep as its sender likes; a body that holds one may not. */
-const deepestRequest = 100;
+/** Max levels of a request; a span's own request may have more. */
+const maxLevels = 100;
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const headerValue = /^[\t\x20-\x7e]{0,1000}$/;
@@ -21,14 +21,14 @@ const ownHeaders = new Set(
 /** Credentials: the server sends its own key and stores no other. */
 const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
 
-/** @throws Problem `invalid_request` that names every field which an experiment may not have so */
+/** Checks the settings of an experiment. @throws Problem `invalid_request` that names all invalid fields */
 export function refuseProblems(given: UpdateExperimentBody & { readonly original_request?: Json }): void {
   const { headers = {}, original_request: original, modified_request: modified } = given;
   const problems = [
     ...(original ? named('/original_request', requestProblem(original)) : []),
     ...(modified ? named('/modified_request', requestProblem(modified)) : []),
-    ...named('/prompt_variables', tooLong(given.prompt_variables, longest.variables)),
-    ...named('/model_parameters', tooLong(given.model_parameters, longest.parameters)),
+    ...named('/prompt_variables', tooLong(given.prompt_variables, maxChars.variables)),
+    ...named('/model_parameters', tooLong(given.model_parameters, maxChars.parameters)),
     ...headerProblems(headers),
   ];
   if (problems.length > 0) throw invalidRequest(...problems);
@@ -45,18 +45,18 @@ function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem
 const named = (pointer: string, detail: string | undefined): FieldProblem[] =>
   detail === undefined ? [] : [{ pointer, detail }];
 
-/** @returns why no model can be asked with a request; undefined: one can */
+/** @returns why a request cannot be sent to a model; undefined if it can */
 export function requestProblem(request: Json): string | undefined {
-  if (isDeeperThan(request, deepestRequest)) return `must be nested at most ${deepestRequest} levels deep`;
+  if (isDeeperThan(request, maxLevels)) return `must be nested at most ${maxLevels} levels deep`;
   const { messages } = request;
   if (!Array.isArray(messages) || messages.length === 0) return 'must have messages, as OpenAI has them';
   if (!messages.every((message) => typeof memberOf(message, 'role') === 'string'))
     return 'must have messages with a role each';
-  return tooLong(request, longest.request);
+  return tooLong(request, maxChars.request);
 }
 
-const tooLong = (value: Json | undefined, most: number): string | undefined =>
-  value && JSON.stringify(value).length > most ? `must have at most ${most} characters as JSON` : undefined;
+const tooLong = (value: Json | undefined, max: number): string | undefined =>
+  value && JSON.stringify(value).length > max ? `must have at most ${max} characters as JSON` : undefined;
 
 function headerProblem(name: string, value: string): string | undefined {
   if (!headerName.test(name)) return 'must be named as HTTP names headers';

@@ -8,7 +8,7 @@ import { ApiProblems } from '../../web/rest/api-problems.decorator.js';
 import * as dto from './experiments.dto.js';
 import { ExperimentsService } from './experiments.service.js';
 
-/** Requests of model calls, tried again with changes, and compared. */
+/** Experiments: a model call's request, run again with changes and compared. */
 @ApiExtraModels(dto.RunResultView, dto.CallFiguresView, dto.ComparisonView)
 @OfProject('api/v1/experiments', 'experiments')
 export class ExperimentsController {
@@ -18,9 +18,9 @@ export class ExperimentsController {
   @Scopes('experiments:write')
   @UseInterceptors(SpansUpToDateInterceptor)
   @ApiOperation({
-    summary: 'Make an experiment from the call of a model',
+    summary: 'Make an experiment from a model call',
     description:
-      "From a span's request, or from one of your own. The span's answer and figures are stored for the comparison.",
+      "From a span's request, or from your own. The span's answer and figures are stored for the comparison.",
   })
   @ApiCreatedResponse({ type: dto.ExperimentView })
   @ApiProblems('conflict')
@@ -83,7 +83,7 @@ export class ExperimentsController {
   @Answers(
     dto.ExperimentView,
     'Change an experiment',
-    'Another request, headers, variables or parameters make a draft of it: the last answer goes.',
+    'Members of `modified_request` are merged into it. A change of request, headers, variables or parameters makes it a draft and deletes the last answer.',
     'not_found',
     'conflict',
   )
@@ -98,7 +98,7 @@ export class ExperimentsController {
   @Delete(':id')
   @Scopes('experiments:write')
   @HttpCode(204)
-  @ApiOperation({ summary: 'Delete an experiment', description: 'A run that goes on is ended.' })
+  @ApiOperation({ summary: 'Delete an experiment', description: 'Ends its run.' })
   @ApiNoContentResponse({ description: 'It is gone' })
   @ApiProblems('not_found')
   deleteExperiment(@CurrentProject() project: string, @Param() { id }: dto.ExperimentParams): Promise<void> {
@@ -111,7 +111,7 @@ export class ExperimentsController {
   @Answers(
     dto.ExperimentView,
     'Ask the model with the changed request',
-    'Answers when the run is over, after a minute at most: `completed` with `result`, or `failed` with `error`. A caller that leaves does not end it.',
+    'Answers when the run ends, after at most a minute: `completed` with `result`, or `failed` with `error`. The run goes on if the caller leaves.',
     'not_found',
     'conflict',
     'rate_limited',
@@ -128,13 +128,7 @@ export class ExperimentsController {
   @Post(':id/cancel')
   @Scopes('experiments:write')
   @HttpCode(200)
-  @Answers(
-    dto.ExperimentView,
-    'End the run that goes on',
-    'The experiment is `failed` then.',
-    'not_found',
-    'conflict',
-  )
+  @Answers(dto.ExperimentView, 'Cancel the run', 'The experiment becomes `failed`.', 'not_found', 'conflict')
   cancelExperiment(
     @CurrentProject() project: string,
     @Param() { id }: dto.ExperimentParams,

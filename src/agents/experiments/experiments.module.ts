@@ -8,7 +8,7 @@ import { ExperimentsController } from './experiments.controller.js';
 import { ExperimentsRepository } from './experiments.repository.js';
 import { ExperimentsService } from './experiments.service.js';
 
-/** Experiments: requests of model calls, tried again with changes. */
+/** Experiments: a model call's request, run again with changes and compared. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, LlmModule, TracesModule],

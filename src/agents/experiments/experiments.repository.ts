@@ -14,6 +14,9 @@ import type {
 
 export interface Experiment extends ExperimentView, Original {}
 
+/** Computes changes from the stored experiment. */
+type ChangesOf = (experiment: Experiment) => Partial<ExperimentSettings>;
+
 interface LastRun {
   readonly run_id: string | null;
 }
@@ -32,14 +35,14 @@ const all = `
   ${listed}, project AS project_id, thread_id, original_request, original_result, modified_request, headers,
   prompt_variables, model_parameters, result`;
 
-/** Another request: what the last run answered is no answer to it. */
+/** Columns of the request: a change of one makes the last run's answer obsolete. */
 const requestColumns = ['modified_request', 'headers', 'prompt_variables', 'model_parameters'] as const;
 const noRun = `status = 'draft', result = NULL, error = NULL`;
 
 const stored = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? storableJson(value) : value;
 
-/** Rows of `experiments`; every question names its project. Ids must be UUIDs. */
+/** Rows of `experiments`; every query names its project. Ids must be UUIDs. */
 @Injectable()
 export class ExperimentsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
@@ -61,7 +64,7 @@ export class ExperimentsRepository {
     return row?.total ?? 0;
   }
 
-  /** The newest first. @param spanId the span that they are made from; null: any */
+  /** Newest first. @param spanId the span that they were made from; null: any */
   async list(
     project: string,
     spanId: string | null,
@@ -89,17 +92,20 @@ export class ExperimentsRepository {
     return row;
   }
 
-  /** Another request makes a draft of it again. @returns false if there is none, or it runs */
-  async change(project: string, id: string, changes: Partial<ExperimentSettings>): Promise<boolean> {
-    const fields = Object.entries(changes);
-    const sets = fields.map(([name], at) => `${name} = $${at + 3}`);
-    if (requestColumns.some((name) => changes[name] !== undefined)) sets.push(noRun);
-    const [, changed] = await this.db.query<[unknown, number]>(
-      `UPDATE experiments SET ${[...sets, 'updated_at = now()'].join(', ')}
-       WHERE project = $1 AND id = $2 AND NOT (${isRunning})`,
-      [project, id, ...fields.map(([, value]) => stored(value))],
-    );
-    return changed > 0;
+  /** Changes a locked row; another request makes it a draft again. @returns false if there is none, or it runs */
+  change(project: string, id: string, changesOf: ChangesOf): Promise<boolean> {
+    return this.db.transaction(async (sql) => {
+      const select = `SELECT ${all} FROM experiments WHERE project = $1 AND id = $2 AND NOT (${isRunning}) FOR UPDATE`;
+      const [experiment] = await sql.query<Experiment[]>(select, [project, id]);
+      if (!experiment) return false;
+      const changes = changesOf(experiment);
+      const fields = Object.entries(changes);
+      const sets = ['updated_at = now()', ...fields.map(([name], at) => `${name} = $${at + 2}`)];
+      if (requestColumns.some((name) => changes[name] !== undefined)) sets.push(noRun);
+      const values = [id, ...fields.map(([, value]) => stored(value))];
+      await sql.query(`UPDATE experiments SET ${sets.join(', ')} WHERE id = $1`, values);
+      return true;
+    });
   }
 
   /** @returns its last run, if any; undefined if there was no such experiment */
@@ -111,7 +117,7 @@ export class ExperimentsRepository {
     return rows[0];
   }
 
-  /** @returns the experiment as its run will have it; undefined if there is none, or it runs */
+  /** Marks a run as started. @returns the experiment; undefined if there is none, or it runs already */
   async begin(project: string, id: string, runId: string): Promise<Experiment | undefined> {
     const [rows] = await this.db.query<[Experiment[], number]>(
       `UPDATE experiments
@@ -134,7 +140,7 @@ export class ExperimentsRepository {
     );
   }
 
-  /** @returns the run that went on; undefined if none did */
+  /** @returns the cancelled run; undefined if none was running */
   async cancel(project: string, id: string): Promise<LastRun | undefined> {
     const [rows] = await this.db.query<[LastRun[], number]>(
       `UPDATE experiments SET status = 'failed', error = 'The run was cancelled', updated_at = now()

@@ -11,14 +11,14 @@ import type { Principal } from '../../web/contract/principal.js';
 import { refuseProblems, requestProblem } from './experiment-checks.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import type * as dto from './experiments.dto.js';
+import type { CallFiguresView, CallResult, EvaluationView } from './experiments.dto.js';
 import { type Experiment, ExperimentsRepository } from './experiments.repository.js';
 import { requestOf, resultOf } from './span-call.js';
-import type { CallFiguresView, CallResult, EvaluationView } from './experiments.dto.js';
 
 /** Maximum experiments of one project. */
 const maxExperiments = 1_000;
 
-/** Requests of model calls, tried again with changes, and compared. */
+/** Experiments: a model call's request, run again with changes and compared. */
 @Injectable()
 export class ExperimentsService {
   constructor(
@@ -63,12 +63,12 @@ export class ExperimentsService {
 
   /** @throws Problem `not_found`, `invalid_request` if an experiment cannot start from the span */
   async original(project: string, spanId: string, traceId: string | undefined): Promise<dto.OriginalView> {
-    const absentSpan = new Problem('not_found', `There is no span ${spanId} in this project`);
-    const span = await this.spanOf(project, spanId, traceId, absentSpan);
+    const span = await this.spanOf(project, spanId, traceId, pathFields);
+    if (!span) throw new Problem('not_found', `There is no span ${spanId} in this project`);
     return {
       original_span_id: span.span_id,
       original_trace_id: span.trace_id,
-      original_request: requestIn(span),
+      original_request: requestIn(span, pathFields),
       original: figuresOf(resultOf(span)),
     };
   }
@@ -81,12 +81,13 @@ export class ExperimentsService {
 
   /** Members of `modified_request` are merged into it. @throws Problem `not_found`, `conflict` while it runs */
   async update(project: string, id: string, changes: dto.UpdateExperimentBody): Promise<dto.ExperimentView> {
-    const { modified_request: members } = changes;
-    const merged = members && { ...(await this.found(project, id)).modified_request, ...members };
-    const settings = { ...changes, ...(merged && { modified_request: merged }) };
-    refuseProblems(settings);
-    if (!(await this.repository.change(project, id, settings)))
-      throw await this.absentOr(project, id, runsNow);
+    const isChanged = await this.repository.change(project, id, ({ modified_request: request }) => {
+      const { modified_request: members } = changes;
+      const settings = { ...changes, ...(members && { modified_request: { ...request, ...members } }) };
+      refuseProblems(settings);
+      return settings;
+    });
+    if (!isChanged) throw await this.conflictOf(project, id, runsNow);
     return this.get(project, id);
   }
 
@@ -105,16 +106,16 @@ export class ExperimentsService {
   ): Promise<dto.ExperimentView> {
     await this.rates.count(caller);
     const { endpoint } = this.llm;
-    if (!endpoint) throw await this.absentOr(project, id, noLlm);
+    if (!endpoint) throw await this.conflictOf(project, id, noLlm);
     if (!(await this.runs.run(project, id, endpoint, holderOf(caller))))
-      throw await this.absentOr(project, id, runsNow);
+      throw await this.conflictOf(project, id, runsNow);
     return this.get(project, id);
   }
 
   /** @throws Problem `not_found`, `conflict` if it does not run */
   async cancel(project: string, id: string): Promise<dto.ExperimentView> {
     const cancelled = await this.repository.cancel(project, id);
-    if (!cancelled) throw await this.absentOr(project, id, 'The experiment does not run');
+    if (!cancelled) throw await this.conflictOf(project, id, 'The experiment does not run');
     if (cancelled.run_id !== null) this.runs.stop(cancelled.run_id);
     return this.get(project, id);
   }
@@ -137,29 +138,29 @@ export class ExperimentsService {
         thread_id: null,
       };
     }
-    const span = await this.spanOf(project, body.original_span_id, body.original_trace_id);
+    const span = await this.spanOf(project, body.original_span_id, body.original_trace_id, bodyFields);
+    if (!span) throw wrong(bodyFields.span, 'must be a span of this project');
     return {
       original_span_id: span.span_id,
       original_trace_id: span.trace_id,
-      original_request: given ?? requestIn(span),
+      original_request: given ?? requestIn(span, bodyFields),
       original_result: resultOf(span),
       thread_id: span.thread_id,
     };
   }
 
-  /** The call of a model that is meant. */
+  /** The model call with this span id; `traceId` is needed if several traces have it. */
   private async spanOf(
     project: string,
     id: string,
     traceId: string | undefined,
-    absentSpan = wrong('/original_span_id', 'must be a span of this project'),
-  ): Promise<SpanView> {
+    fields: SpanFields,
+  ): Promise<SpanView | undefined> {
     const filter = { project, spanIds: [id], ...(traceId !== undefined && { traceIds: [traceId] }) };
     const { data } = await this.spans.spans(filter, { limit: 2, offset: 0 });
     const [span, another] = data.filter(({ span_id: found }) => found === id);
-    if (!span) throw absentSpan;
-    if (another) throw wrong('/original_trace_id', 'is required: the span occurs in several traces');
-    if (!isOptimizable(span)) throw wrong('/original_span_id', 'must be the call of a model');
+    if (another) throw wrong(fields.trace, 'is required: the span occurs in several traces');
+    if (span && !isOptimizable(span)) throw wrong(fields.span, 'must be the call of a model');
     return span;
   }
 
@@ -169,26 +170,32 @@ export class ExperimentsService {
     return experiment;
   }
 
-  private async absentOr(project: string, id: string, conflict: string): Promise<Problem> {
+  /** @returns `conflict`; throws `not_found` if the experiment is gone */
+  private async conflictOf(project: string, id: string, conflict: string): Promise<Problem> {
     await this.found(project, id);
     return new Problem('conflict', conflict);
   }
 }
 
+/** Pointers to the fields of a request that name a span. */
+type SpanFields = Readonly<Record<'span' | 'trace', string>>;
+const bodyFields: SpanFields = { span: '/original_span_id', trace: '/original_trace_id' };
+const pathFields: SpanFields = { span: '/id', trace: '/trace_id' };
+
 /** @throws Problem `invalid_request` if no model can be asked with the span's request */
-function requestIn(span: SpanView): dto.Json {
+function requestIn(span: SpanView, fields: SpanFields): dto.Json {
   const request = requestOf(span);
   if (!request)
-    throw wrong('/original_span_id', 'names a span without its whole request: give that as original_request');
+    throw wrong(fields.span, 'names a span without its whole request: give that as original_request');
   const problem = requestProblem(request);
-  if (problem) throw wrong('/original_span_id', `names a span whose request ${problem}`);
+  if (problem) throw wrong(fields.span, `names a span whose request ${problem}`);
   return request;
 }
 
 const runsNow = 'The experiment runs: wait for its end, or cancel it';
 const absent = (id: string): Problem => new Problem('not_found', `There is no experiment ${id}`);
 
-/** @param original null for a request that no span was made of. @param result null before the first answer */
+/** Compares two calls. @param original null without a span. @param result null before the first answer */
 export function evaluate(original: CallResult | null, result: CallResult | null): EvaluationView {
   const before = original && figuresOf(original);
   const after = result && figuresOf(result);
@@ -207,6 +214,7 @@ export function evaluate(original: CallResult | null, result: CallResult | null)
   };
 }
 
+/** Figures by the names of any provider; null if unknown. */
 export function figuresOf({ output, model, cost, usage, duration_ms: ms }: CallResult): CallFiguresView {
   const tokens = (...names: readonly string[]): number | null =>
     names.map((name) => numberIn(usage?.[name])).find((count) => count !== null) ?? null;

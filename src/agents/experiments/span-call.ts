@@ -5,7 +5,7 @@ import { spanTextsOf, textsOf } from '../../records/spans/ingest/span-texts.js';
 import type { SpanView } from '../../records/spans/reads/trace-views.dto.js';
 import type { CallResult, Json } from './experiments.dto.js';
 
-/** The answer of a span of a model's call, with its figures. */
+/** The answer of a model call's span, with its figures. */
 export function resultOf(span: SpanView): CallResult {
   const { outputs } = textsOf('llm', storedLookup(span.attribute ?? {}));
   const { input_tokens, output_tokens } = span;
@@ -18,7 +18,7 @@ export function resultOf(span: SpanView): CallResult {
   };
 }
 
-/** Attributes that hold a whole request, in vLLora's words and in OpenInference's. */
+/** Attributes with a whole request, as vLLora and OpenInference name them. */
 const wholeRequests = ['request', 'input.value'];
 
 /** @returns the chat request of a span in OpenAI's format; undefined if it has none or it was truncated */
@@ -30,7 +30,7 @@ export function requestOf({ model, attribute = {} }: SpanView): Json | undefined
     if (isRequest(whole)) return { ...asked, ...whole };
   }
   const messages = fromJson(attributes.find("a model's messages"));
-  // A list that was cut is no JSON any more.
+  // A truncated list is not valid JSON.
   if (!Array.isArray(messages) || messages.length === 0) return undefined;
   const chat = messages.flatMap((message) => chatMessages(unwrapped(message)));
   if (!chat.every(isMessage)) return undefined;
@@ -61,7 +61,7 @@ function parametersIn(attributes: AttributeLookup): Json {
   };
 }
 
-/** The tools that a model was offered, as OpenAI has them; each may be written as text. */
+/** The tools that a model was offered, in OpenAI's format; an attribute may have each as text. */
 function toolsIn(attributes: AttributeLookup): Json {
   const list = fromJson(attributes.find("a model's tools"));
   const tools = (Array.isArray(list) ? list : []).map((written) => {
@@ -80,7 +80,7 @@ function toolsIn(attributes: AttributeLookup): Json {
   return tools.length > 0 ? { tools } : {};
 }
 
-/** A message of any dialect as OpenAI has it, where each answer of a tool is a message of its own. */
+/** A message of any dialect in OpenAI's format, which has a message for each tool result. */
 function chatMessages(message: unknown): unknown[] {
   const results = resultsIn(message);
   if (results.length > 0)
@@ -93,11 +93,11 @@ function chatMessages(message: unknown): unknown[] {
   return [{ role, content: contentOf(message), ...(calls.length > 0 && { tool_calls: calls }) }];
 }
 
-/** A text where that is all, else parts as OpenAI has them; null for a turn that only asked for tools. */
+/** One text if all parts are text, else parts in OpenAI's format; null for a turn that only called tools. */
 function contentOf(message: unknown): unknown {
   const content = memberOf(message, 'parts') ?? memberOf(message, 'contents') ?? memberOf(message, 'content');
   if (typeof content !== 'object' || content === null) return content ?? null;
-  // A list that was written flat within another one has its places for names.
+  // Some SDKs flatten a list into an object with index keys.
   const parts = Object.values(content).flatMap(contentPart);
   if (parts.length === 0) return null;
   const texts = parts.map((part) => memberOf(part, 'text'));

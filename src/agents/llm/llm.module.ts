@@ -19,7 +19,7 @@ import { AnswerSize, boundedAnswer, maxAnswerBytes } from './answer-limits.js';
 export const noLlm =
   'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY where the endpoint wants a key)';
 
-/** The language model of this server, if it has one. */
+/** The configured language model; `endpoint` is undefined without one. */
 @Injectable()
 export class Llm implements OnApplicationShutdown {
   readonly endpoint: LlmEndpoint | undefined;
@@ -36,20 +36,20 @@ export class Llm implements OnApplicationShutdown {
 @Module({ providers: [Llm], exports: [Llm] })
 export class LlmModule {}
 
-/** The body of a chat completion as OpenAI has it; `model` is the configured one where it is absent. */
+/** The body of a request to `/chat/completions`; the default `model` is the configured one. */
 export type ChatRequest = Readonly<Record<string, unknown>>;
 
 /** A model's answer to a chat request. */
 export interface Completion {
-  /** The model's words; empty if it only asked for tools. */
+  /** The text of the answer; empty if the model only called tools. */
   readonly text: string;
   /** `choices[0].message` as the endpoint gave it. */
   readonly message: Readonly<Record<string, unknown>>;
   /** The whole answer: `{choices, model, usage, …}`. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Duration of the try that was answered. */
+  /** Duration of the attempt that was answered. */
   readonly durationMs: number;
-  /** The trace in which a gateway has the call (`x-trace-id`); absent if it names none. */
+  /** Trace id that a gateway reports for the call (`x-trace-id`). */
   readonly traceId: string | undefined;
 }
 
@@ -62,10 +62,10 @@ export interface ChatOptions {
 
 /** Requests are retried while there is time, because callers wait for the rest of an analysis anyway. */
 const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
-const tryMs = 60_000;
-/** Each turn of the assistant holds one while the model answers. */
+const attemptTimeoutMs = 60_000;
+/** Max connections. Each turn of the assistant holds one while the model answers. */
 const connections = 32;
-/** A shorter key is a placeholder, and may stand in any text. */
+/** Min length of a key that is redacted; a shorter one is a placeholder that may occur in any text. */
 const minKeyLength = 8;
 
 /** Any OpenAI-compatible `/chat/completions`. */
@@ -74,7 +74,7 @@ export class LlmEndpoint {
   private readonly http: HttpClient;
   private readonly calls: UpstreamCalls;
   private readonly streams: UpstreamCalls;
-  /** Takes the endpoint's key out of texts: an endpoint may repeat it. */
+  /** Redacts the endpoint's key, which an endpoint may repeat in its answers. */
   readonly redactor: Redactor;
 
   constructor(
@@ -88,7 +88,7 @@ export class LlmEndpoint {
     this.http = new HttpClient({
       origin,
       connections,
-      timeoutMs: tryMs,
+      timeoutMs: attemptTimeoutMs,
       maxResponseBytes: maxAnswerBytes,
       quotesErrors: true,
     });
@@ -97,15 +97,12 @@ export class LlmEndpoint {
     this.streams = new UpstreamCalls(times, (request) => this.http.stream(request), breaker);
   }
 
-  /**
-   * @returns what the model said; empty if it only asked for tools
-   * @throws as `complete` does
-   */
+  /** @returns the text of the answer; empty if the model only called tools @throws as `complete` does */
   async chat(request: ChatRequest, options: ChatOptions): Promise<string> {
     return (await this.complete(request, options)).text;
   }
 
-  /** @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
+  /** Asks the model. @throws UpstreamFailure if the endpoint gives no answer; the signal's reason when it aborts */
   complete(request: ChatRequest, options: ChatOptions): Promise<Completion> {
     const body = JSON.stringify({ model: this.address.model, ...request });
     const read = (timed: unknown): Completion => {
@@ -117,8 +114,8 @@ export class LlmEndpoint {
   }
 
   /**
-   * The bytes of an answer that is streamed; the signal bounds its time.
-   * @throws as `complete` does, and while it is read UpstreamFailure if it is too long
+   * The bytes of a streamed answer; only the signal limits its time.
+   * @throws as `complete` does, and UpstreamFailure during reading if the answer is too long
    */
   stream(body: string, { headers, signal }: ChatOptions): Promise<AsyncGenerator<Uint8Array>> {
     const request = this.post(body, { headers: { ...headers, accept: 'text/event-stream' }, signal });
@@ -139,7 +136,7 @@ export class LlmEndpoint {
     return { answer, durationMs: performance.now() - begun, traceId: [traceId].flat()[0] };
   }
 
-  /** Ends what is under way. */
+  /** Closes all connections, with the requests in progress. */
   close(): Promise<void> {
     return this.http.close();
   }

@@ -3,21 +3,18 @@ import { compare, valid } from 'semver';
 import { isDeeperThan } from '../../base/common/json-depth.js';
 import { Ruled } from '../../web/rest/dto.js';
 
-/** Characters of a version. */
+/** Max characters of a version. */
 const maxVersionLength = 64;
 
 /** @returns whether the text is `v?MAJOR[.MINOR[.PATCH]][-pre]` */
 export const isVersion = (text: string): boolean => wholeOf(text) !== null;
 
-/**
- * Semantic order; `v1.2` and `1.2.0` are equal.
- * @returns negative, 0 or positive
- */
+/** Compares by semantic versioning; `v1.2` and `1.2.0` are equal. @returns negative, 0 or positive */
 export function compareVersions(left: string, right: string): number {
   return compare(wholeOf(left) ?? left, wholeOf(right) ?? right);
 }
 
-/** The version with all three numbers; null if it is no version. Build metadata are refused, because they order nothing. */
+/** The version with all three numbers; null if it is no version. Build metadata are refused, because they do not affect the order. */
 function wholeOf(text: string): string | null {
   const [, major, minor = '0', patch = '0', pre = ''] =
     /^v?(\d+)(?:\.(\d+)(?:\.(\d+))?)?(-[^+]+)?$/.exec(text) ?? [];
@@ -50,7 +47,7 @@ export const Version = Ruled(
   (value) => typeof value === 'string' && isVersion(value),
 );
 
-/** Keys to one value or several; no two keys may differ in case only. */
+/** Maps keys to one value or several; no two keys may differ in case only. */
 export const Labels = Ruled(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
 
 function areLabels(value: unknown): boolean {

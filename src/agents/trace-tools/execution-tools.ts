@@ -10,6 +10,7 @@ import { maxBytes, misuse, traceTool } from './trace-tool.js';
 type Filter = 'tool' | 'status' | 'error_type' | 'investigation_id' | 'thread_id' | 'trace_id' | 'since';
 export type InProject = { readonly project_id?: string };
 const text = (description: string) => ({ type: 'string', maxLength: 512, description });
+/** Options of every tool that reads executions. */
 export const readsExecutions = {
   scope: 'metrics:read' as const,
   tags: ['executions'],
@@ -28,29 +29,33 @@ export const findExecutions = (metrics: ToolMetricsRepository): Tool =>
       status: {
         type: 'string',
         enum: ['failed', 'success', 'error', 'timeout'],
-        description: 'failed: both',
+        description: 'failed: error or timeout',
       },
       errorType: text('Only failures of this type, such as tool_error'),
       investigationId: text('Only of this investigation'),
       threadId: text('Only of this thread, such as a conversation'),
       traceId: text('Only of this trace'),
       since: text('Only since then, such as 2026-01-23T10:30:00Z'),
-      limit: whole(1, 50, 20, 'At most so many'),
+      limit: whole(1, 50, 20, 'Max executions'),
     },
     answer: async ({ limit, status, tool, error_type: errorType, ...query }, _, { principal }) => {
       const since = query.since === undefined ? undefined : new Date(query.since);
       if (Number.isNaN(since?.getTime())) throw misuse('since must be a time, such as 2026-01-23T10:30:00Z');
       const { investigation_id: investigationId, thread_id: threadId, trace_id: traceId } = query;
       const wanted = status === 'failed' ? { failed: true } : { status };
-      const of = { tool, errorType, investigationId, threadId, traceId, since, ...wanted, limit: limit + 1 };
-      const found = await metrics.within(readerOf(principal, query)).getExecutions(of);
+      const filter = { tool, errorType, investigationId, threadId, traceId, since, ...wanted };
+      const reads = metrics.within(readerOf(principal, query));
+      const found = await reads.getExecutions({ ...filter, limit: limit + 1 });
       const executions = found.slice(0, limit).map((row) => withoutNulls(brief(row, 300)));
       const isCut = found.length > limit;
-      return withinBytes({ executions, ...(isCut && { _note: 'There are older ones' }) }, maxBytes - 64);
+      return withinBytes(
+        { executions, ...(isCut && { _note: 'Older executions were left out; narrow the filter' }) },
+        maxBytes - 64,
+      );
     },
   });
 
-/** @param consoleUrl without a slash at its end */
+/** Shows one execution in full. @param consoleUrl without a trailing slash */
 export const getExecution = (metrics: ToolMetricsRepository, consoleUrl: string): Tool =>
   traceTool<InProject & { readonly execution_id: string }>({
     ...readsExecutions,
@@ -71,15 +76,15 @@ export const getExecution = (metrics: ToolMetricsRepository, consoleUrl: string)
     },
   });
 
-/** The project that is named, else all that the caller may see. */
+/** The named project, or all that the caller may see. */
 export const readerOf = (principal: Principal, { project_id: named }: InProject): Reader =>
   named === undefined ? principal : { projects: [named] };
 
-/** An execution as lists show it. @param most characters of its error */
-function brief(row: ExecutionView, most: number): object {
+/** The members of an execution that a model can use. @param maxError characters of its error */
+function brief(row: ExecutionView, maxError: number): object {
   const { metricId: executionId, toolName: tool, executionTimeMs: durationMs } = row;
   const { status, errorType, userId, investigationId, runId, traceId, semanticFailure: markedAsWrong } = row;
-  const error = row.errorMessage && endsOf(row.errorMessage, most, 0);
+  const error = row.errorMessage && endsOf(row.errorMessage, maxError, 0);
   const { threadId } = row.metadata;
   const startedAt = row.recordedAt.toISOString();
   return {

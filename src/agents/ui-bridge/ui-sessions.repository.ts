@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { storableJson } from '../../base/common/pg-text.js';
 import type { UiAnswerBody, UiPageBody } from './ui-sessions.dto.js';
 
-/** Another caller's leave to act on a page. `refused` and `asked` lapse, too: then the user is asked again. */
+/** Another caller's permission to act on a page. Each status expires; then the user is asked again. */
 export interface UiGrant {
   readonly name: string;
   readonly status: 'asked' | 'granted' | 'refused';
@@ -18,7 +18,7 @@ export interface UiSession {
   readonly connected: boolean;
   /** Milliseconds since its stream was seen. */
   readonly idleMs: number;
-  /** The status of the asking caller's grant, if that has not lapsed. */
+  /** The status of the asking caller's grant, if it has not expired. */
   readonly grant: UiGrant['status'] | null;
 }
 
@@ -26,7 +26,7 @@ export interface NewUiCall {
   readonly id: string;
   readonly session: string;
   readonly caller: string;
-  /** Kept if the caller is not the tab's own. */
+  /** Stored only if the caller is not the page's own. */
   readonly callerName: string;
   readonly tool: string;
   readonly input: unknown;
@@ -55,7 +55,7 @@ export interface UiNews {
   readonly calls: readonly UiCallRow[];
 }
 
-/** A stream that was not seen for so long has died with its replica. */
+/** A stream that was not seen for 30 s has ended with its replica. */
 const isConnected = `(s.stream_id IS NOT NULL AND s.seen_at > now() - interval '30 seconds')`;
 const lapsed = (grant: string): string => `((${grant}->>'until')::timestamptz <= now())`;
 const maxSessions = 100;
@@ -66,7 +66,7 @@ const maxGrants = 20;
 export class UiSessionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
-  /** Removes what is over first. @returns false if the caller has as many as it may */
+  /** Creates a session after deleting old ones. @returns false if the caller has as many as it may */
   async create(id: string, caller: string): Promise<boolean> {
     await this.db.query(
       `DELETE FROM ui_sessions s WHERE NOT ${isConnected} AND seen_at < now() - interval '1 minute'`,
@@ -81,6 +81,7 @@ export class UiSessionsRepository {
     return rows.length > 0;
   }
 
+  /** Stores the page as it is now. @returns false if the session is gone */
   report(id: string, caller: string, page: UiPageBody): Promise<boolean> {
     return this.changed(`page = $3 WHERE id = $1 AND caller = $2`, [id, caller, storableJson(page)]);
   }
@@ -97,7 +98,7 @@ export class UiSessionsRepository {
     return row;
   }
 
-  /** The tab's stream is open here now, whichever held it before. */
+  /** Makes this the session's stream, in place of an earlier one. @returns false if the session is gone */
   opened(id: string, caller: string, stream: string): Promise<boolean> {
     return this.changed(`stream_id = $3, seen_at = now() WHERE id = $1 AND caller = $2`, [
       id,
@@ -106,15 +107,17 @@ export class UiSessionsRepository {
     ]);
   }
 
+  /** Records that a stream was closed. */
   async left(stream: string): Promise<void> {
     await this.changed(`stream_id = NULL, seen_at = now() WHERE stream_id = $1`, [stream]);
   }
 
+  /** Records that streams are still open. */
   async seen(streams: readonly string[]): Promise<void> {
     await this.changed(`seen_at = now() WHERE stream_id = ANY($1)`, [streams]);
   }
 
-  /** Records that a caller would like to act on the page, once until that lapses. */
+  /** Records that a caller asks to act on the page, unless it has a grant that has not expired. */
   async ask(id: string, caller: string, name: string): Promise<void> {
     await this.changed(
       `grants = grants || jsonb_build_object($2::text, jsonb_build_object(
@@ -125,7 +128,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** @returns false if that caller did not ask */
+  /** Stores the user's decision. @param asking the caller who asked @returns false if that caller did not ask */
   decide(id: string, caller: string, asking: string, status: UiGrant['status']): Promise<boolean> {
     return this.changed(
       `grants = jsonb_set(grants, ARRAY[$3::text], grants->$3::text || jsonb_build_object(
@@ -135,7 +138,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Ends the calls under way of a caller that may no longer act on the page. */
+  /** Ends the open calls of a caller that may no longer act on the page. */
   async revoke(id: string, caller: string, answer: UiAnswerBody): Promise<void> {
     await this.db.query(
       `UPDATE ui_calls SET answer = $3, ended_at = now()
@@ -144,7 +147,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** @returns false if the session is gone */
+  /** Stores a call for the page. @returns false if the session is gone */
   async addCall(call: NewUiCall): Promise<boolean> {
     const { id, session, caller, callerName, tool, input, remainingMs } = call;
     const rows = await this.db.query<object[]>(
@@ -157,7 +160,7 @@ export class UiSessionsRepository {
     return rows.length > 0;
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Ends a call whose caller no longer waits for the answer. */
   async endCall(id: string): Promise<void> {
     await this.db.query(
       'UPDATE ui_calls SET ended_at = now() WHERE id = $1 AND answer IS NULL AND ended_at IS NULL',
@@ -165,7 +168,7 @@ export class UiSessionsRepository {
     );
   }
 
-  /** Stores the first answer. @returns what became of this one; undefined: the page has no such call */
+  /** Stores the first answer. @returns what happened to this one; undefined if the page has no such call */
   async answer(
     id: string,
     session: string,
@@ -195,7 +198,7 @@ export class UiSessionsRepository {
     return this.db.query(`SELECT DISTINCT caller FROM ui_sessions s WHERE ${isConnected}`);
   }
 
-  /** @param known calls that their pages were given @returns the sessions, their open calls and those known */
+  /** Reads sessions with their open calls. @param known calls that the pages already have, returned in any state */
   async news(sessions: readonly string[], known: readonly string[]): Promise<UiNews> {
     const [row] = await this.db.query<[UiNews]>(
       `SELECT
@@ -214,7 +217,7 @@ export class UiSessionsRepository {
     return row;
   }
 
-  /** The answers that came to these calls; `null` for a call whose tab has been away for 5 s. */
+  /** The answers to these calls so far; `null` for a call whose page has been away for 5 s. */
   async answers(calls: readonly string[]): Promise<{ id: string; answer: UiAnswerBody | null }[]> {
     return this.db.query(
       `SELECT c.id, c.answer FROM ui_calls c JOIN ui_sessions s ON s.id = c.session_id

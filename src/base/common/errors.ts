@@ -55,7 +55,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** Codes of calls that ran and failed: they stand in an outcome, never in a problem. */
+/** Codes of calls that ran and failed; only outcomes have them, never problems. */
 export type OutcomeCode = {
   [C in ErrorCode]: (typeof errorTable)[C]['http'] extends 200 ? C : never;
 }[ErrorCode];
@@ -71,16 +71,17 @@ export interface FieldProblem {
 
 export interface ProblemDetails {
   readonly errors?: readonly FieldProblem[];
-  /** Milliseconds after which a repetition makes sense; becomes Retry-After in whole seconds. */
+  /** Milliseconds after which a retry makes sense; becomes Retry-After in whole seconds. */
   readonly retryAfterMs?: number;
-  readonly retryElsewhere?: boolean; // Another replica may do it at once.
-  /** The text or value for an LLM to read instead of the tool's result. */
+  /** Whether another replica may succeed at once. */
+  readonly retryElsewhere?: boolean;
+  /** Text or value that an LLM reads instead of the tool's result. */
   readonly fallback?: unknown;
   /** The page on which the caller signs in: valid once, for ten minutes. */
   readonly signInUrl?: string;
   /** Further response headers, such as RateLimit-Remaining. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** HTTP status where it differs from the table's (405, 406, 415). */
+  /** HTTP status if it differs from the table's (405, 406, 415). */
   readonly status?: number;
 }
 
@@ -109,7 +110,7 @@ export class Refusal extends Problem {
   override readonly name = 'Refusal';
 }
 
-/** The database could not be asked, or not in time: no fault of the caller. The message is for the log. */
+/** The database did not answer, or not in time. The message is for the log. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
@@ -119,7 +120,7 @@ const awayCodes = /^(08...|28...|53...|57P0.|57014|25P03|3D000|E[A-Z_]+)$/;
 /** Messages of the driver, which have no code, and of TypeORM if the connection breaks within a transaction. */
 const awayMessages = /connection.*(timeout|terminated|error)|timeout|not queryable/i;
 
-/** Tells whether the database could not be asked, rather than answered with an error. */
+/** Whether an error means that the database did not answer; false for its own errors, such as a broken constraint. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   if (!(error instanceof Error)) return false;

@@ -2,9 +2,9 @@ import type { ErrorObject } from 'ajv';
 import type { FieldProblem } from './errors.js';
 import { sanitisedText } from './pg-text.js';
 
-/** Characters of what a problem lists, such as the values that are allowed. */
+/** Max characters of a list of allowed values in a message. */
 const maxListLength = 500;
-/** Enough to mend a request; a large one could break its shape a hundred thousand times. */
+/** Max problems in one answer: a large request can have 100,000. */
 export const maxProblems = 20;
 
 /** The error of Ajv in the words of an answer; the sentence follows the field's name. */
@@ -21,7 +21,6 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
   if (keyword === 'additionalProperties') return 'is not a known field';
   if (keyword === 'type' && data === null) return `${message}, not null`;
   if (keyword === 'type' && data !== undefined) return `${message}, but is ${kindOf(data)}`;
-  if (keyword === 'format') return 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
   const { limit, pattern, allowedValues } = (params ?? {}) as Readonly<Record<string, unknown>>;
   return inWords(keyword, limit ?? pattern ?? allowedValues) ?? message ?? 'is not valid';
 }
@@ -61,7 +60,7 @@ function listOf(values: readonly unknown[]): string {
 
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Text that the database cannot keep is refused wherever it stands. */
+/** Problems of texts that PostgreSQL cannot store, at any depth. */
 export function unstorable(value: unknown, pointer: string): FieldProblem[] {
   if (typeof value === 'string') return isStorable(value) ? [] : [{ pointer, detail: notStorable }];
   if (typeof value !== 'object' || value === null) return [];

@@ -1,12 +1,12 @@
 import { Problem } from './errors.js';
 
-/** JSON.stringify calls itself for each level, and overflows the stack at some thousand of them. */
+/** Max levels for JSON.stringify, which recurses and overflows the stack at some thousand levels. */
 export const writableLevels = 1_000;
 
 /**
- * Stops at the first branch that is too deep, so that the recursion is bounded by the limit. Each result of a tool is
- * looked through: no arrays of keys or values are made for it, and only what may hold something is entered.
- * @param value as JSON.parse gives it
+ * Whether a JSON value has more than `levels` levels. Stops at the first branch that is too deep, which bounds the
+ * recursion. Allocates nothing, because it runs for each result of a tool.
+ * @param value as JSON.parse returns it
  */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== 'object') return false;
@@ -26,18 +26,15 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
 
 export const tooDeep = `is nested deeper than ${writableLevels} levels`;
 
-/** The beginning of a value's JSON. A value from outside may have been read and still be too deep to be written. */
+/** The first `chars` characters of a value's JSON, or a note if the value is too deep for JSON.stringify. */
 export function jsonExcerpt(value: unknown, chars: number): string {
   return isDeeperThan(value, writableLevels)
     ? `(JSON of more than ${writableLevels} levels)`
     : JSON.stringify(value).slice(0, chars);
 }
 
-/**
- * The walks over a body recurse: a body that is nested without end must not reach them.
- * @throws Problem `invalid_request`
- */
-export function refuseDeepBody(body: unknown, most: number): void {
-  if (!isDeeperThan(body, most)) return;
-  throw new Problem('invalid_request', `The body is nested deeper than ${most} levels`);
+/** Refuses a body that is nested too deep for the recursive functions that read it. @throws Problem `invalid_request` */
+export function refuseDeepBody(body: unknown, maxLevels: number): void {
+  if (!isDeeperThan(body, maxLevels)) return;
+  throw new Problem('invalid_request', `The body is nested deeper than ${maxLevels} levels`);
 }

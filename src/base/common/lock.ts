@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { lock } from 'proper-lockfile';
 
-/** A living owner has the lock. */
+/** The lock is held by a live process. */
 export class LockHeld extends Error {
   override readonly name = 'LockHeld';
 }
 
 export type Release = () => Promise<void>;
 
-/** An owner that showed no sign of life for so long is taken for dead, in milliseconds. */
+/** Age of the last sign of life at which an owner counts as dead, in milliseconds. */
 export const takeOverMs = 3_000;
 const signOfLifeMs = 1_000;
 const lookEveryMs = 50;
@@ -16,7 +16,7 @@ const lookEveryMs = 50;
 /**
  * A lock between processes, also of several containers: a folder that its owner touches as long as it lives.
  * @param timeoutMs if shorter than `takeOverMs`, the lock of a dead process is not taken over
- * @param onLost called if another process took this one for dead and has the lock now
+ * @param onLost called if another process took over the lock, because this one seemed dead
  * @throws LockHeld if another process holds it for longer than `timeoutMs`; the system error if it cannot be written
  */
 export async function acquireLock(
@@ -34,7 +34,7 @@ export async function acquireLock(
         update: signOfLifeMs,
         onCompromised: onLost,
       });
-      // It was lost before, or cannot be removed and passes for a dead process's.
+      // Ignores a lock that was lost before, or a folder that cannot be removed and will count as a dead owner's.
       return () => release().catch(() => undefined);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ELOCKED') throw error;

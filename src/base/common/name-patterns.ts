@@ -1,6 +1,7 @@
-/** A name, or with `*` at its end the beginning of names. */
+/** A name, or a prefix of names with `*` at its end. */
 export type NamePattern = string;
 
+/** The pattern without its `*`. */
 export const stemOf = (pattern: NamePattern): string => pattern.replace(/\*$/, '');
 
 export const covers = (pattern: NamePattern, name: string): boolean =>

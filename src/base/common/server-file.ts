@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityOf, lives, type ProcessIdentity } from './process-identity.js';
 
-/** The address of a server, as its data directory names it. */
+/** The address of a running server, as its data directory stores it. */
 export interface RunningServer {
   readonly url: string;
   readonly process: ProcessIdentity;
@@ -11,8 +11,8 @@ export interface RunningServer {
 const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
 
 /**
- * Writes the server's address to the data directory, so that the command line finds it and knows where it may send the
- * key stored beside it. Removed when this process ends.
+ * Writes the server's address to the data directory, so that the command line finds it and sends it the key stored beside
+ * it. The file is removed when this process ends.
  */
 export function announceServer(dataDir: string, url: string): void {
   const file = fileIn(dataDir);
@@ -22,7 +22,7 @@ export function announceServer(dataDir: string, url: string): void {
     writeFileSync(draft, `${JSON.stringify({ url, process: own })}\n`, { mode: 0o600 });
     renameSync(draft, file);
   } catch {
-    // The directory is not writable: clients must be given the address explicitly.
+    // The directory is not writable: clients need the address by option or environment.
     return;
   }
   process.once('exit', () => {
@@ -30,7 +30,7 @@ export function announceServer(dataDir: string, url: string): void {
   });
 }
 
-/** @returns undefined if no server runs on this data directory; what a killed one left counts for nothing */
+/** The server of a data directory. Undefined if none runs; the file of a killed one is ignored. */
 export function runningServer(dataDir: string): RunningServer | undefined {
   try {
     const server = JSON.parse(readFileSync(fileIn(dataDir), 'utf8')) as RunningServer;

@@ -15,7 +15,7 @@ import { minuteMs } from '../common/clock.js';
 import { DatabaseUnavailable } from '../common/errors.js';
 import { messageOf } from '../common/message-of.js';
 
-/** A counter after the statement; `prev` is the count before the calls that it asked for. */
+/** A counter after the statement; `prev` is the count before the statement's calls. */
 interface Row extends CounterKey {
   readonly prev: number;
   readonly used: number;
@@ -26,9 +26,9 @@ interface Row extends CounterKey {
 /** The part of the next statement for one counter. */
 interface Waiting {
   readonly take: Take;
-  /** Calls that wait for it. */
+  /** Calls that wait for the statement. */
   readonly takers: ((taken: Taken) => void)[];
-  /** Calls that were decided here, or taken back, and that the database does not know of. */
+  /** Calls that were decided here or released, and that the database does not know yet. */
   carried: number;
 }
 
@@ -36,7 +36,7 @@ const ours = 'i.kind = c.kind AND i.project = c.project AND i.subject = c.subjec
 const investigationLimit = `(SELECT i.set_limit FROM call_counters i WHERE ${ours} AND i.name = '' AND i.resets_at > now())`;
 const liveOrNew = (live: string, fresh: string): string =>
   `CASE WHEN c.resets_at > now() THEN ${live} ELSE ${fresh} END`;
-/** The count after the calls that are asked for: no further than the limit. */
+/** SQL for the count after the requested calls, at most the limit. */
 const after = (before: string, asked: string, limit: string): string =>
   `CASE WHEN ${limit} = 0 THEN ${before} + ${asked} ELSE greatest(${before}, least(${before} + ${asked}, ${limit})) END`;
 
@@ -44,8 +44,8 @@ const before = `greatest(0, ${liveOrNew('c.used', '0')} + excluded.carried)`;
 const limit = `coalesce(${liveOrNew('c.set_limit', 'NULL')}, excluded.own_limit, ${investigationLimit}, $2::int)`;
 
 /**
- * Takes: all counters in one statement, in one order for all replicas, so that none waits in a circle. A crash of the
- * database forgets the counts of the last 0.6 s: the commit does not wait for the disk.
+ * Counts for all counters in one statement, sorted so that replicas do not deadlock. The commit does not wait for the disk,
+ * so a crash of the database loses the counts of the last 0.6 s.
  */
 const takeAll = `
   WITH unsynced AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
@@ -79,12 +79,12 @@ const cleanEveryMs = 5 * minuteMs;
 
 /** A statement that takes longer counts as failed. */
 const timeoutMs = 2_000;
-/** Between two tries while the database is away. */
+/** Pause between two attempts while the database is away. */
 const retryMs = 1_000;
 
 /**
- * Counters in the database, exact over all replicas: the calls of one turn of the event loop share one statement. While
- * the database is away this replica counts on from the last number that it knows, and adds its calls later.
+ * Counters in the database, exact over all replicas. Calls of one turn of the event loop share one statement. While the
+ * database is away, this replica continues from the last known count and adds its calls later.
  */
 export class SharedCounters extends Counters {
   private readonly logger = new Logger(SharedCounters.name);
@@ -92,7 +92,7 @@ export class SharedCounters extends Counters {
   private waiting = new Map<string, Waiting>();
   private isRunning = false;
   private cleanedAt = performance.now();
-  /** The database is away, and no statement is tried until then, by performance.now(). */
+  /** Set while the database is away: time of the next attempt, by performance.now(). */
   private awayUntil: number | undefined;
 
   constructor(
@@ -124,7 +124,7 @@ export class SharedCounters extends Counters {
     setImmediate(() => void this.run());
   }
 
-  /** One statement at a time: what comes meanwhile goes with the next one. */
+  /** Runs one statement at a time; calls that come meanwhile go with the next one. */
   private async run(): Promise<void> {
     do {
       const { waiting } = this;
@@ -143,7 +143,7 @@ export class SharedCounters extends Counters {
     this.isRunning = false;
   }
 
-  /** Now and then, while there are calls. */
+  /** Deletes old counters, at most every five minutes and only while there are calls. */
   private clean(): void {
     if (performance.now() - this.cleanedAt < cleanEveryMs) return;
     this.cleanedAt = performance.now();
@@ -152,7 +152,7 @@ export class SharedCounters extends Counters {
     this.db.query(deleteOld).catch(failed);
   }
 
-  /** While the database is away nothing but calls is a reason to try it. */
+  /** Whether to run another statement. While the database is away, only calls are a reason. */
   private hasWork(): boolean {
     const all = [...this.waiting.values()];
     return this.awayUntil === undefined ? all.length > 0 : all.some(({ takers }) => takers.length > 0);
@@ -179,7 +179,7 @@ export class SharedCounters extends Counters {
     return (await rows) as Row[];
   }
 
-  /** The first ones to ask are admitted. */
+  /** Answers the waiting calls; the first ones are admitted. */
   private answer(waiting: Map<string, Waiting>, rows: readonly Row[]): void {
     for (const row of rows) {
       const { prev, used, limit, leftMs } = row;
@@ -205,7 +205,7 @@ export class SharedCounters extends Counters {
     return { ...taken, release };
   }
 
-  /** Goes with the next statement. */
+  /** Adds calls to the next statement. */
   private owe(take: Take, calls: number): void {
     if (calls === 0) return;
     this.waitingFor(take).carried += calls;
@@ -219,7 +219,7 @@ export class SharedCounters extends Counters {
     this.awayUntil = performance.now() + retryMs;
   }
 
-  /** Prepared once for each connection: planning takes four fifths of the time of a statement that is not. */
+  /** Runs a statement, prepared once per connection, because planning takes four fifths of the time. */
   private async query(text: string, values: unknown[]): Promise<unknown[]> {
     const runner = this.db.createQueryRunner();
     try {
@@ -255,7 +255,7 @@ type Injected = [config: AppConfig, here: Counter, db?: DataSource, contributors
       useFactory: (...injected: Injected) => countersFor(...injected),
     },
     {
-      // Counters in memory survive a restart in rows; those in the database need nothing beside them.
+      // Only counters in memory need rows to survive a restart.
       provide: KeptCounters,
       inject: [Counters, { token: getDataSourceToken(), optional: true }],
       useFactory: (counters: Counters, db?: DataSource) =>

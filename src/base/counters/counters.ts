@@ -8,14 +8,14 @@ export interface Subject {
   readonly subject: string;
 }
 
-/** One counter of a subject: `name` is a tool; empty: all of it. */
+/** One counter of a subject: `name` is a tool, empty for all tools. */
 export interface CounterKey extends Subject {
   readonly name: string;
 }
 
 /** One call to count. */
 export interface Take extends CounterKey {
-  /** 0: no limit; undefined: the default one. An operator's limit wins. */
+  /** 0: no limit; undefined: the default. An operator's limit takes precedence. */
   readonly limit: number | undefined;
   /** Milliseconds from a subject's first call until its count starts again. */
   readonly ttlMs: number;
@@ -29,23 +29,24 @@ export interface Taken {
   readonly limit: number;
   /** Milliseconds since the epoch. */
   readonly resetsAt: number;
-  /** Takes the call back; at most once. */
+  /** Uncounts the call. Call it at most once. */
   readonly release: () => void;
 }
 
 /** Counts calls up to a limit. */
 export abstract class Counters {
+  /** Counts a call unless the limit is reached. */
   abstract take(take: Take): Taken | Promise<Taken>;
-  /** Brings what is counted in memory into the table `call_counters`. @throws the database's error */
+  /** Stores the counts in the table `call_counters`. @throws the database's error */
   stored?: () => Promise<void>;
-  /** Takes over limits, by name, that an operator has set in the table. */
+  /** Applies limits, by name, that an operator has set in the table. */
   limited?(subject: Subject, limits: Readonly<Record<string, number>>, resetsAt: number): void;
-  /** The subject's rows were deleted. */
+  /** Resets the counters of a subject whose rows were deleted. */
   forgotten?(subject: Subject): void;
 }
 
 interface Counted {
-  /** Milliseconds since the epoch; 0: it was forgotten. */
+  /** Milliseconds since the epoch; 0 after `forgotten`. */
   resetsAt: number;
   readonly counters: Map<string, Counter>;
 }
@@ -55,8 +56,9 @@ export interface Counter {
   readonly key: CounterKey;
   readonly of: Counted;
   used: number;
-  /** An operator's limit, and the one of the last call. */
+  /** The operator's limit. */
   setLimit: number | undefined;
+  /** The limit of the last call. */
   ownLimit: number | undefined;
   /** Time of the last call. */
   usedAt: number;
@@ -65,11 +67,11 @@ export interface Counter {
 const maxSubjects = 100_000;
 const warnEveryMs = 60_000;
 
-/** Counters in the memory of this process. The least recently used subjects make room. */
+/** Counters in the memory of this process. At most 100,000 subjects of a kind; the least recently used are evicted. */
 export class LocalCounters extends Counters {
   private readonly subjects = { budget: this.remembered(), rate: this.remembered() };
   private warnedAt = -Infinity;
-  /** Each counter of a budget that changes. */
+  /** Emits each counter of a budget that changes. */
   readonly changes = new TypedEvents<Counter>(() => undefined);
 
   constructor(
@@ -118,15 +120,17 @@ export class LocalCounters extends Counters {
   private count(counter: Counter, calls: 1 | -1): void {
     counter.used += calls;
     if (calls > 0) counter.usedAt = Date.now();
-    // A call that is taken back after a reset changes nothing.
+    // A release after a reset changes nothing.
     if (counter.key.kind === 'budget' && counter.of.resetsAt > 0) this.changes.emit(counter);
   }
 
   private counter({ kind, project, subject, name }: CounterKey, resetsAt: number): Counter {
     const text = textOf({ kind, project, subject });
     let of = this.subjects[kind].get(text);
-    if (!of || of.resetsAt <= Date.now())
-      this.subjects[kind].set(text, (of = { resetsAt, counters: new Map() }));
+    if (!of || of.resetsAt <= Date.now()) {
+      of = { resetsAt, counters: new Map() };
+      this.subjects[kind].set(text, of);
+    }
     let counter = of.counters.get(name);
     if (!counter) {
       const key = { kind, project, subject, name };
@@ -138,7 +142,7 @@ export class LocalCounters extends Counters {
 
   private remembered(): LRUCache<string, Counted> {
     return new LRUCache<string, Counted>({
-      // Counted as a size: `max` would allocate arrays for all of them at once.
+      // A size, because `max` would allocate arrays for all subjects at once.
       maxSize: maxSubjects,
       sizeCalculation: () => 1,
       dispose: ({ resetsAt }, _text, reason) => {
@@ -151,5 +155,6 @@ export class LocalCounters extends Counters {
   }
 }
 
+/** A subject or counter as a key of a map. */
 export const textOf = ({ kind, project, subject, name }: Subject & { readonly name?: string }): string =>
   JSON.stringify([kind, project, subject, name]);

@@ -7,15 +7,15 @@ import { IntervalLoop } from '../common/interval-loop.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { PartHealth } from '../observability/contributors.js';
 
-/** How soon a failed ping is repeated. */
+/** Pause before a failed ping is repeated. */
 const againMs = 1_000;
 
-/** A wait for the database that lasts longer has it pinged: the first request after a cut fails within a second. */
+/** Longer waits for the database start a ping, so that the first request after a network failure fails within a second. */
 export const suspiciousMs = 300;
 
-/** How long a ping may take that a statement without an answer has caused; more while the server is far away. */
+/** Min timeout of a ping that a waiting statement started; a server with a long response time gets more. */
 const suspectMs = 500;
-/** Difference of two clocks from which on it is reported. */
+/** Max difference of the two clocks that is not reported. */
 const maxClockMs = 2_000;
 const askTime = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms';
 
@@ -23,18 +23,18 @@ const askTime = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 A
 const channel = 'toolkeeper';
 
 /**
- * The replica's own session, apart from the pool, because a busy pool says nothing about the server. It pings, receives
- * notifications of changes, and holds what must end with the replica.
+ * The replica's own database session, outside the pool, because a busy pool does not show whether the server answers. It
+ * pings, receives notifications of changes, and holds locks that must end with the replica.
  */
 export class DatabaseHealth {
   private readonly logger = new Logger('Database');
   private readonly loop: IntervalLoop;
   private client: DatabaseClient | undefined;
   private part: PartHealth = { status: 'up', responseTime: 0 };
-  /** The database's time at a moment of performance.now(), and how far it may be off. */
+  /** The database's time `ms` when performance.now() was `at`, with its possible error. */
   private time: { readonly ms: number; readonly at: number; readonly errorMs: number } | undefined;
   private failures = 0;
-  /** Why the last pings had no answer, not even a refusal. */
+  /** Why the last pings had no answer, not even a refusal; undefined while the server answers. */
   private silence: string | undefined;
   private isListening = false;
   private suspicion: Promise<void> | undefined;
@@ -45,7 +45,7 @@ export class DatabaseHealth {
 
   /**
    * @param pingMs between two pings, and the timeout of each
-   * @param onSilence called if two pings in a row have no answer: statements that wait for the server wait in vain
+   * @param onSilence called if two pings in a row have no answer, so that waiting statements can be ended
    */
   constructor(
     private readonly url: string,
@@ -75,12 +75,12 @@ export class DatabaseHealth {
     return this.part;
   }
 
-  /** The database's time; this machine's while it is not known. */
+  /** The database's time, in milliseconds since the epoch; this machine's until it is known. */
   now(): number {
     return this.time ? this.time.ms + performance.now() - this.time.at : Date.now();
   }
 
-  /** Compares this machine's clock with the database's. */
+  /** Compares this machine's clock with the database's; `degraded` beyond 2 s. */
   checkClock(): PartHealth {
     const aheadMs = Math.round(Date.now() - this.now());
     if (Math.abs(aheadMs) <= maxClockMs + (this.time?.errorMs ?? 0)) return { status: 'up' };
@@ -93,10 +93,7 @@ export class DatabaseHealth {
     return this.isListening;
   }
 
-  /**
-   * Runs a short statement in this session.
-   * @throws DatabaseUnavailable while there is none, or the driver's error
-   */
+  /** Runs a short statement in this session. @throws DatabaseUnavailable without a connection, or the driver's error */
   async query<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     if (!this.client || !this.isListening) throw new DatabaseUnavailable(this.silence ?? 'not connected');
     return (await this.client.queryInTurn<Row>(text, values)).rows;
@@ -107,7 +104,7 @@ export class DatabaseHealth {
     if (this.silence !== undefined) throw new DatabaseUnavailable(this.silence);
   }
 
-  /** Pings at once: a statement has had no answer for a while. */
+  /** Pings at once. Call it if a statement had no answer for `suspiciousMs`. */
   suspect(): void {
     this.suspicion ??= this.checkNow().finally(() => (this.suspicion = undefined));
   }
@@ -122,7 +119,7 @@ export class DatabaseHealth {
       .catch(() => undefined)
       .then(() => (isOver = true));
     await endsWithin(maxMs, asked);
-    // A busy event loop lets the timer fire before it reads an answer that is there.
+    // A busy event loop may fire the timer before it reads an answer that has arrived.
     await nextTurn();
     if (isOver || client !== this.client) return;
     this.leave();
@@ -147,7 +144,7 @@ export class DatabaseHealth {
       this.leave();
       this.failures += 1;
       this.loop.hasten(this.failures === 1 ? 0 : againMs);
-      // One failure may be our own: a busy event loop lets timers fire before it reads the answer.
+      // One failure may be our own: a busy event loop may fire timers before it reads the answer.
       if (this.failures > 1) this.failed(error as NodeJS.ErrnoException, took());
     }
   }
@@ -206,7 +203,7 @@ export class DatabaseClient extends pg.Client {
     this.on('error', () => undefined);
   }
 
-  /** Runs a statement when those before it have ended: the driver warns of statements that wait in the client. */
+  /** Runs a statement when those before it have ended, because the driver warns about its own queue. */
   queryInTurn<Row extends pg.QueryResultRow>(
     text: string,
     values: unknown[] = [],
@@ -219,7 +216,7 @@ export class DatabaseClient extends pg.Client {
   override end(): Promise<void>;
   override end(done: (error: Error) => void): void;
   override end(done?: (error: Error) => void): Promise<void> | void {
-    // The other side closes the connection; one that is frozen would leave it open for ever.
+    // Normally the server closes the connection; a frozen one never would.
     const timer = setTimeout(() => this.connection.stream.destroy(), goodbyeMs);
     this.connection.once('end', () => clearTimeout(timer));
     return done ? super.end(done) : super.end();

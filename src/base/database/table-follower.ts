@@ -2,9 +2,9 @@ import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/comm
 import { IntervalLoop } from '../common/interval-loop.js';
 import { DatabaseHealth } from './database-health.js';
 
-/** Interval of reading while notifications do not arrive, and of repeating a read that failed. */
+/** Interval of reads while notifications do not arrive, and of retries after a failed read. */
 const pollMs = 1_000;
-/** Interval of reading in addition to notifications, unless a follow has its own. */
+/** Default interval of reads in addition to notifications, which may get lost. */
 const netMs = 10_000;
 
 export interface Followed {
@@ -17,8 +17,8 @@ export interface Followed {
 
 /**
  * Follows changes of tables by other replicas or by an operator. The database notifies of changes at once, on one
- * connection for all tables; reading now and then covers what a notification does not reach. A table needs a trigger that
- * executes `toolkeeper_changed()`.
+ * connection for all tables; periodic reads cover lost notifications. A table needs a trigger that executes
+ * `toolkeeper_changed()`.
  */
 @Injectable()
 export class TableFollower implements BeforeApplicationShutdown {
@@ -34,39 +34,36 @@ export class TableFollower implements BeforeApplicationShutdown {
     });
   }
 
-  /**
-   * Looks at once, and after each change until the shutdown.
-   * @param look reads what changed; looks of one follow never overlap
-   */
-  follow({ table, what, everyMs = netMs }: Followed, look: () => Promise<void>): void {
+  /** Reads at once, and after each change until the shutdown. @param read reads the changes; reads of one table never overlap */
+  follow({ table, what, everyMs = netMs }: Followed, read: () => Promise<void>): void {
     const failed = (error: unknown, again: boolean): void => {
       // The database may be away for long: one line is enough.
       if (!again) this.logger.error(error, `Changes of ${what} are not seen for now`);
     };
-    this.follows.set(new Follow(this.database, look, everyMs, failed), table);
+    this.follows.set(new Follow(this.database, read, everyMs, failed), table);
   }
 
-  /** Ends when all changes that the database has notified of so far were read. @throws an error of a look */
+  /** Resolves when all changes that the database has notified of so far were read. @throws the error of a read */
   async caughtUp(): Promise<void> {
     await Promise.all([...this.follows.keys()].map((follow) => follow.caughtUp()));
   }
 
-  /** Before the database closes: a look that comes later would fail. */
+  /** Stops before the database closes, because later reads would fail. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.follows.keys()].map((follow) => follow.stop()));
   }
 }
 
-/** The looks at one table. */
+/** Reads one table, one read at a time. */
 class Follow {
   private readonly loop: IntervalLoop;
   private isDue = true;
-  private looking: Promise<void> = Promise.resolve();
-  private lookedAt = -Infinity;
+  private reading: Promise<void> = Promise.resolve();
+  private readAt = -Infinity;
 
   constructor(
     private readonly database: DatabaseHealth,
-    private readonly look: () => Promise<void>,
+    private readonly read: () => Promise<void>,
     private readonly everyMs: number,
     onError: (error: unknown, again: boolean) => void,
   ) {
@@ -80,7 +77,7 @@ class Follow {
   }
 
   caughtUp(): Promise<void> {
-    return this.isDue ? this.lookNow() : this.looking;
+    return this.isDue ? this.readNow() : this.reading;
   }
 
   stop(): Promise<void> {
@@ -88,16 +85,16 @@ class Follow {
   }
 
   private async run(): Promise<void> {
-    const isOver = performance.now() - this.lookedAt >= this.everyMs;
-    if (this.isDue || isOver || !this.database.listens) await this.lookNow();
+    const isOld = performance.now() - this.readAt >= this.everyMs;
+    if (this.isDue || isOld || !this.database.listens) await this.readNow();
   }
 
-  /** After the look under way, which may have missed what changed since. */
-  private lookNow(): Promise<void> {
+  /** Reads after the read in progress, which may have missed later changes. */
+  private readNow(): Promise<void> {
     this.isDue = false;
-    this.lookedAt = performance.now();
-    this.looking = this.looking.catch(() => undefined).then(() => this.look());
-    this.looking.catch(() => (this.isDue = true));
-    return this.looking;
+    this.readAt = performance.now();
+    this.reading = this.reading.catch(() => undefined).then(() => this.read());
+    this.reading.catch(() => (this.isDue = true));
+    return this.reading;
   }
 }

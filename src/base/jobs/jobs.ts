@@ -18,33 +18,33 @@ interface Staffed {
   readonly queue: Queue;
   /** Ids of the workers that have no job. */
   readonly idle: Set<string>;
-  /** Ids of workers that only take jobs of callers of whom none runs: one caller cannot occupy all workers. */
+  /** Ids of workers that only take jobs of callers without a running job, so that no caller occupies all workers. */
   readonly reserve: Set<string>;
   workers: number;
 }
 
-/** Jobs that wait, and the priority of the caller's next one. */
+/** Counts of waiting jobs, and the priority of the caller's next one. */
 type Waiting = Record<'own' | 'bytes' | 'all' | 'priority', number> & { readonly exists: boolean };
 
-/** Payload of a notification: another replica has made the tables, or has more jobs than it can run. */
+/** Payload of notifications that a replica has made the tables, or has more jobs than it can run. */
 const channel = 'jobs';
 
-/** Interval of polling for jobs without a notification, such as those that are tried again. */
+/** Interval of polling for jobs without a notification, such as retries. */
 const pollMs = 2_000;
-/** Polling interval of a worker: it looks for a job when it is woken, not by itself. */
+/** Polling interval of a worker, which is woken for jobs instead. */
 const daySeconds = 86_400;
-/** Interval of heartbeats of the jobs that run here; a job that was cancelled is cut off then. */
+/** Interval of heartbeats of the jobs that run here. A heartbeat also detects that a job was cancelled. */
 const beatSeconds = 3;
-/** Interval of looking for jobs whose replica was lost. */
+/** Interval of the search for jobs whose replica was lost. */
 const superviseSeconds = 10;
-/** Between two notifications. */
+/** Min pause between two notifications. */
 const notifyMs = 50;
-/** Maximum wait at shutdown for jobs that run. */
+/** Max wait at shutdown for running jobs. */
 const stopMs = 3_000;
-/** Maximum of jobs that wait: of a caller, in bytes as the database stores them, and of all callers. */
+/** Max waiting jobs of a caller and of all callers; `bytes` of a caller's jobs as the database stores them. */
 const max = { own: 100, bytes: 16_777_216, all: 10_000 };
 
-/** Callers take turns: a caller's next job stands after its last one that waits, beside the first one of the others. */
+/** Callers take turns: a caller's next job has a lower priority than its last one, and starts level with those of others. */
 const selectWaiting = `
   SELECT count(*)::int AS all, count(*) FILTER (WHERE group_id = $2)::int AS own,
     coalesce(sum(pg_column_size(data)) FILTER (WHERE group_id = $2), 0)::float8 AS bytes,
@@ -54,8 +54,8 @@ const selectWaiting = `
   FROM ${schema}.job WHERE name = $1 AND state < 'active'`;
 
 /**
- * Queues in the database, by pg-boss, in a schema of its own. It is loaded, and its tables are made, when the first job
- * comes. Each replica takes jobs as it has room; a job whose replica is lost is given to another one.
+ * Queues in the database, by pg-boss, in its own schema. The first job loads pg-boss and makes the tables. Each replica
+ * takes jobs while it has free workers; another replica takes over the jobs of one that is lost.
  */
 @Injectable()
 export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -84,12 +84,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     });
   }
 
-  /** MUST be called before the server is started. */
+  /** Adds a queue. MUST be called before the server starts. */
   add(queue: Queue): void {
     this.queues.set(queue.name, { queue, idle: new Set(), reserve: new Set(), workers: 0 });
   }
 
-  /** Does nothing if there is a job with this id. @param caller absent: the server's own @throws the database's error */
+  /** Sends a job unless there is one with this id. @param caller absent for the server's own jobs @throws the database's error */
   async send(queue: string, id: string, data: object, caller?: string, priority = 0): Promise<void> {
     const boss = await this.started();
     await boss.send(queue, data, { id, priority, ...(caller !== undefined && { group: { id: caller } }) });
@@ -98,13 +98,13 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * Puts a running or waiting job back into the queue with other data. An attempt that is running no longer ends it.
-   * @param job as it was found @returns false if it has changed since @throws the database's error
+   * Puts a running or waiting job back into the queue with other data. The end of a running attempt then has no effect.
+   * @param job as it was read @returns false if it has changed since @throws the database's error
    */
   async put(queue: string, job: StoredJob, data: object, at: Date): Promise<boolean> {
     const boss = await this.started();
     const { id, retryCount, data: before } = job;
-    // The next attempt is told from this one by the number of retries.
+    // The number of retries distinguishes the next attempt from this one.
     const sql = `UPDATE ${schema}.job SET state = 'created', data = $4::jsonb, start_after = $5,
       retry_limit = retry_limit + (state = 'active')::int
       WHERE name = $1 AND id = $2 AND state IN ('created', 'active') AND retry_count = $3 AND data = $6::jsonb RETURNING 1`;
@@ -115,11 +115,11 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return rows.length > 0;
   }
 
-  /** Sends a job of a caller that may have so many waiting, and takes turns with others. @throws Problem `queue_full` */
+  /** Sends a caller's job, in turn with those of other callers. @throws Problem `queue_full` beyond the limits */
   async submit(queue: string, id: string, data: object, caller: string): Promise<void> {
     const release = this.submits.take(caller);
     if (!release) throw queueFull();
-    // One after another: two submits must not see the same count.
+    // One after another, so that two submits do not see the same count.
     const submit = async (): Promise<void> => {
       await this.started();
       const [waiting] = await this.db.query<[Waiting]>(selectWaiting, [queue, caller, id]);
@@ -131,12 +131,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return this.oneAtATime.run(caller, submit).finally(release);
   }
 
-  /** Sends the jobs that a transaction yields, or nothing of it is stored. @throws the database's error */
+  /** Runs a transaction and sends the jobs that it returns, all or nothing. @throws the database's error */
   async sendWith(
     queue: string,
     store: (manager: EntityManager) => Promise<{ readonly id: string; readonly data: object }[]>,
   ): Promise<void> {
-    // First: the queue may have to make its tables.
+    // Before the transaction, because the queue may have to make its tables.
     const boss = await this.started();
     await this.db.transaction(async (manager) => {
       const jobs = await store(manager);
@@ -147,12 +147,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     this.hasten();
   }
 
-  /** Has one worker of each queue look for a job now; each one that finds a job wakes the next. */
+  /** Wakes one worker of each queue; each worker that finds a job wakes the next. */
   private hasten(): void {
     for (const staffed of this.queues.values()) if (this.boss) this.wake(this.boss, staffed);
   }
 
-  /** @throws the database's error */
+  /** The job with this id, in any state. @throws the database's error */
   async find(queue: string, id: string): Promise<StoredJob | undefined> {
     const boss = await this.started();
     const [job] = await boss.findJobs<StoredJob['data']>(queue, { id });
@@ -165,13 +165,13 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     await boss.cancel(queue, id);
   }
 
-  /** Takes out a job that waits, as if it had never been. @throws the database's error */
+  /** Deletes a waiting job without a trace. @throws the database's error */
   async remove(queue: string, id: string): Promise<void> {
     const boss = await this.started();
     await boss.deleteJob(queue, id);
   }
 
-  /** Jobs that have not ended, of all replicas. @throws the database's error */
+  /** Number of jobs of all replicas that have not ended. @throws the database's error */
   async waitingIn(queue: string): Promise<number> {
     if (!this.boss) return 0;
     const sql = `SELECT count(*)::int AS n FROM ${schema}.job WHERE name = $1 AND state < 'completed'`;
@@ -192,7 +192,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     await this.boss?.stop({ timeout: stopMs }).catch(() => undefined);
   }
 
-  /** Goes on with the jobs of before a restart. */
+  /** Resumes the jobs from before a restart. */
   private async resume(): Promise<void> {
     const [row] = await this.db.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [
       `${schema}.job`,
@@ -218,7 +218,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
       monitorIntervalSeconds: superviseSeconds,
     });
     boss.on('error', ({ message }) => {
-      // A database that is away is in the log already.
+      // The log already reports a database that is away.
       if (this.database.check().status !== 'down') this.logger.warn(`The queue reports: ${message}`);
     });
     await boss.start();
@@ -230,8 +230,8 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * Runs in a connection of the server's pool. pg-boss sends whole transactions as one text: it needs the rows of each
-   * statement, which TypeORM drops, and one that fails must not leave the connection in its transaction.
+   * Runs statements of pg-boss in a connection of the server's pool. pg-boss sends whole transactions as one text. It needs
+   * the rows of each statement, which TypeORM drops. A failed transaction is rolled back before the connection is released.
    */
   private async query(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
     const runner = this.db.createQueryRunner();
@@ -248,12 +248,12 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  /** @returns false if all workers are busy, or no jobs are taken yet or any more */
+  /** Wakes or starts a worker. @returns false if all workers are busy, or the server does not take jobs now */
   private wake(boss: PgBoss, staffed: Staffed): boolean {
     const { state } = this.lifecycle;
-    // Tools that are not loaded yet would be unknown to the jobs.
+    // Jobs need the tools, which are loaded at the start.
     if (state === 'starting' || state === 'draining' || !this.work.isSettled()) return false;
-    // The reserve may find nothing where another worker does.
+    // The reserve last, because it does not take all jobs.
     const [id] = [...staffed.idle].sort(
       (a, b) => Number(staffed.reserve.has(a)) - Number(staffed.reserve.has(b)),
     );
@@ -264,7 +264,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
     return true;
   }
 
-  /** Workers come when they are needed, and stay: pg-boss has each look for one job at a time. */
+  /** Starts a worker, which stays. A worker runs one job at a time. */
   private async hire(boss: PgBoss, staffed: Staffed): Promise<void> {
     const { queue, idle, reserve } = staffed;
     const isReserve = staffed.workers++ >= Math.ceil(queue.concurrency * 0.75);
@@ -282,7 +282,7 @@ export class Jobs implements OnApplicationBootstrap, OnApplicationShutdown {
         idle.delete(id);
         this.wake(boss, staffed);
         const cancellation = new Cancellation();
-        // It was cancelled, or another replica has it. A server that stops leaves its calls to their own end.
+        // The job was cancelled, or another replica has it. A stopping server lets its calls end by themselves.
         job.signal.addEventListener('abort', () => this.lifecycle.isDraining() || cancellation.cancel());
         try {
           return await queue.run(job, cancellation);

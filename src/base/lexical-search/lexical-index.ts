@@ -8,10 +8,10 @@ export interface Field<T> {
   readonly text: (item: T) => string;
 }
 
-/** BM25+: saturation of repeated terms, weight of a field's length, least worth of a term that occurs. */
+/** Parameters of BM25+: `k` term saturation, `b` length normalisation, `d` minimum score of a term that occurs. */
 const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
 
-/** The places of a term and its worth there, all fields in one. */
+/** The items that contain a term, with its score in each over all fields. */
 interface Postings {
   /** Places of items in their list, ascending. */
   readonly places: Int32Array;
@@ -19,21 +19,21 @@ interface Postings {
   readonly scores: Float32Array;
 }
 
-/** Occurrences of one term while the index is built: place, field, times, one after the other. */
+/** Occurrences of one term while the index is built: place, field and count in turn, in one flat list. */
 type Occurrences = number[];
 
 /**
- * BM25+ of every term in every item, reckoned once: a query only adds up. A general search library needed 33 ms for a
- * query among 10,000 playbooks where this takes a fraction of one (decision 007).
+ * BM25+ scores of all terms in all items, computed once; a query only adds them up. A general search library needed 33 ms
+ * for a query among 10,000 playbooks; this takes less than 1 ms (decision 007).
  */
 export class LexicalIndex {
   private constructor(
     private readonly postings: ReadonlyMap<string, Postings>,
-    /** Per place, the share of all boosts that belongs to fields with a word in them. */
+    /** Per item: the sum of the boosts of its non-empty fields, divided by the sum of all boosts. */
     readonly written: Float64Array,
   ) {}
 
-  /** Takes a second of the processor for 10,000 playbooks, with pauses for everything else. */
+  /** Builds an index. Takes a second of CPU for 10,000 playbooks, and yields to the event loop. */
   static async of<T>(
     items: readonly T[],
     fields: readonly Field<T>[],
@@ -68,7 +68,7 @@ export class LexicalIndex {
     return new LexicalIndex(postings, written);
   }
 
-  /** @returns undefined for a term that no item contains */
+  /** The postings of a term; undefined if no item contains it. */
   find(term: string): Postings | undefined {
     return this.postings.get(term);
   }
@@ -108,13 +108,14 @@ function termsIn(text: string, read: ReadTerms): Map<string, number> {
 
 /** Finds items with a phrase whose words all occur in a query. Equal phrases are checked once. */
 export class PhraseIndex {
-  /** Phrases by their rarest term, so that few of them are looked at. */
+  /** Phrases by their rarest term, so that a query checks few of them. */
   private constructor(private readonly phrases: ReadonlyMap<string, readonly Phrase[]>) {}
 
   /**
+   * Builds an index.
    * @param items in the order of their places
    * @param phrasesOf the terms of each phrase of an item
-   * @param occurrences in how many items a term occurs
+   * @param occurrences the number of items with a term
    */
   static async of<T>(
     items: readonly T[],
@@ -142,7 +143,7 @@ export class PhraseIndex {
     return new PhraseIndex(byRarest);
   }
 
-  /** @returns places of the items that have such a phrase */
+  /** @returns places of the items with a phrase whose terms are all in the query */
   shownIn(query: ReadonlySet<string>): Set<number> {
     const shown = new Set<number>();
     for (const term of query) {

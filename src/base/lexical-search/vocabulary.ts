@@ -2,15 +2,14 @@ import { stemmer } from 'stemmer';
 
 /** The vocabulary of one kind of texts. */
 export interface Vocabulary {
-  /** Stop words. */
   readonly stopWords: ReadonlySet<string>;
-  /** Ways to write a word, and kinds of a thing, each with the word that stands for all of them. */
+  /** The common word for each spelling or abbreviation. */
   readonly spellings: ReadonlyMap<string, string>;
-  /** Stems, each with the stem that stands for them. */
+  /** The common stem for each stem. */
   readonly synonyms?: ReadonlyMap<string, string>;
 }
 
-/** English glue, and the short forms that engineers write everywhere. */
+/** English stop words and common abbreviations. */
 export const everyday: Vocabulary = {
   stopWords: new Set(
     (
@@ -64,7 +63,7 @@ function pairsOf(word: string): string[] {
   return letters.length < 2 ? letters : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
 }
 
-/** @returns the stem that is indexed and searched, or `null` for a stop word */
+/** @returns the stem that is indexed and searched, `null` for a stop word or a single character */
 function toTerm(word: string, { stopWords, spellings, synonyms }: Vocabulary): string | null {
   const lower = word.toLowerCase();
   if (lower.length < 2 || stopWords.has(lower)) return null;
@@ -72,17 +71,20 @@ function toTerm(word: string, { stopWords, spellings, synonyms }: Vocabulary): s
   return synonyms?.get(stem) ?? stem;
 }
 
-/** The terms of a text in their order, repeated as they repeat. */
+/** Reads the terms of a text in their order, with repetitions. */
 export type ReadTerms = (text: string) => readonly string[];
 
-/** Reads a great many texts: each word is split and stemmed once. */
+/** A reader for many texts: caches each word's terms for as long as it lives. */
 export function rememberingTerms(vocabulary: Vocabulary): ReadTerms {
   const known = new Map<string, readonly string[]>();
   return (text) => {
     const terms: string[] = [];
     for (const word of text.split(notInWords)) {
       let own = known.get(word);
-      if (!own) known.set(word, (own = termsInOrder(word, vocabulary)));
+      if (!own) {
+        own = termsInOrder(word, vocabulary);
+        known.set(word, own);
+      }
       for (const term of own) terms.push(term);
     }
     return terms;

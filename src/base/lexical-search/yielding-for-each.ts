@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Maximum time that work holds up the event loop, in milliseconds. */
+/** Max time that work blocks the event loop, in milliseconds. */
 const turnMs = 4;
 
-/** Works through many items; every few milliseconds the event loop serves what waits there first. */
+/** Works through many items; yields to the event loop every few milliseconds. */
 export async function yieldingForEach<T>(
   items: Iterable<T>,
   work: (item: T, index: number) => void,

@@ -8,8 +8,8 @@ import { ToolLog } from './tool-log.js';
 @Module({ providers: [RequestContext], exports: [RequestContext] })
 class RequestContextModule {}
 
-/** Rooms of Nest that write a line for each route and module at the start. */
-const startRooms: ReadonlySet<unknown> = new Set([
+/** Log contexts of Nest that write a line for each route and module at the start. */
+const startContexts: ReadonlySet<unknown> = new Set([
   'NestFactory',
   'InstanceLoader',
   'RoutesResolver',
@@ -43,14 +43,15 @@ const secretPaths = [
   'env.*',
 ];
 
-/** Leaves out what only developers look for, unless the level is debug. */
+/** Drops Nest's lines of the start, unless the level is debug. */
 function logMethod(this: pino.Logger, args: Parameters<pino.LogFn>, method: pino.LogFn): void {
   const [entry] = args as readonly unknown[];
-  const room = typeof entry === 'object' && entry !== null && 'context' in entry ? entry.context : undefined;
-  if (!startRooms.has(room) || this.isLevelEnabled('debug')) method.apply(this, args);
+  const context =
+    typeof entry === 'object' && entry !== null && 'context' in entry ? entry.context : undefined;
+  if (!startContexts.has(context) || this.isLevelEnabled('debug')) method.apply(this, args);
 }
 
-/** JSON lines with a string `timestamp` and `level`, the request's id, and no payload or secret. */
+/** Settings of the log: JSON lines with a string `timestamp` and `level`, the request's id, and no payload or secret. */
 export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, context: RequestContext): Params {
   return {
     // Requests are logged by RequestLog.
@@ -72,12 +73,10 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
   };
 }
 
-/**
- * The fields of a failed statement's error that hold rows, secrets included: PostgreSQL quotes the failing row, too.
- */
+/** Fields of a failed statement's error that may contain rows with secrets; PostgreSQL quotes the failing row. */
 const rowsOfStatement = ['parameters', 'query', 'detail', 'where', 'driverError'];
 
-/** @param error what was logged as `err`: a reason in words stays as it is */
+/** An error without the statement and its rows. @param error logged as `err`; a text stays as it is */
 export function withoutStatement(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const logged: Record<string, unknown> = { ...pino.stdSerializers.err(error as Error) };

@@ -10,12 +10,12 @@ export interface CompletedRequest {
   readonly originalUrl: string;
 }
 
-/** Asked every few seconds by machines. */
+/** Paths that monitoring requests every few seconds, which are not logged. */
 const quietPaths: ReadonlySet<string> = new Set(['/livez', '/readyz', '/startupz', '/metrics']);
 
 /**
- * Logs requests when they are over. nestjs-pino's own middleware loses its context where Fastify reads a body, and
- * makes a child logger for every request, whether anything is written or not.
+ * Logs completed requests. nestjs-pino's own middleware loses its context when Fastify reads a body, and makes a child
+ * logger for every request, even if nothing is logged.
  */
 @Injectable()
 export class RequestLog {
@@ -32,22 +32,19 @@ export class RequestLog {
   }
 }
 
-/**
- * An answer that is expected and counted elsewhere is not worth a line by default: a busy server would log little
- * else.
- */
+/** The log level of an answer. 429 and 503 are `debug`, because metrics count them and a busy server would log little else. */
 export function levelOfStatus(statusCode: number): RequestLevel {
   if (statusCode < 400 || statusCode === 429 || statusCode === 503) return 'debug';
   return statusCode >= 500 ? 'error' : 'info';
 }
 
-/** The query is left out: it may hold what the caller looks for. */
+/** The path without the query, which may contain confidential search terms. */
 function pathOf(url: string): string {
   const query = url.indexOf('?');
   return query < 0 ? url : url.slice(0, query);
 }
 
-/** The current HTTP request, whose id is added to every log line. */
+/** Holds the id of the current HTTP request, which is added to every log line. */
 @Injectable()
 export class RequestContext {
   private readonly storage = new AsyncLocalStorage<string>();

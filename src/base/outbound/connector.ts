@@ -14,19 +14,17 @@ import {
   portOfUrl,
 } from './addresses.js';
 
+/** Rules of connections to one destination. */
 export interface ConnectRules {
-  /** Limit for making a connection; 10 s by default. */
+  /** Timeout for making a connection; 10 s by default. */
   readonly timeoutMs?: number;
-  /** This server's own port: what listens there on this host is refused. */
+  /** This server's own port, which is refused on this host. */
   readonly ownPort?: (() => number | undefined) | undefined;
-  /**
-   * A reason not to connect, beside those that hold for all.
-   * @param address undefined: a proxy looks the name up
-   */
+  /** A further reason not to connect; undefined if there is none. @param address undefined if a proxy resolves the name */
   readonly obstacle?: ((address: string | undefined) => string | undefined) | undefined;
-  /** The addresses of a name; by default those that the system knows. */
+  /** Resolves a name to addresses; by default as the system does. */
   readonly lookup?: (host: string) => Promise<LookupAddress[]>;
-  /** Never through a proxy. */
+  /** Whether a proxy is never used. */
   readonly isDirect?: boolean | undefined;
 }
 
@@ -36,8 +34,8 @@ export class DestinationRefused extends Error {
 }
 
 /**
- * One host and port, and the only way to connect to it: to the very addresses that were checked, or through the proxy that
- * the environment names, which looks names up itself.
+ * One host and port, with checked connections to it: directly to the addresses that were checked, or through the proxy of
+ * the environment, which resolves names itself.
  */
 export class Destination {
   readonly proxy: URL | undefined;
@@ -45,8 +43,8 @@ export class Destination {
   private readonly port: number;
   private readonly timeout: number;
   /**
-   * Look-ups are shared by connections that are made at the same time. While a name server is silent, each holds one of the
-   * few threads that files need as well.
+   * Connections made at the same time share a lookup, because a lookup without an answer occupies one of the few threads
+   * that file operations need, too.
    */
   private readonly lookups = new SingleFlight<LookupAddress[]>();
 
@@ -60,7 +58,7 @@ export class Destination {
     this.proxy = rules.isDirect ? undefined : proxyFor(url);
   }
 
-  /** Looks at a literal address, or at a name that a proxy looks up. @throws DestinationRefused */
+  /** Checks a literal address, or a name that a proxy resolves; other names are checked on connect. @throws DestinationRefused */
   check(): void {
     const isName = isIP(this.host) === 0;
     if (isName && !this.proxy) return;
@@ -68,7 +66,7 @@ export class Destination {
     if (why !== undefined) throw new DestinationRefused(why);
   }
 
-  /** Sends requests to it, without time limits of its own after connecting. */
+  /** An undici dispatcher for the destination, without timeouts after connecting. @param connections max connections; null: no limit */
   dispatcher(connections: number | null = null): Dispatcher {
     const { timeout } = this;
     const limits = { connections, headersTimeout: 0, bodyTimeout: 0 };
@@ -76,7 +74,7 @@ export class Destination {
     const agent = new ProxyAgent({
       ...limits,
       uri: this.proxy.href,
-      // Many proxies open tunnels to port 443 alone.
+      // Many proxies open tunnels to port 443 only.
       proxyTunnel: false,
       proxyTls: { timeout },
       clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: timeout }),
@@ -88,7 +86,7 @@ export class Destination {
     });
   }
 
-  /** A connection to it. Through a proxy: a tunnel for https, the connection to the proxy for http. @throws DestinationRefused */
+  /** Connects. Through a proxy: by a tunnel for https, to the proxy itself for http. @throws DestinationRefused */
   async connect(): Promise<Socket> {
     const { proxy, url, timeout } = this;
     if (!proxy) return opened(this.connector(), new URL(`http://${url.hostname}:${this.port}`));
@@ -130,7 +128,7 @@ export class Destination {
     );
   };
 
-  /** One forbidden address refuses the name; of the others those are left that the rules allow. @throws DestinationRefused */
+  /** The addresses that the rules allow. @throws DestinationRefused if an address is forbidden, or the rules allow none */
   private async addresses(): Promise<LookupAddress[]> {
     const find = this.rules.lookup ?? ((host: string) => lookup(host, { all: true }));
     const found = await this.lookups.join(this.host, () => find(this.host));
@@ -161,9 +159,9 @@ const opened = (
 const variable = (name: string): string => process.env[name] || process.env[name.toUpperCase()] || '';
 
 /**
- * The proxy that HTTP_PROXY or HTTPS_PROXY (in small letters as well) names for a URL.
- * @returns undefined for hosts in NO_PROXY, and for this machine's own
- * @throws StartError if the variable is no URL: to connect directly would go around the proxy
+ * The proxy for a URL, from HTTP_PROXY or HTTPS_PROXY, in upper or lower case.
+ * @returns undefined for hosts in NO_PROXY and for loopback
+ * @throws StartError if the variable is no URL, because a direct connection would bypass the proxy
  */
 function proxyFor(url: URL): URL | undefined {
   const name = url.protocol === 'https:' ? 'https_proxy' : 'http_proxy';

@@ -10,32 +10,32 @@ import type { Verdict } from './schema-repair.js';
 import { heapMb, limitMs, type SchemaTrial, SchemaThread, ThreadBusy } from './schema-thread.js';
 
 /**
- * Checks an input against a schema. An invalid input is repaired if it is certain what it stands for.
+ * Checks an input against a schema. An invalid input is repaired if its meaning is certain.
  * @param bytes of the input's JSON, or somewhat more
- * @param holder whose input waits, in the limits of callers
+ * @param holder the caller, for the limit of waiting inputs
  * @throws Refusal if it would take too long
  */
 export type InputValidator = (input: unknown, bytes: number, holder?: string) => Verdict | Promise<Verdict>;
 
-/** A schema that was compiled, as it is read. */
+/** A compiled schema with its validator. */
 export interface CompiledInput extends InputValidator {
   readonly schema: JsonSchema;
-  /** Members that are left out, or read as what they mean. */
+  /** Sentences about members that were dropped or reinterpreted. */
   readonly warnings: readonly string[];
 }
 
-/** An input, and what is known of its size. */
+/** An input with an upper bound of its size, if known. */
 interface SizedInput {
   readonly input: unknown;
   readonly bytesAtMost?: number;
 }
 
-/** Bytes of an input × cost of its schema that are checked on the event loop. */
+/** Max product of input bytes and schema cost for a check on the event loop. */
 const maxOnLoop = 4_000_000;
-/** The same for finding and repairing all problems. */
+/** The same limit for finding and repairing all problems. */
 const maxRepairOnLoop = 200_000;
 const [maxOfCaller, maxPassesWaiting] = [4, 8];
-/** The largest input whose problems are all reported, up to twenty. */
+/** Max bytes of an input whose problems are all reported, up to twenty. */
 const maxBytesForAll = 65_536;
 const maxSchemaBytes = 65_536;
 const maxSchemaDepth = 32;
@@ -46,14 +46,14 @@ export interface InputLimits {
 }
 
 /**
- * Caps on an input's bytes and depth, held before its schema is asked.
+ * Refuses an input with too many bytes or levels, before its schema is checked.
  * @returns its bytes, or somewhat more
  * @throws Refusal `payload_too_large` or `invalid_input`, naming the variable that raises the limit
  */
 export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: InputLimits): number {
   const { maxBytes, maxDepth } = limits;
   let bytes = bytesAtMost ?? Infinity;
-  // Only an input that may be over the cap is measured: writing it again may lengthen it (1e20 becomes 21 digits).
+  // Measures only an input that may exceed the limit. Its JSON may be longer than the text that was sent: 1e20 has 21 digits.
   if (bytes * 6 > maxBytes) {
     bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
     if (bytes > maxBytes) {
@@ -61,7 +61,7 @@ export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: Inpu
       throw new Refusal('payload_too_large', detail, { errors: [{ pointer: '/input', detail }] });
     }
   }
-  // Each level takes two bytes: what is short is not looked through.
+  // Each level takes two bytes, so a short input needs no check.
   if (bytes > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
     const detail = `input is nested deeper than ${maxDepth} levels`;
     throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
@@ -70,8 +70,8 @@ export function refuseOversized({ input, bytesAtMost }: SizedInput, limits: Inpu
 }
 
 /**
- * Makes validators of schemas that strangers wrote. Inputs of simple schemas are checked on the event loop if they are
- * small enough; all others in a thread, which ends if that takes too long.
+ * Makes validators from untrusted schemas. Small inputs of simple schemas are checked on the event loop; all others in a
+ * thread, which is ended if that takes too long.
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
@@ -82,15 +82,15 @@ export class InputSchemas implements OnApplicationShutdown {
   );
 
   /**
-   * Compiles a tool's input schema, once a thread has tried it.
-   * @throws Problem `invalid_request` that points at the schema if it is not valid, or costs too much;
+   * Compiles a tool's input schema, after a test in a thread.
+   * @throws Problem `invalid_request` that points at the schema if it is invalid or costs too much;
    *   `tool_unavailable` if the thread does not start
    */
   async compile(given: unknown): Promise<CompiledInput> {
     const { schema, cost, warnings } = await this.tried(given, 'inputSchema');
     const text = JSON.stringify(schema);
     const compiled = cost < Infinity ? compileSchema(schema) : undefined;
-    // Compiled when it is needed: most inputs are valid.
+    // Compiled on demand, because most inputs are valid.
     let all: CompiledSchema | undefined;
     const validate: InputValidator = (input, bytes, holder) => {
       const isSmall = bytes <= maxBytesForAll;
@@ -102,7 +102,7 @@ export class InputSchemas implements OnApplicationShutdown {
         const { repair } = all;
         return guarded(() => repair(input));
       }
-      // The first problem is reported even if the thread that looks for the others fails.
+      // Reports the first problem if the thread that finds the others fails.
       return this.passAway(text, input, isSmall, holder).catch(() => first);
     };
     return Object.assign(validate, { schema, warnings });
@@ -110,7 +110,7 @@ export class InputSchemas implements OnApplicationShutdown {
 
   /**
    * Checks an output schema, which clients compile.
-   * @returns the schema without its `$id`: of two that have the same, clients know the first alone
+   * @returns the schema without its `$id`, because clients confuse two schemas with the same one
    * @throws as `compile`
    */
   async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
@@ -136,8 +136,8 @@ export class InputSchemas implements OnApplicationShutdown {
   }
 
   /**
-   * @throws Refusal `invalid_input` if it takes too much time or memory, `queue_full` if too many wait or the thread
-   *   does not start
+   * Validates in the thread.
+   * @throws Refusal `invalid_input` if that takes too much time or memory, `queue_full` if the thread is busy or not started
    */
   private async passAway(
     schema: string,
@@ -155,7 +155,7 @@ export class InputSchemas implements OnApplicationShutdown {
         throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: limitMs });
       const costs = whyTooCostly(error);
       if (!costs) throw error;
-      // The first problem takes less than all.
+      // Finding only the first problem takes less.
       if (allErrors) return this.passAway(schema, input, false, holder);
       throw invalid(`takes ${costs} to validate: make it smaller`);
     }
@@ -164,7 +164,7 @@ export class InputSchemas implements OnApplicationShutdown {
 
 type SchemaMember = 'inputSchema' | 'outputSchema';
 
-/** @returns its JSON */
+/** The JSON of a schema. @throws Problem `invalid_request` if it is no object or too large */
 function checkedText(schema: unknown, member: SchemaMember): string {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
     throw wrong(member, 'must be a JSON Schema object');
@@ -184,7 +184,7 @@ function guarded<T extends Verdict>(validate: () => T): T {
   }
 }
 
-/** A schema that makes its validator throw is the tool's fault, and no failure of the gateway. */
+/** The refusal for a schema whose validator throws, which is the tool's fault. */
 function notValidated(error: unknown): Refusal {
   return invalid(`cannot be validated with the tool's schema: ${messageOf(error)}`);
 }
@@ -196,7 +196,7 @@ function whyTooCostly(error: unknown): string | undefined {
   return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;
 }
 
-/** The machine is busy; the schema may be fine. */
+/** The problem of a schema that could not be tested, because the machine is busy. */
 const notTried = (error: ThreadBusy, member: SchemaMember): Problem =>
   new Problem('tool_unavailable', `${member} could not be tried out: ${error.message}`, {
     retryAfterMs: 10_000,

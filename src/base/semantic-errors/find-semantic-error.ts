@@ -14,7 +14,7 @@ export interface ErrorPattern {
   readonly regex: RegExp;
 }
 
-/** The end of an `error` member of JSON, however often it is quoted; nothing, zero and shares are no errors. */
+/** The end of an `error` member of JSON, quoted any number of times, unless its value is empty, zero or a ratio. */
 const saysSomething = String.raw`\\*["']?\s*:(?!\s*(?:null|none|no\b(?! *\w)|false|0\b|\d+\.\d|\d+ ?%|\\*""|\\*["']\\*["']|\[\s*\]|\{\s*\}))`;
 /** A setting's name, not the event. */
 const notASetting = String.raw`(?!\w{0,40}\\*["']?\s*[:=]\s*\d)`;
@@ -149,11 +149,11 @@ export interface SemanticFinding {
   /** The pattern's name. */
   readonly pattern: string;
   readonly severity: Severity;
-  /** The match and what stands around it, at most 200 characters, secrets taken out. */
+  /** The match with its surroundings, at most 200 characters, secrets redacted. */
   readonly snippet: string;
 }
 
-/** Characters of a text that are read: its beginning and its end. */
+/** Max characters that are searched at the beginning of a text; `tailLength` at its end. */
 const headLength = 49_152;
 const tailLength = 16_384;
 export const scannedLength = headLength + tailLength;
@@ -163,14 +163,14 @@ const snippetLead = 40;
 const margin = 400;
 
 /**
- * Looks for the most severe error that a text tells of; of several, the first one. 1 ms or less for ordinary texts and some ms
- * for the worst of 64 KiB: for threads that no call waits for.
+ * Finds the most severe error in a text; of several, the first one. Takes up to 1 ms for ordinary texts and some ms for the
+ * worst of 64 KiB, so call it only in threads that no call waits for.
  */
 export function findSemanticError(text: string): SemanticFinding | undefined {
   return findInTexts([text])?.finding;
 }
 
-/** The same for several texts: severity decides over all of them, then their order. */
+/** Finds the most severe error in several texts; of several, the first in order. */
 function findInTexts(texts: readonly string[]): { index: number; finding: SemanticFinding } | undefined {
   const parts = texts.flatMap((text, index) =>
     partsOf(text).map((part) => ({ index, part, small: part.toLowerCase() })),
@@ -179,7 +179,7 @@ function findInTexts(texts: readonly string[]): { index: number; finding: Semant
     const patterns = errorPatterns.filter((pattern) => pattern.severity === severity);
     for (const { index, part, small } of parts) {
       const matches = patterns
-        // Nearly every text holds none of the literals, and looking for them is what is cheap.
+        // Most texts contain none of the literals, and a search for them is cheap.
         .filter(({ literals }) => literals.some((literal) => small.includes(literal)))
         .map(({ name, regex }) => ({ name, at: part.search(regex) }))
         .filter(({ at }) => at >= 0);
@@ -192,9 +192,9 @@ function findInTexts(texts: readonly string[]): { index: number; finding: Semant
 }
 
 /**
- * The place of the wording of a finding in the text as it is shown; -1: it is not there.
+ * The index of a finding in the text as it is shown; -1 if it does not occur.
  * @param name of the pattern
- * @param which of the matches: messages that were searched stand at the end of all messages
+ * @param which of several matches: `last` for messages, because the searched ones are the last
  */
 export function placeOf(name: string | null, text: string, which: 'first' | 'last'): number {
   const regex = errorPatterns.find((pattern) => pattern.name === name)?.regex;
@@ -214,22 +214,23 @@ function partsOf(text: string): readonly string[] {
 }
 
 function snippetOf(text: string, at: number): string {
-  // Secrets are taken out of more than is shown: cut ones are not known for what they are.
+  // Redacts more text than is shown, because a secret that was cut off would not be detected.
   const before = withoutSecrets(text.slice(Math.max(0, at - margin), at)).slice(-snippetLead);
   const after = withoutSecrets(text.slice(at, at + snippetLength + margin));
   return `${before}${after}`.replaceAll(/\s+/g, ' ').trim().slice(0, snippetLength);
 }
 
+/** A finding in a span, with its place: a text of the outputs or of the tool messages. */
 export interface SpanFinding extends SemanticFinding {
   readonly source: 'output' | 'input';
-  /** The place of its text in the list. */
+  /** Index of the text in the list. */
   readonly index: number;
 }
 
 /**
- * The most severe error that a span's answers tell of; of several, the first: outputs, then messages. What a system or a
- * user said is never searched.
- * @param toolMessages those of the role tool that no earlier span had
+ * Finds the most severe error in a span's answers; of several, the first: outputs, then messages. System and user messages
+ * are never searched.
+ * @param toolMessages tool results that no earlier span had
  */
 export function findInSpan(
   outputs: readonly string[],
@@ -245,7 +246,7 @@ export function findInSpan(
   };
 }
 
-/** The shapes of what must not be shown, and what is kept of each. */
+/** Patterns of secrets, each with its replacement. */
 const secrets: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, '$1 [redacted]'],
   [/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@'],
@@ -258,6 +259,6 @@ const secrets: readonly (readonly [RegExp, string])[] = [
   [/[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, '[redacted]'],
 ];
 
-/** A text of some hundred characters without what looks like a password, a token, a key or an e-mail address. */
+/** Redacts passwords, tokens, keys and e-mail addresses in a text of some hundred characters. */
 export const withoutSecrets = (text: string): string =>
   secrets.reduce((clean, [secret, instead]) => clean.replaceAll(secret, instead), text);

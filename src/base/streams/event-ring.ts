@@ -1,6 +1,6 @@
 import { TypedEvents } from '../common/typed-events.js';
 
-/** An entry with the id of its place in the ring: opaque, sorts nothing. */
+/** An entry with its id in the ring, which is opaque and not sortable. */
 export type Placed<Entry> = Entry & { readonly id: string };
 
 interface Kept<Entry> {
@@ -13,37 +13,37 @@ interface Kept<Entry> {
 export interface RingSlice<Entry> {
   /** Oldest first. */
   readonly entries: Placed<Entry>[];
-  /** The id after which the next page begins; undefined: nothing was ever written. */
+  /** The id after which the next page begins; undefined if the ring never had an entry. */
   readonly last: string | undefined;
-  /** Entries between the asked place and the first one that had to make room. */
+  /** Number of dropped entries after the requested place. */
   readonly missed: number;
 }
 
-/** The latest entries of a log or of what happened, bounded by their number and their bytes. */
+/** The latest entries of a log or of events, limited by number and bytes. */
 export class EventRing<Entry extends object> {
   private kept: Kept<Entry>[] = [];
   private bytes = 0;
   private written = 0;
-  /** The place before the oldest entry that is kept. */
+  /** The place before the oldest stored entry. */
   private start = 0;
-  /** Notified after each entry, and once when the ring is closed. */
+  /** Emits after each entry, and once when the ring is closed. */
   readonly news = new TypedEvents<'entry' | 'closed'>(() => undefined);
   closed = false;
 
   constructor(
     private readonly limits: { readonly maxEntries: number; readonly maxBytes: number },
-    /** Tells the ids of this ring from those of an earlier one: numbers restart after a restart of the server. */
+    /** Distinguishes the ids of this ring from those before a restart, when numbers begin again. */
     private readonly epoch = Date.now().toString(36),
   ) {}
 
-  /** Number of the latest entry: the place after it. */
+  /** The place after the latest entry, equal to its number. */
   get end(): number {
     return this.written;
   }
 
   /**
-   * An entry that has an id keeps it: it is of an earlier ring.
-   * @param number larger than that of the entry before; numbers may be left out
+   * Appends an entry. An entry of an earlier ring keeps its id.
+   * @param number larger than that of the entry before; there may be gaps
    */
   append(entry: Entry | Placed<Entry>, number = this.written + 1): Placed<Entry> {
     this.written = number;
@@ -64,7 +64,7 @@ export class EventRing<Entry extends object> {
     return stored;
   }
 
-  /** The entry after a place; if it had to make room, the oldest one that is kept. */
+  /** The entry after a place; if it was dropped, the oldest stored one. */
   from(
     place: number,
   ): { readonly entry: Placed<Entry>; readonly next: number; readonly missed: number } | undefined {
@@ -72,12 +72,12 @@ export class EventRing<Entry extends object> {
     return kept && { entry: kept.entry, next: kept.number, missed: Math.max(0, this.start - place) };
   }
 
-  /** @returns the place after the entry of this id, or of that one of several; the oldest entry's if none is of this ring */
+  /** The place after the entry with this id, or with one of several ids; the start of the ring if none is known. */
   placeAfter(id: string): number {
     return this.numberOf(id) ?? this.start;
   }
 
-  /** The id after which that place comes. */
+  /** The id before a place. */
   idBefore(place: number): string {
     return `${this.epoch}-${place}`;
   }
@@ -87,7 +87,7 @@ export class EventRing<Entry extends object> {
     return this.numberOf(id) !== undefined;
   }
 
-  /** The latest entries, or with `since` those that come next. */
+  /** The latest entries, oldest first; with `since` the next ones after that id. */
   slice(limit: number, since?: string): RingSlice<Entry> {
     const latest = this.kept.at(-limit)?.number;
     const asked = since === undefined ? (latest ?? this.start + 1) - 1 : this.placeAfter(since);
@@ -110,7 +110,7 @@ export class EventRing<Entry extends object> {
     return this.kept.find(({ entry }) => entry.id === id)?.number;
   }
 
-  /** Numbers are left out rarely: the entry is there, or not far before. */
+  /** The index of the first entry after a place. Gaps in the numbers are rare, so the search is short. */
   private indexAfter(place: number): number {
     let at = Math.max(0, Math.min(this.kept.length, place - this.start));
     while (at > 0 && (this.kept[at - 1]?.number ?? 0) > place) at -= 1;

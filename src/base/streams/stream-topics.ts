@@ -1,18 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { EventRing, Placed } from './event-ring.js';
 
-/** Something that clients can follow beside other things in one stream. */
+/** A topic that clients can follow together with others in one stream. */
 export interface StreamTopic<Entry extends object = object> {
   /** The scope that a follower needs. */
   readonly scope: string;
   /** Number of earlier entries that a new follower gets. */
   readonly earlier: number;
-  /** The part after the colon of its name is a project: the follower's own unless it names another of its key's. */
+  /** Whether the part after the colon of its name is a project; absent: the follower's own project. */
   readonly ofProject?: boolean;
-  /** A page of the console lives by it: its streams are counted by themselves. */
+  /** Whether it serves a console page, whose streams have their own limit. */
   readonly ofPage?: boolean;
   eventName(entry: Placed<Entry>): string;
-  /** The part of an entry that is of these projects; undefined projects: all. Absent: entries belong to no project. */
+  /** The part of an entry for these projects; undefined projects: all. Absent if entries belong to no project. */
   within?(entry: Placed<Entry>, projects: readonly string[] | undefined): object | undefined;
   /**
    * @param of the part after the colon of the topic's name, such as a tool; undefined if there is none
@@ -20,7 +20,7 @@ export interface StreamTopic<Entry extends object = object> {
    * @throws Problem `not_found`, `invalid_request`
    */
   ring(of: string | undefined, caller: string): EventRing<Entry> | Promise<EventRing<Entry>>;
-  /** Called when a client that was given the ring has left. */
+  /** Called when a client that follows the ring has left. */
   left?(ring: EventRing<Entry>): void;
 }
 

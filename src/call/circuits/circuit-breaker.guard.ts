@@ -3,7 +3,7 @@ import { Refusal } from '../../base/common/errors.js';
 import type { ToolCall } from '../../web/contract/tool-call.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 
-/** Refuses calls of a tool that is failing. Holds no state: the circuits do. */
+/** Refuses calls of a tool whose circuit is open. */
 @Injectable()
 export class CircuitBreakerGuard implements CanActivate {
   constructor(private readonly circuits: CircuitBreakers) {}
@@ -12,7 +12,7 @@ export class CircuitBreakerGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.circuitPassed = true;
-    // A cached answer asks nothing of the tool; a test call is for finding out whether the tool works again.
+    // A cached answer does not reach the tool; a test call checks whether the tool works again.
     return call.test || call.ticket.kept !== undefined || this.pass(call);
   }
 

@@ -25,11 +25,11 @@ import { CircuitEvents, CircuitPasts, type CircuitTransition } from './circuit-t
 import { FleetCircuits } from './fleet-circuits.js';
 import { KnownTools } from './known-tools.js';
 
-/** One tool's circuit and what has happened to it since the start. */
+/** One tool's circuit, with its history since the start. */
 export interface TrackedCircuit {
-  /** Whether it was opened by this replica's own faults alone. */
+  /** Whether only this replica's faults opened it. */
   local: boolean;
-  /** Set while it is found out whether an opening is of this replica alone; later changes are emitted after it. */
+  /** Set while it is being determined whether an opening is local; later changes are emitted after it. */
   judging?: Promise<void> | undefined;
   /** Id of the last change that all replicas share. */
   lastShared: string | undefined;
@@ -40,7 +40,7 @@ export interface TrackedCircuit {
 }
 
 const maxHistory = 50;
-/** Maximum number of circuits, up to which those of removed tools are kept. */
+/** Number of circuits from which those of removed tools are deleted. */
 const maxTracked = 10_000;
 
 /** The circuits of all tools: kept in memory, updated by the recorder's events and restored from the database. */
@@ -50,13 +50,13 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly circuits = new Map<string, TrackedCircuit>();
   private readonly settings: CircuitSettings;
   private readonly subscriptions: (() => void)[] = [];
-  /** The pasts of circuits from before the start, until the tool has one; undefined until they are read. */
+  /** History from before the start, of tools whose circuit is not restored yet; undefined until it is read. */
   private pasts: Map<string, CircuitPast> | undefined;
   /** Milliseconds since the epoch. */
   private startedAt = 0;
-  /** Undefined: there is one replica. */
+  /** Undefined with one replica. */
   private readonly fleet: FleetCircuits | undefined;
-  /** Whether a breaker is opened now for the faults of all replicas. */
+  /** Whether a breaker is being opened for the faults of all replicas. */
   private opensForAll = false;
 
   constructor(
@@ -96,12 +96,12 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const end of this.subscriptions) end();
   }
 
-  /** Asked by the guard for each call; on the hot path. */
+  /** Decides whether a call may run. On the hot path. */
   admit(tool: string, executionId: string): CircuitDecision {
     return this.track(tool).breaker.admit(executionId);
   }
 
-  /** Resolves when it is decided who probes a circuit whose opening is over; undefined: nothing is to be decided. */
+  /** Resolves when the replica that probes a due circuit is chosen; undefined if there is nothing to choose. */
   decideProber(tool: string): Promise<void> | undefined {
     const { breaker, local } = this.track(tool);
     return this.fleet && !local && breaker.isDue() ? this.fleet.takeLease(tool) : undefined;
@@ -127,24 +127,21 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     };
     await this.fleet?.write(made);
     this.put(tracked, made);
-    this.say(tracked, made);
+    this.emit(tracked, made);
   }
 
-  /** Takes over a change that another replica made. */
+  /** Applies a change that another replica made. */
   private adopt(transition: CircuitTransition, probingMs: number): void {
     const tracked = this.track(transition.tool);
     const { id, to, by } = transition;
     tracked.lastShared = id;
-    // A fault of this replica alone is over only when the tool works here.
+    // A local opening ends only when the tool works here.
     if (tracked.local && to !== 'open' && by === null) return;
     this.put(tracked, transition, probingMs);
     this.remember(tracked, transition);
   }
 
-  /**
-   * @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open
-   * by hand
-   */
+  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
   find(tool: string): TrackedCircuit {
     // A disabled tool's circuit that was held open by hand before the start can still be closed.
     if (this.circuits.has(tool) || this.knownTools.has(tool) || this.pasts?.get(tool)?.held)
@@ -152,20 +149,20 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
   }
 
-  /** The tools whose circuits are not closed, by name. */
+  /** Names of the tools whose circuits are not closed, sorted. */
   notClosed(): string[] {
     const held = [...(this.pasts ?? [])].filter(([, past]) => past.held).map(([tool]) => tool);
     const others = [...this.circuits].filter(([, { breaker }]) => breaker.current().kind !== 'closed');
     return [...held, ...others.map(([tool]) => tool)].sort();
   }
 
-  /** Checks all circuits, so that transitions caused by time alone are emitted. */
-  look(): void {
+  /** Updates all circuits, so that transitions caused by time alone are emitted. */
+  update(): void {
     for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
   private take(event: ExecutedCall): void {
-    if (event.test || isNobodysResult(event)) return;
+    if (event.test || isInconclusive(event)) return;
     const { breaker } = this.track(event.tool);
     breaker.record({ executionId: event.executionId, fault: event.fault });
     if (event.fault && this.fleet && breaker.current().kind === 'closed') void this.openWithFleet(event.tool);
@@ -182,7 +179,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     this.opensForAll = false;
   }
 
-  /** Calls and faults of all replicas since the circuit was closed, if they open it. */
+  /** Calls and faults of all replicas since the circuit was closed, if they are enough to open it. */
   private async fleetsFaults(tool: string, urgent: boolean): Promise<WindowCounts | undefined> {
     const { breaker, history } = this.track(tool);
     const closedAt = history.findLast(({ to }) => to === 'closed')?.at ?? this.startedAt;
@@ -191,9 +188,9 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return counts && breaker.opensAt(counts) ? counts : undefined;
   }
 
-  /** Every registered tool has a circuit, by its own thresholds. */
+  /** Creates a circuit for each registered tool and applies changed thresholds. */
   private followTools(): void {
-    // A tool's past is judged by the thresholds with which it is registered, once that past is read.
+    // Waits for the history, which is judged by the thresholds of the registration.
     if (!this.pasts) return;
     for (const tool of this.knownTools.names()) this.track(tool);
     for (const [tool, { breaker }] of this.circuits) {
@@ -210,7 +207,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       this.settingsOf(tool),
       this.clock,
       Math.random,
-      (change) => this.tell(tool, change),
+      (change) => this.changed(tool, change),
       () => !this.fleet || tracked.local || this.fleet.mayProbe(tool),
     );
     const tracked: TrackedCircuit = {
@@ -223,7 +220,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return tracked;
   }
 
-  /** At once, except for a tool whose own window is longer than what was read of all tools. */
+  /** Restores a circuit at once, unless the tool's own window is longer than the history that was read. */
   private async restore(tool: string, breaker: CircuitBreaker): Promise<void> {
     const past = this.pasts?.get(tool);
     this.pasts?.delete(tool);
@@ -235,7 +232,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     }
     let samples = past?.samples ?? [];
     try {
-      // Calls since the start have been counted as they came.
+      // Calls since the start are counted already.
       samples = await this.before.samplesOf(tool, this.startedAt - 2 * windowMs, this.startedAt);
     } catch (error) {
       this.logger.error({ tool, error }, 'a circuit starts with a shorter past: it could not be read');
@@ -243,7 +240,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     breaker.restore({ ...past, samples });
   }
 
-  /** A tool's own error threshold and window stand in for the configured ones. */
+  /** Settings of a tool: its own error threshold and window replace the configured ones. */
   private settingsOf(tool: string): CircuitSettings {
     const { errorThreshold, windowMinutes } = this.knownTools.ownThresholdsOf(tool);
     const { failures, windowMs } = this.settings;
@@ -270,30 +267,30 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     if (history.length > maxHistory) history.shift();
   }
 
-  private tell(tool: string, change: CircuitChange): void {
+  private changed(tool: string, change: CircuitChange): void {
     const tracked = this.circuits.get(tool);
     const opens = this.fleet && change.from === 'closed' && change.to === 'open';
-    // Replicas that open a circuit at the same time make one change of it: the first one stored is kept.
+    // Replicas that open a circuit at the same time use the same id, so that only the first change is stored.
     const opening = `${tool} opened after ${tracked?.lastShared}`;
-    const say = (): void => {
+    const emit = (): void => {
       const local = tracked?.local ?? false;
       const id = opens && !local ? idOf(opening) : newId(change.at);
-      this.say(tracked, { id, tool, ...change, replica: this.fleet?.replica ?? null, local });
+      this.emit(tracked, { id, tool, ...change, replica: this.fleet?.replica ?? null, local });
     };
     if (tracked && opens && !this.opensForAll) {
-      // Open at once; the others follow if the tool fails at all replicas, and not here alone.
+      // Opens here at once; other replicas follow if the tool fails at all of them.
       tracked.local = true;
       tracked.judging = this.fleetsFaults(tool, true).then((counts) => {
         tracked.local &&= counts === undefined;
         tracked.judging = undefined;
-        say();
+        emit();
       });
-    } else if (tracked?.judging) void tracked.judging.then(say);
-    else say();
+    } else if (tracked?.judging) void tracked.judging.then(emit);
+    else emit();
     if (tracked && change.to === 'closed') tracked.local = false;
   }
 
-  private say(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {
+  private emit(tracked: TrackedCircuit | undefined, transition: CircuitTransition): void {
     const { tool, from, to, reason, by, local = false } = transition;
     if (tracked) {
       tracked.transitions[to] += 1;
@@ -308,8 +305,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 }
 
-/** Neither success nor fault of the tool: the caller left, the gateway died, or what the tool depends on is down. */
-function isNobodysResult({ errorType, fault }: ExecutedCall): boolean {
-  // A tool that answers -32602 is alive: its circuit counts that failure without fault as a success.
+/** Whether a call says nothing about its tool: the caller left, the gateway died, or a dependency is down. */
+function isInconclusive({ errorType, fault }: ExecutedCall): boolean {
+  // A tool that answers -32602 works: its circuit counts that failure without fault as a success.
   return !fault && errorType !== undefined && errorType !== 'tool_error';
 }

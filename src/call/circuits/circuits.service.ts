@@ -31,18 +31,19 @@ export class CircuitsService {
   async circuitOf(tool: string, limit = shownByDefault): Promise<dto.CircuitView> {
     const tracked = this.circuits.find(tool);
     await this.circuits.decideProber(tool);
-    // First: looking at the state may add the transition that time has brought about.
+    // Reading the state first may add a transition that is due to the history.
     tracked.breaker.current();
-    const shown = await this.shown(tool, tracked, limit);
-    return { ...stateOf(tool, tracked.breaker), ...shown };
+    const history = await this.historyOf(tool, tracked, limit);
+    return { ...stateOf(tool, tracked.breaker), ...history };
   }
 
+  /** States of all circuits that are not closed. */
   notClosed(): dto.CircuitListView {
     const data = this.circuits.notClosed().map((tool) => stateOf(tool, this.circuits.find(tool).breaker));
     return { data };
   }
 
-  /** Counts errors and timeouts of the window, whatever the number of calls. Advice only: the circuit looks at more. */
+  /** Compares errors and timeouts in the window with a threshold. Advice only: the circuit also regards the failure rate. */
   async advice(tool: string, query: dto.CircuitAdviceQuery): Promise<dto.CircuitAdviceView> {
     const own = this.knownTools.thresholdsOf(tool);
     const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
@@ -66,8 +67,8 @@ export class CircuitsService {
     return this.circuitOf(tool);
   }
 
-  /** A circuit is shown, and obeys, also while the database is away. */
-  private async shown(
+  /** The newest transitions; while the database is away, only those that this server remembers. */
+  private async historyOf(
     tool: string,
     { history }: TrackedCircuit,
     limit: number,

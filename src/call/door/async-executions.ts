@@ -21,6 +21,7 @@ import { EventRing } from '../../base/streams/event-ring.js';
 import { OpenStreams } from '../../base/streams/open-streams.js';
 import { acceptsEvents, type ServerSentEvent, sseHeaders } from '../../base/streams/sse.js';
 import { InputRequired, maxAskedMs } from '../../web/contract/asks.js';
+import { callerIdOf } from '../../web/contract/principal.js';
 import type { CallRequest } from '../../web/contract/tool-call.js';
 import { CallRounds } from './call-rounds.js';
 import { finishWith } from './call-stream.js';
@@ -28,7 +29,6 @@ import { Door } from './door.js';
 import {
   type Asked,
   asking,
-  callerOf,
   dataOf,
   type JobData,
   type JobOutput,
@@ -94,7 +94,7 @@ export class AsyncExecutions {
   async queue(call: CallRequest, webhookUrl?: string): Promise<AsyncExecutionView> {
     await this.door.accept(call);
     const { tool, input, context, principal, idempotencyKey, asks } = call;
-    const caller = callerOf(principal);
+    const caller = callerIdOf(principal);
     const { userId, projectId } = context;
     const named = [caller, userId, projectId, tool, idempotencyKey];
     // Each round of a call that asks is a job of its own.
@@ -115,7 +115,7 @@ export class AsyncExecutions {
 
   /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
   async get(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
-    return viewOf(await this.find(id, callerOf(principalOf(request))));
+    return viewOf(await this.find(id, callerIdOf(principalOf(request))));
   }
 
   /** @throws Problem `not_found` for an execution of another caller, or one that is no longer stored */
@@ -145,7 +145,7 @@ export class AsyncExecutions {
    */
   async answer(id: string, given: JsonObject, request: FastifyRequest): Promise<AsyncExecutionView> {
     for (;;) {
-      const job = await this.find(id, callerOf(principalOf(request)));
+      const job = await this.find(id, callerIdOf(principalOf(request)));
       const { asked: question } = dataOf(job);
       if (question === undefined || viewOf(job).status !== asking) return viewOf(job);
       const asked = JSON.parse(question) as Asked;
@@ -161,7 +161,7 @@ export class AsyncExecutions {
 
   /** Takes an execution that asks out of the queue. @returns its questions, for its caller to repeat the call with the answers */
   async withdraw(id: string, request: FastifyRequest): Promise<InputRequired> {
-    const job = await this.find(id, callerOf(principalOf(request)));
+    const job = await this.find(id, callerIdOf(principalOf(request)));
     await this.jobs.remove(queue, id);
     const { inputRequests, requestState } = JSON.parse(dataOf(job).asked ?? '{}') as Asked;
     return new InputRequired(inputRequests, requestState);
@@ -178,7 +178,7 @@ export class AsyncExecutions {
 
   /** @throws Problem `not_found`; `conflict` if it has ended */
   async cancel(id: string, request: FastifyRequest): Promise<AsyncExecutionView> {
-    const caller = callerOf(principalOf(request));
+    const caller = callerIdOf(principalOf(request));
     const before = await this.find(id, caller);
     await this.jobs.cancel(queue, id);
     const job = await this.find(id, caller);

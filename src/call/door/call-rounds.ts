@@ -9,15 +9,15 @@ import { type Answers, InputRequired, maxAskedMs, type Round } from '../../web/c
 import { callerIdOf } from '../../web/contract/principal.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../../web/contract/tool-call.js';
 
-/** A round as the caller carries it, sealed. */
+/** The content of a `requestState`, which the caller sends back encrypted. */
 interface State extends Round {
   readonly expiresAt: number;
-  /** What it is bound to, in the order in which it is checked. */
+  /** These four bind the state to its call. */
   readonly caller: string;
   readonly project: string;
   readonly tool: string;
   readonly input: string;
-  /** Left of the call's deadline, which stands still between two rounds. */
+  /** Milliseconds until the deadline, which is paused between two rounds. */
   readonly leftMs: number;
   /** The state of the tool's own server. */
   readonly theirs: string | undefined;
@@ -31,8 +31,8 @@ const foreign = {
 } as const;
 
 /**
- * Calls in rounds: one ends with questions of its tool, and the caller repeats it with the answers. Any replica goes on with
- * the execution by the state that the caller brings along, once.
+ * Calls in rounds: a round ends with questions of the tool, and the caller repeats the call with the answers. Any replica
+ * can continue the execution by the state that the caller sends back, once.
  */
 @Injectable()
 export class CallRounds {
@@ -48,9 +48,9 @@ export class CallRounds {
   }
 
   /**
-   * Goes on with an execution.
-   * @param run gets the call with its earlier round
-   * @throws Problem `invalid_request` that says what is wrong with the state
+   * Continues an execution.
+   * @param run receives the call with its earlier round
+   * @throws Problem `invalid_request` with the reason, if the state is not valid
    */
   async next(
     request: CallRequest,
@@ -59,7 +59,7 @@ export class CallRounds {
   ): Promise<CallAnswer> {
     const { executionId, startedAt, spentMs, number, leftMs, theirs } = this.opened(request, answers);
     const round = { executionId, startedAt, spentMs, number };
-    // A queued round was counted before: lost replicas repeat it.
+    // A queued round is counted already, and may be repeated after the loss of a replica.
     const use = request.queued ? undefined : await this.use(request, answers);
     try {
       if (!this.recorder.waitsFor(executionId)) await this.assertOpen(executionId);
@@ -71,13 +71,13 @@ export class CallRounds {
       };
       return await run({ ...request, executionId, timeoutMs: Math.max(1, leftMs), asks });
     } catch (error) {
-      // The execution is still open: the caller may come again.
+      // The execution is still open, so the caller may retry.
       if (error instanceof Refusal) use?.release();
       throw error;
     }
   }
 
-  /** Counts the use of a state. @throws Problem `invalid_request` for one that is not this call's, or was used before */
+  /** Counts the use of a state. @throws Problem `invalid_request` if it belongs to another call or was used before */
   async use(request: CallRequest, answers: Answers): Promise<Taken> {
     const { executionId, number } = this.opened(request, answers);
     const subject = `round ${number} of ${executionId}`;
@@ -87,7 +87,7 @@ export class CallRounds {
     return use;
   }
 
-  /** The questions with the state by which the next round goes on. */
+  /** The questions, with the state for the next round. */
   asked({ inputRequests, requestState: theirs }: InputRequired, call: ToolCall): InputRequired {
     const { ticket, asks } = call;
     const { executionId, deadline } = ticket;
@@ -115,7 +115,7 @@ export class CallRounds {
     return state;
   }
 
-  /** At another replica, or after a restart, only the record says whether the execution has ended. */
+  /** Checks the record, because another replica, or a restarted one, does not know whether the execution has ended. */
   private async assertOpen(executionId: string): Promise<void> {
     const record = await this.metrics.execution(executionId).catch((error: unknown) => {
       if (error instanceof Problem && error.code === 'not_found') return undefined;

@@ -9,19 +9,19 @@ import { problemBody, loggedProblem } from '../../web/rest/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders, SseStream } from '../../base/streams/sse.js';
 import type { ToolNotice } from '../../base/common/tool-notice.js';
 
-/** What a stream says before its outcome: notices, and questions that wait for `POST /api/v1/questions/{questionId}`. */
+/** Entries of a stream before its outcome: notices, and questions to answer by `POST /api/v1/questions/{questionId}`. */
 type StreamEntry =
   | ToolNotice
   | (Question & { readonly type: 'question'; readonly questionId: string })
   | { readonly type: 'question_withdrawn'; readonly questionId: string };
 
-/** Notices that wait for a client that reads slowly: then the oldest make room. */
+/** Max notices that wait for a slow client; the oldest are dropped. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
 
 /**
- * Runs a call and gives its notices, then its outcome, as server-sent events. The stream begins when the call can no
- * longer be refused, so that a refusal answers as it does without a stream.
- * @param heartbeatMs how often a quiet stream says that it lives
+ * Runs a call and streams its notices, then its outcome, as server-sent events. The stream begins when the call can no
+ * longer be refused, so that a refusal is answered as without a stream.
+ * @param heartbeatMs interval of heartbeats in a quiet stream
  * @throws Refusal for a call that was not run
  */
 export async function streamCall(
@@ -57,7 +57,7 @@ export async function streamCall(
   return stream;
 }
 
-/** Ends a stream with the last event of some work, or with the `problem` that it ended in. */
+/** Ends a stream with the last event of its work, or with a `problem` event if the work fails. */
 export function finishWith(
   stream: Pick<SseStream<object>, 'finish'>,
   work: Promise<ServerSentEvent>,

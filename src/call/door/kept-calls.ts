@@ -7,12 +7,12 @@ import type { AsyncExecutionView } from './tools.dto.js';
 
 /** The part of a call that its job stores. */
 export type KeptCall = Pick<CallRequest, 'tool' | 'input' | 'context' | 'timeoutMs' | 'address'> & {
-  /** A caller without a key; one with a key is looked up when the call is run. */
+  /** A caller without a key; one with a key is looked up when the call runs. */
   readonly principal?: Omit<Principal, 'scopes'> & { readonly scopes: readonly Scope[] };
   readonly asks?: Pick<Asks, 'capabilities' | 'answers'> | undefined;
 };
 
-/** Text where jsonb would not keep a value as it is. */
+/** A queued call as its job stores it. Values that jsonb would change are JSON text. */
 export interface JobData {
   readonly tool: string;
   readonly caller: string;
@@ -33,21 +33,20 @@ export interface Asked {
   readonly until: number;
 }
 
-/** `outcome` or `problem`, as JSON. */
+/** The result of a job: `outcome` or `problem`, as JSON text. */
 export interface JobOutput {
   readonly outcome?: string;
   readonly problem?: string;
 }
 
-/** Lost replicas and handovers after which a job is given up. */
+/** Number of lost replicas and handovers after which a job is given up. */
 export const retryLimit = 5;
+/** Status of a call whose tool waits for answers of the caller. */
 export const asking = 'input_required';
-
-export const callerOf = ({ keyId, userId }: Principal): string => keyId ?? userId;
 
 export const dataOf = ({ data }: Pick<StoredJob, 'data'>): JobData => data as unknown as JobData;
 
-/** A live way to ask cannot be kept: the call asks in rounds. */
+/** The storable part of a call. A live way to ask is dropped: the call asks in rounds. */
 export function keptOf({ tool, input, context, timeoutMs, address, principal, asks }: CallRequest): KeptCall {
   const { capabilities = {}, answers } = asks ?? {};
   const kept = { tool, input, context, timeoutMs, address, asks: asks && { capabilities, answers } };
@@ -55,7 +54,7 @@ export function keptOf({ tool, input, context, timeoutMs, address, principal, as
   return { ...kept, principal: { ...principal, scopes: [...principal.scopes] } };
 }
 
-/** A call that brings the answers to what it asked. */
+/** The call again, with the answers to its questions. */
 export function nextRound(call: string, { inputResponses, requestState }: Asked): KeptCall {
   const kept = JSON.parse(call) as KeptCall;
   return { ...kept, asks: { capabilities: {}, ...kept.asks, answers: { inputResponses, requestState } } };
@@ -70,6 +69,7 @@ const statuses = {
   failed: 'ended',
 } as const;
 
+/** A job as callers see it. */
 export function viewOf(job: StoredJob): AsyncExecutionView {
   const { id, state, createdOn, completedOn } = job;
   const startedOn = job.startedOn as Date | null;
@@ -88,6 +88,7 @@ export function viewOf(job: StoredJob): AsyncExecutionView {
   };
 }
 
+/** The outcome of a call whose questions were not answered in time. @param asked `Asked` as JSON */
 export function unansweredOutcome(asked: string, job: StoredJob): ToolOutcome {
   const { executionId } = JSON.parse(asked) as Asked;
   const { tool } = dataOf(job);

@@ -39,11 +39,11 @@ import { executeBodySchema } from './incoming-call.js';
 export { ExecutionAnswers, QuestionAnswer, QuestionsView };
 
 export class FormatQuery {
-  @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
+  @OptionalOneOf(toolFormatNames, { description: 'Agent platform whose tool format the answer has' })
   readonly format?: ToolFormat;
   @OptionalFlag({
     description:
-      "With OpenAI's formats: schemas in its strict form, in which what is optional may be null; a schema that has none is given as it is",
+      "With OpenAI's formats: schemas in strict form, in which optional members may be null. A schema without such a form stays as it is",
   })
   readonly strict?: boolean;
 }
@@ -51,14 +51,14 @@ export class FormatQuery {
 export class ListToolsQuery extends FormatQuery {
   @OptionalInt(1, 1_000, {
     example: 100,
-    description: 'Page size. Default: 100; with `format` and without `cursor` the list is whole',
+    description: 'Page size. Default: 100; all tools with `format` and without `cursor`',
   })
   readonly limit?: number;
   @Cursor() readonly cursor?: string;
   @SomeOf(toolKinds, {
     required: false,
     example: ['builtin', 'custom'],
-    description: 'Only tools of these kinds. Those of kind `ui` are else listed only for callers with a page',
+    description: 'Only tools of these kinds. By default `ui` tools are listed only for callers with a page',
   })
   readonly kind?: readonly ToolKind[];
   @OptionalText(1_000, { description: 'What the tool should do', example: 'summarise log lines' })
@@ -104,7 +104,7 @@ export class ToolView extends NamedView {
   @OptionalObject(metaExample, 'The `_meta` with which its MCP server listed it') readonly meta?: object;
   @Texts(['incidents']) readonly tags!: string[];
   @Example(30000, 'Limit of one call, milliseconds') readonly timeoutMs!: number;
-  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
+  @ApiPropertyOptional({ description: 'Text or value for the LLM if the tool fails' })
   readonly fallback?: unknown;
 }
 
@@ -124,12 +124,12 @@ export class OutcomeView {
   @Example('get_playbooks') readonly tool!: string;
   @OneOfThese(['success', 'error', 'timeout'], 'success') readonly status!: string;
   @ApiPropertyOptional({
-    description: "The tool's result, any JSON value; of a failed execution the tool's fallback",
+    description: "The tool's result, any JSON value; its fallback if the execution failed",
     example: { playbooks: [], total_results: 0 },
   })
   readonly result?: unknown;
   @ApiPropertyOptional({ type: ToolErrorView }) readonly error?: ToolErrorView;
-  @Example(12, 'Queue wait and process start included') readonly executionTimeMs!: number;
+  @Example(12, 'Includes queue wait and process start') readonly executionTimeMs!: number;
   @Example(1) readonly attempts!: number;
   @Example(false) readonly cached!: boolean;
 }
@@ -151,7 +151,8 @@ export class ToolCallsBody {
   readonly toolCalls?: object[];
   @Calls({ description: 'Another name for toolCalls' }) readonly tool_calls?: object[];
   @OptionalOneOf(resultFormats, {
-    description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
+    description:
+      "Format of the results. Default: that of the calls (models of HolmesGPT call in OpenAI's format)",
   })
   readonly format?: ResultFormat;
   @OptionalObject({ investigationId: 'inv-42' }, 'As for the call of one tool') readonly context?: object;
@@ -163,7 +164,7 @@ export class ToolCallsView {
     items: { type: 'object', additionalProperties: true },
     example: [{ role: 'tool', tool_call_id: 'call_1', content: '{"playbooks":[],"total_results":0}' }],
     description:
-      "In the order of the calls, as the platform's next message needs them. Pictures and files have the platform's form, or a mark where it takes text alone",
+      "In the order of the calls, as the platform's next message needs them. Pictures and files have the platform's format, or a mark if it accepts text only",
   })
   readonly results!: object[];
 }
@@ -238,22 +239,22 @@ export function ApiToolListResponse(): MethodDecorator {
 export class ReplayBody {
   @OptionalInt(1, 2_147_483_647, {
     description:
-      "Of a custom tool: run on this revision's configuration, with the files of now. Absent: as it is now",
+      'Revision of a custom tool whose configuration is used, with its present files. Absent: the present one',
   })
   readonly revision?: number;
-  @FreeJson({ required: false, description: 'Any JSON value. Absent: the input that was captured' })
+  @FreeJson({ required: false, description: 'Any JSON value. Absent: the captured input' })
   readonly input?: unknown;
 }
 
 /** Both sides of a comparison. */
 export class ReplayView {
   @ApiProperty({ type: OutcomeView, description: 'Of the replay' }) readonly outcome!: object;
-  @ApiProperty({ type: ExecutionView, description: 'The record of the execution that was replayed' })
+  @ApiProperty({ type: ExecutionView, description: 'Record of the replayed execution' })
   readonly original!: ExecutionView;
   @ApiProperty({
     type: PayloadView,
     nullable: true,
-    description: 'What that one was given and answered; null where it was not captured',
+    description: 'Its input and answer; null if they were not captured',
   })
   readonly payload!: PayloadView | null;
 }
@@ -279,7 +280,7 @@ const exampleEvents = [
   .map((event) => `${event}\n\n`)
   .join('');
 
-/** Refusals of each run, test calls included. */
+/** Refusals of every run, including test calls. */
 export const runProblems = [
   ...(['invalid_input', 'payload_too_large', 'queue_full', 'tool_unavailable'] as const),
   ...(['recorder_full', 'shutting_down'] as const),
@@ -336,7 +337,7 @@ export class AsyncExecutionView {
   @ApiPropertyOptional({ type: ProblemView }) readonly problem?: object;
 }
 
-/** The schema of an answer 202 to a call. */
+/** Schema of the 202 answer to a call. */
 export const acceptedSchema = {
   oneOf: [AsyncExecutionView, QuestionsView].map((view) => ({ $ref: getSchemaPath(view) })),
 };

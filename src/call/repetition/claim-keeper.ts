@@ -2,27 +2,27 @@ import { endsWithin } from '../../base/common/abortable.js';
 import { IntervalLoop } from '../../base/common/interval-loop.js';
 import type { Claim, IdempotencyRepository } from './idempotency.repository.js';
 
-/** How a claim ends: with an outcome, or as if it had never been. */
+/** End of a claim: an outcome, or a release that makes the key usable again. */
 type End = { readonly outcome: string } | 'released';
 
 interface Held {
   readonly claim: Claim;
-  /** Said, and not yet stored. */
+  /** Set if the end is not stored yet. */
   end?: End;
 }
 
-/** How long a caller waits for its outcome to be stored, in milliseconds; later it is stored after the answer. */
+/** Max wait of a caller for its outcome to be stored, in milliseconds; later it is stored after the answer. */
 const timeoutMs = 2_000;
 
 export interface KeeperReport {
   failed(error: unknown): void;
-  /** Another gateway took the key for abandoned while the call ran; what it decided stands. */
+  /** Called if another gateway took over the key while the call ran; its outcome is the valid one. */
   lost(claim: Claim): void;
 }
 
 /**
- * The claims of this gateway: says of those that run that they live, and stores how they end. An outcome that cannot
- * be stored while the database is away is tried again; meanwhile nothing new can be claimed, so these do not pile up.
+ * Renews the leases of this gateway's claims and stores their ends. An end that cannot be stored while the database is
+ * away is retried; they do not pile up, because new claims need the database, too.
  */
 export class ClaimKeeper {
   private readonly held = new Map<string, Held>();
@@ -44,17 +44,18 @@ export class ClaimKeeper {
     this.loop.start();
   }
 
-  /** One more try for what is not stored yet. */
+  /** Stops, after one more attempt to store the remaining ends. */
   async stop(): Promise<void> {
     await this.loop.stop();
     await Promise.all(this.ended().map((held) => this.settle(held)));
   }
 
+  /** Renews the lease of a claim until its end. */
   hold(claim: Claim): void {
     this.held.set(claim.id, { claim });
   }
 
-  /** Resolves when it is stored, or after a while. */
+  /** Ends a claim. Resolves when the end is stored, or after 2 s. */
   async end(claim: Claim, end: End): Promise<void> {
     const held = { claim, end };
     this.held.set(claim.id, held);

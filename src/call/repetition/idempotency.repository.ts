@@ -20,11 +20,11 @@ export type KeyState =
   | {
       readonly kind: 'running';
       readonly inputHash: string;
-      /** Id of the claim that has it. */
+      /** Id of the claim that holds the key. */
       readonly holder: string;
-      /** Its gateway has given no sign of life for a whole lease. */
+      /** Whether the holder has not renewed its lease in time. */
       readonly abandoned: boolean;
-      /** False: the tool was never given the call. */
+      /** False: the call has not reached the tool. */
       readonly begun: boolean;
     };
 
@@ -39,12 +39,12 @@ interface KeyRow {
 }
 
 const deletedAtOnce = 1_000;
-/** Whole milliseconds, as an interval of a parameter. */
+/** SQL for an interval of a parameter in milliseconds. */
 const ms = (parameter: string): string => `${parameter} * interval '1 millisecond'`;
 
 /**
- * Keys and outcomes, shared by replicas and safe from restarts: rows of idempotency_keys. The database's clock decides
- * for all replicas. Each method throws if the database is away.
+ * Rows of idempotency_keys: keys and outcomes, which replicas share and restarts keep. All times are of the database's
+ * clock. Each method throws if the database is away.
  */
 @Injectable()
 export class IdempotencyRepository {
@@ -59,7 +59,7 @@ export class IdempotencyRepository {
     this.leaseMs = idempotency.leaseMs;
   }
 
-  /** @returns undefined if the key changed hands meanwhile: ask again */
+  /** Claims a key unless another call holds it. @returns undefined if it changed meanwhile: call again */
   async claim({ id, scope, tool, inputHash }: Claim): Promise<KeyState | undefined> {
     const [row] = await this.rows<KeyRow & { readonly claimed: boolean }>(
       `WITH mine AS (
@@ -80,7 +80,7 @@ export class IdempotencyRepository {
     return row && (row.claimed ? { kind: 'claimed' } : stateOf(row));
   }
 
-  /** Claims a key whose holder is dead. @returns false if that was not so any more */
+  /** Claims a key that its holder abandoned. @returns false if the holder came back or another claim was faster */
   takeOver(holder: string, { id, scope }: Claim): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET claim = $3, begun = false, held_until = now() + ${ms('$4')}
@@ -89,7 +89,7 @@ export class IdempotencyRepository {
     );
   }
 
-  /** The tool is given the call now. @returns false if the claim was lost: it must not be given */
+  /** Records that the call reaches the tool now. @returns false if the claim was lost: do not run the call */
   begin({ id, scope }: Held): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET begun = true
@@ -98,7 +98,7 @@ export class IdempotencyRepository {
     );
   }
 
-  /** May be repeated. @param isAbandoned its holder is dead. @returns false if the claim was lost, or that was not so any more */
+  /** Stores the outcome; may be repeated. @param isAbandoned only ends an abandoned claim @returns false if it did not end it */
   end({ id, scope }: Held, outcome: string, isAbandoned = false): Promise<boolean> {
     return this.changes(
       `UPDATE idempotency_keys SET outcome = $3, begun = true, expires_at = now() + ${ms('$4')}
@@ -108,16 +108,16 @@ export class IdempotencyRepository {
     );
   }
 
-  /** The key is as if it had never come. */
+  /** Deletes a claim without outcome, so that the key can be used again. */
   async release({ id, scope }: Held): Promise<void> {
     const sql =
       'DELETE FROM idempotency_keys WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1';
     await this.changes(sql, [scope, id]);
   }
 
-  /** Extends these claims. */
+  /** Extends the leases of these claims. */
   async renew(claims: readonly Held[]): Promise<void> {
-    // Sorted by key, so that two replicas never wait for each other in a circle.
+    // Sorted by key, so that two replicas do not deadlock.
     const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));
     await this.changes(
       `UPDATE idempotency_keys AS k SET held_until = now() + ${ms('$3')}
@@ -127,11 +127,11 @@ export class IdempotencyRepository {
     );
   }
 
-  /** Removes what is kept no longer. @returns how many */
+  /** Deletes expired keys. @returns their number */
   async deleteExpired(): Promise<number> {
     let deleted = 0;
     for (;;) {
-      // Small steps, because a long delete would hold up new claims of these keys.
+      // Small steps, because a long delete would block new claims of these keys.
       const rows = await this.rows(
         `DELETE FROM idempotency_keys WHERE scope IN (
            SELECT scope FROM idempotency_keys

@@ -15,16 +15,16 @@ import { IdempotentCalls } from './idempotent-calls.js';
 import { ResultCache } from './result-cache.js';
 
 const cacheBytes = 'toolkeeper_result_cache_bytes';
-/** Counted as JSON. */
+/** Max bytes of cached results, as JSON. */
 const maxCachedBytes = 67_108_864;
 /** Maximum bytes of a stored outcome; a larger one is only marked as done. */
 const maxOutcomeBytes = 1_048_576;
-/** Between two removals of keys whose time is over. */
+/** Interval of the deletion of expired keys. */
 const sweepEveryMs = 300_000;
 
-/** Idempotency keys and cached results: both keep a call from being run twice. */
+/** Idempotency keys and cached results, which both avoid running a call twice. */
 @Module({
-  // TypeORM closes its connections after the modules that import it: how claims end is stored by then.
+  // TypeORM closes its connections after the modules that import it, so that the ends of claims can be stored.
   imports: [TypeOrmModule.forFeature([])],
   providers: [
     IdempotencyRepository,

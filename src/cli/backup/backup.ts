@@ -15,10 +15,10 @@ interface BackupOptions {
   readonly withKey?: boolean;
 }
 
-/** Maximum wait for the servers to write what waits in their journals. */
+/** Max wait for the servers to write their journals to the database. */
 const flushMs = 60_000;
 
-/** Writes the database of the running servers, and the secrets' key if asked for, to one file. */
+/** Writes the database of the running servers, and on request the secrets' key, to one file. @throws CliError */
 export async function backup(
   { out, surroundings }: Session,
   file: string,
@@ -38,7 +38,7 @@ export async function backup(
     connectionString: url ?? server?.url,
     application_name: 'toolkeeper-backup',
   });
-  // The next statement fails anyway.
+  // A broken connection makes the next statement fail.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -63,7 +63,7 @@ const noServer = (what: string): CliError =>
     exit.unreachable,
   );
 
-/** Waits until each server has written to the database what it acknowledged until now. */
+/** Waits until all servers have written all acknowledged records to the database. @throws CliError after 60 s */
 async function flushJournals(client: pg.Client): Promise<void> {
   const id = randomUUID();
   const all = Promise.withResolvers<void>();

@@ -12,7 +12,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
 }
 
-/** Calls a tool as an agent does. */
+/** Calls a tool as an agent does. @throws CliError if the call did not succeed */
 export async function call(
   { client, out }: Session,
   name: string,
@@ -28,17 +28,17 @@ export async function call(
     ...(idempotencyKey && { headers: { 'idempotency-key': idempotencyKey } }),
   });
   // Without `Prefer: respond-async` the answer is the outcome.
-  ended(out, (await ask(asked)) as OutcomeView);
+  printOutcome(out, (await ask(asked)) as OutcomeView);
 }
 
-/** Outside of budgets, grades and circuits, and also where it is disabled. */
+/** Calls a tool, even a disabled one, without budget, grade and circuit. @throws CliError if the call did not succeed */
 export async function test({ client, out }: Session, name: string, input: string): Promise<void> {
   const asked = testCustomTool({ client, path: { name }, body: { input: inputOf(input) } });
-  ended(out, await ask(asked));
+  printOutcome(out, await ask(asked));
 }
 
-/** @throws CliError where the call did not succeed */
-function ended(out: Output, outcome: OutcomeView): void {
+/** @throws CliError if the call did not succeed */
+function printOutcome(out: Output, outcome: OutcomeView): void {
   const { status, result, error, executionTimeMs, tool } = outcome;
   if (out.json || status === 'success') {
     out.answer(outcome, () => (typeof result === 'string' ? result : JSON.stringify(result, null, 2)));
@@ -53,7 +53,7 @@ export interface LogsOptions {
   readonly follow?: boolean;
 }
 
-/** The latest lines of a tool's log, and with `follow` those that come. */
+/** Prints the latest lines of a tool's log; with `follow` also new ones, without end. */
 export async function logs({ client, out }: Session, name: string, options: LogsOptions): Promise<void> {
   const { limit, follow } = options;
   const page = await ask(getCustomToolLogs({ client, path: { name }, query: { limit } }));
@@ -63,15 +63,16 @@ export async function logs({ client, out }: Session, name: string, options: Logs
     out.answer(entries, () => entries.map((entry) => lineOf(out, entry)).join('\n'));
     return;
   }
-  const say = (entry: LogEntryView): void => out.line(out.json ? JSON.stringify(entry) : lineOf(out, entry));
-  entries.forEach(say);
+  const print = (entry: LogEntryView): void =>
+    out.line(out.json ? JSON.stringify(entry) : lineOf(out, entry));
+  entries.forEach(print);
   const { stream } = await client.sse.get({
     url: '/api/v1/custom-tools/{name}/logs',
     path: { name },
     headers: { accept: 'text/event-stream' },
     ...(nextSince !== null && { query: { since: nextSince } }),
     onSseEvent: ({ event, data }) => {
-      if (event === 'log') say(data);
+      if (event === 'log') print(data);
       else if (event === 'missed') out.note(`lines were left out: ${JSON.stringify(data)}`);
     },
   });
@@ -81,17 +82,14 @@ export async function logs({ client, out }: Session, name: string, options: Logs
 function lineOf(out: Output, entry: LogEntryView): string {
   const { timestamp, level, event, message, error, reason, exitCode, signal, pid } = entry;
   const ending = [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)];
-  // The message of an end says why already.
+  // The message of `terminate` contains the reason.
   const parts = event !== 'terminate' ? [message, error] : message ? [message] : [error, ...ending];
   const text = parts.filter(Boolean).join(', ');
   const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
   return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', text) : text}`;
 }
 
-/**
- * The JSON object that an argument stands for: itself, `@file`, or `-` for stdin.
- * @throws CliError `usage`
- */
+/** The JSON object of an argument: its text, `@file`, or `-` for stdin. @throws CliError `usage` */
 function inputOf(argument: string): Record<string, unknown> {
   try {
     const text =
@@ -102,7 +100,7 @@ function inputOf(argument: string): Record<string, unknown> {
           : argument;
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
-    throw new Error('it is no object');
+    throw new Error('it is not an object');
   } catch (error) {
     throw new CliError(
       `the input must be a JSON object, such as '{"query": "x"}', @file.json, or - for stdin: ${messageOf(error)}`,

@@ -12,7 +12,7 @@ export interface KeyOptions {
   readonly owner?: string;
 }
 
-/** The key stands alone on stdout, so that a script can keep it; it is shown this once. */
+/** Creates a key. Prints only the key on stdout, for scripts. */
 export async function create({ client, out }: Session, name: string, options: KeyOptions): Promise<void> {
   const { scope, tool, project, rate, expires, owner } = options;
   const body = {
@@ -25,14 +25,15 @@ export async function create({ client, out }: Session, name: string, options: Ke
   };
   const made = await ask(createKey({ client, body }));
   out.answer(made, () => made.key);
-  out.note(`${made.id}: keep it, it is not shown again`);
+  out.note(`${made.id} was created. Save the key: it is not shown again`);
 }
 
 /** @throws CliError `usage` */
 function rateOf(text: string): NonNullable<CreateKeyBody['rate']> {
   const [, calls, per] = /^(\d{1,7})\/(\w+)$/.exec(text) ?? [];
-  if (calls === undefined) throw new CliError('--rate is such as 100/minute', exit.usage);
-  // The server knows which periods there are.
+  if (calls === undefined)
+    throw new CliError('--rate must be <calls>/<period>, such as 100/minute', exit.usage);
+  // The server checks the period.
   return { calls: Number(calls), per: per as NonNullable<CreateKeyBody['rate']>['per'] };
 }
 

@@ -22,7 +22,7 @@ const anyName = 'unnamed';
 export interface RegisterOptions {
   readonly name?: string;
   readonly update?: boolean;
-  /** The server runs the program where it stands: it must see the same disk. */
+  /** The server runs the program at its present path, so it must see the same disk. */
   readonly inPlace?: boolean;
 }
 
@@ -30,13 +30,13 @@ export interface RegisterOptions {
 export async function register(session: Session, path: string, options: RegisterOptions): Promise<void> {
   const name = options.name ?? (await ownName(session, path, options));
   const bundle = options.inPlace ? undefined : bundleAt(path, name);
-  const ways = bundle ? await uploading(session, bundle) : naming(session, path, name);
+  const ways = bundle ? await uploadWays(session, bundle) : commandWays(session, path, name);
   let tool: CustomToolView;
   try {
     tool = await ways.make();
   } catch (error) {
     if (codeOf(error) !== 'conflict') throw error;
-    if (!options.update) throw withHint(error as CliError, '--update changes the tool that is there');
+    if (!options.update) throw withHint(error as CliError, '--update changes the existing tool');
     tool = await ways.change();
   }
   printTool(session.out, tool);
@@ -57,13 +57,13 @@ async function ownName(
   return typeof name === 'string' && toolName.test(name) ? name : undefined;
 }
 
-/** How a tool is made, and how one that is there is changed. */
+/** Requests that create a tool and that change an existing one. */
 interface Ways {
   make(): Promise<CustomToolView>;
   change(): Promise<CustomToolView>;
 }
 
-async function uploading({ client }: Session, bundle: Bundle): Promise<Ways> {
+async function uploadWays({ client }: Session, bundle: Bundle): Promise<Ways> {
   const body = await packed(bundle);
   const path = { name: bundle.manifest.name };
   return {
@@ -72,7 +72,7 @@ async function uploading({ client }: Session, bundle: Bundle): Promise<Ways> {
   };
 }
 
-function naming({ client }: Session, path: string, named?: string): Ways {
+function commandWays({ client }: Session, path: string, named?: string): Ways {
   const project = projectAt(path, named);
   const { name, ...changes } = project;
   return {
@@ -81,7 +81,7 @@ function naming({ client }: Session, path: string, named?: string): Ways {
   };
 }
 
-/** How the packages that a file names are installed beside it, without code of theirs being run. */
+/** Commands that install the packages of a file beside it, without running their code. */
 const installers = [
   { file: 'package.json', command: 'npm ci --ignore-scripts --omit=dev' },
   {
@@ -110,7 +110,7 @@ export function bundle({ out }: Session, folder: string): void {
   );
 }
 
-/** Writes a tool to start from, with its README and a test. */
+/** Creates a tool from a template, with its README and a test. */
 export function create({ out }: Session, path: string, { template }: { readonly template: string }): void {
   const folder = resolve(path);
   const name = basename(folder);
@@ -120,7 +120,7 @@ export function create({ out }: Session, path: string, { template }: { readonly 
       exit.usage,
     );
   if (existsSync(folder) && readdirSync(folder).length > 0)
-    throw new CliError(`${folder} is there already, and not empty`, exit.usage);
+    throw new CliError(`${folder} exists and is not empty`, exit.usage);
   const source = join(projectRoot(), 'tools', 'templates', template);
   const entries = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isFile());
   const files = entries.map((entry) => entry.name);

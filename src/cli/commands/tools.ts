@@ -25,7 +25,7 @@ interface ListedTool {
   readonly errorMessage?: string;
 }
 
-/** All tools: those that can be called, and the custom ones that cannot. */
+/** Prints all tools: those that can be called, and custom tools that cannot. */
 export async function list({ client, out }: Session, words?: string): Promise<void> {
   const callable = (await allOf((page) =>
     ask(listTools({ client, query: { ...page, ...(words && { query: words }) } })),
@@ -65,18 +65,18 @@ function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
 
-/** Prints a tool's processes, its grade and its circuit. */
+/** Prints a tool's processes, grade and circuit. @throws CliError if it is not healthy */
 export async function health({ client, out }: Session, tool: string): Promise<void> {
   const [report, circuit, processes] = await Promise.all([
     ask(getToolHealth({ client, path: { tool } })),
     ask(getCircuit({ client, path: { tool } })),
-    // A built-in tool has none.
+    // A built-in tool has no processes.
     ask(getCustomToolHealth({ client, path: { name: tool } })).catch((error: unknown) => {
       if (codeOf(error) === 'not_found') return undefined;
       throw error;
     }),
   ]);
-  // Figures of a tool that is gone stay.
+  // Metrics stay after a tool is removed: this call fails if it does not exist.
   if (!processes) await ask(getTool({ client, path: { name: tool } }));
   const percent = (rate: number): string => `${(rate * 100).toFixed(1)} %`;
   out.answer({ ...(processes && { processes }), report, circuit }, () =>
@@ -130,7 +130,7 @@ export async function rollback({ client, out }: Session, name: string, revision:
   printTool(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
 }
 
-/** A tool after a change. */
+/** Prints a tool after a change. */
 export function printTool(out: Session['out'], tool: CustomToolView): void {
   const { name, revision, status, healthStatus, effectiveSandbox, errorMessage, warnings } = tool;
   const { tier, notEnforced } = effectiveSandbox;

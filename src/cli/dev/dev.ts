@@ -10,16 +10,16 @@ import { PoolProcess, type ProcessEvent } from '../../runtime/process-pool/pool-
 import type { Handshake, PoolFailureReason, Reply } from '../../runtime/process-pool/pool.types.js';
 import { type Desk, type Launch, openDesk } from '../../runtime/custom-tools/launch/desk.js';
 
-/** A tool that leaves `health` unanswered this long is taken to be alive. */
+/** Timeout for `health`; a tool that does not answer it counts as alive. */
 const healthMs = 500;
 const maxShownBytes = 4_194_304;
-/** A save may be several writes. */
+/** Pause after a change, because a save may be several writes. */
 const settleMs = 150;
 const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
 
 /**
- * Runs a tool on the desk of its author: each line of JSON from stdin is an input, all that is said is shown, and a
- * changed file restarts it with the last input. Without a server, but in the sandbox of its registration.
+ * Runs a tool on its author's machine, without a server but in its sandbox. Each line of stdin is an input; all messages
+ * are shown; a changed file restarts the tool and repeats the last input.
  */
 class Dev {
   private tool: ToolProcess | undefined;
@@ -46,10 +46,10 @@ class Dev {
     await this.turn;
     watcher.close();
     await this.tool?.stop();
-    if (this.failures > 0) throw new CliError(`${this.failures} did not succeed`);
+    if (this.failures > 0) throw new CliError(`${this.failures} calls or starts failed`);
   }
 
-  /** One thing after the other: the next call waits for the start, and for the call before it. */
+  /** Runs work in order: a call waits for the start and for the call before it. */
   private inTurn(work: () => Promise<void>): void {
     this.turn = this.turn.then(work).catch((error: unknown) => this.failed((error as Error).message));
   }
@@ -72,7 +72,8 @@ class Dev {
 
   private async call(line: string): Promise<void> {
     const input: unknown = JSON.parse(line);
-    if (typeof input !== 'object' || input === null) throw new Error('an input is a JSON object');
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw new Error('an input is a JSON object');
     this.lastInput = input;
     await this.execute(input);
   }
@@ -87,7 +88,7 @@ class Dev {
     if (!answer || 'error' in answer) this.failures++;
   }
 
-  /** The first rule of its schema that an input breaks; the server asks the same library. */
+  /** The rules of the tool's schema that an input breaks, by the library that the server uses. */
   private async problemOf(input: object): Promise<string | undefined> {
     const { Ajv2020 } = await import('ajv/dist/2020.js');
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
@@ -101,7 +102,7 @@ class Dev {
       if (file === null || ignored.test(file)) return;
       clearTimeout(timer);
       timer = setTimeout(() => {
-        // A call that hangs is what the change may mend.
+        // Kills a hanging call at once: the change may be its fix.
         void this.tool?.stop();
         this.inTurn(() => this.changed(file));
       }, settleMs);
@@ -140,13 +141,13 @@ export async function dev({ surroundings, out }: Session, path: string): Promise
   await new Dev(path, desk, out).run().finally(() => desk.close());
 }
 
-/** Receives what a running tool does, by a mark for each kind. */
+/** Shows an event of a running tool; the mark is its kind. */
 type Show = (mark: string, text: string) => void;
 
 /** One process of a tool under development, one request at a time. */
 class ToolProcess {
   readonly process: PoolProcess;
-  /** Rejected with the reason if it does not start. */
+  /** Rejects with the reason if the tool does not start. */
   readonly started = Promise.withResolvers<Handshake>();
   private readonly ended = Promise.withResolvers<void>();
 
@@ -158,7 +159,7 @@ class ToolProcess {
     this.process = new PoolProcess(spec, limits, tapped(show), (event) => this.on(event));
   }
 
-  /** @returns undefined if there was no answer, which is shown unless it is `health` that got none */
+  /** @returns undefined if there was no answer; a missing answer to `execute` is shown */
   ask(method: 'execute' | 'health', params: object, timeoutMs: number): Promise<Reply | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
     const began = performance.now();
@@ -168,9 +169,13 @@ class ToolProcess {
       this.show('error', this.explained(`${reason}: ${message}`));
       this.process.kill('protocol');
     };
-    this.process.send(method, params, { answered: resolve, failed: fail });
+    const id = this.process.send(method, params, { answered: resolve, failed: fail });
     const late = (): string => givenUpRunning('timeout', timeoutMs, this.process.seenSince(began));
-    const timer = setTimeout(() => fail('timeout', late()), timeoutMs);
+    const timer = setTimeout(() => {
+      // Killed with an open request, the process would report a crash as well.
+      this.process.forget(id);
+      fail('timeout', late());
+    }, timeoutMs);
     return promise.finally(() => clearTimeout(timer));
   }
 

@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /**
  * Shuts down gracefully on SIGTERM or SIGINT: readiness fails, new calls are refused, calls in flight may finish (up to
  * a deadline), then pools, recorder and database close. Under npm a Ctrl-C arrives twice: the second is ignored. After
- * SIGTERM calls are taken for a while, until the load balancer has seen that readiness fails.
+ * SIGTERM the server accepts calls for `drainDelayMs`, until the load balancer has seen that readiness fails.
  * @param hasParent whether a parent (`toolkeeper mcp`) started this server for itself only. The end of the parent,
  * detected by the closed channel, is then a signal too.
  */
@@ -51,7 +51,7 @@ export function drainOnSignals(
   else orphaned();
 }
 
-/** Ends the app, and cuts the sockets that are still open after a while: a call's, and one that never sent a byte. */
+/** Closes the app, and after `socketGraceMs` all sockets that are still open. */
 export async function closeApp(app: NestFastifyApplication): Promise<void> {
   const server = app.getHttpServer();
   const timer = setTimeout(() => server.closeAllConnections(), socketGraceMs);

@@ -18,17 +18,17 @@ import { acceptsStream, type Asked, done, type Params, sessionHeader } from './m
 
 const modes = ['form', 'url'] as const;
 const capabilitiesMember = 'io.modelcontextprotocol/clientCapabilities';
-/** Capabilities of clients by which servers ask them. */
+/** Client capabilities that let a server send requests. */
 const askable = ['elicitation', 'sampling', 'roots'];
 
-/** Ways to ask the client of a call. */
+/** How a call can ask its MCP client: live over the call's stream (until 2025-11-25), or in rounds (2026-07-28). */
 @Injectable()
 export class McpAsks {
   constructor(private readonly questions: OpenQuestions) {}
 
   /**
-   * The id of a session of a client that began with `initialize`. It names what the client declared, for nothing is kept
-   * here, and it grants nothing: a client that makes one up is only asked.
+   * Session id for a client that began with `initialize`. It carries the declared elicitation modes, because the server
+   * stores no session; it grants no rights.
    */
   sessionFor({ capabilities }: Params): string {
     const { elicitation } = isObject(capabilities) ? capabilities : {};
@@ -37,8 +37,8 @@ export class McpAsks {
     return [randomUUID(), ...(declared.length > 0 ? declared : ['form'])].join('.');
   }
 
-  /** @param send puts a message on the stream that answers the call */
-  of({ message, isModern, request }: Asked, send: (message: Message) => void): Asks | undefined {
+  /** Undefined if the client cannot be asked. @param send puts a message on the stream that answers the call */
+  forCall({ message, isModern, request }: Asked, send: (message: Message) => void): Asks | undefined {
     if (isModern) return roundsOf(message.params ?? {});
     const declared = String(request.headers[sessionHeader] ?? '')
       .split('.')
@@ -55,7 +55,7 @@ export class McpAsks {
     return { capabilities: { elicitation }, live };
   }
 
-  /** Takes a client's answer. One that no call waits for any more is dropped. */
+  /** Delivers a client's answer; drops it if no call waits for it any more. */
   async answered(request: FastifyRequest): Promise<void> {
     const { id, result, error } = request.body as { id?: unknown; result?: unknown; error?: unknown };
     if (typeof id !== 'string') return;
@@ -67,7 +67,7 @@ export class McpAsks {
 }
 
 /**
- * A client of 2026-07-28 declares with each request what it can be asked, and repeats the request with the answers.
+ * The way to ask a client of 2026-07-28: each request declares its capabilities and is repeated with the answers.
  * @throws Problem `invalid_request`
  */
 export function roundsOf({ _meta, inputResponses = {}, requestState }: Params): Asks {
@@ -89,7 +89,7 @@ export const askingResult = ({ inputRequests, requestState }: InputRequired): ob
 const signIn = 'sign_in';
 const urlNeeded = -32042;
 
-/** A refusal as the question that its client can put to its person; undefined: it is none, or was answered with no. */
+/** The sign-in refusal as a URL question. Undefined if it has no URL, the client cannot show one, or the user declined. */
 export function signInQuestion(
   asked: Asked,
   { detail: message, details: { signInUrl: url } }: Problem,
@@ -107,6 +107,6 @@ export function signInQuestion(
   return done(asked, { inputRequests: { [signIn]: question } }, 'input_required');
 }
 
-/** Until 2025-11-25 a URL comes with an id of its own. */
+/** Before 2026-07-28 a URL question carries its own id. */
 const asLegacy = ({ method, params }: Question, id: string): Question =>
   modeOf(params) === 'url' ? { method, params: { elicitationId: id, ...params } } : { method, params };

@@ -38,14 +38,14 @@ import { McpTasks } from './mcp-tasks.js';
 import { eventOfMessage, messageEvent, missedNotices, noticeMessage, wantedLevel } from './mcp-streams.js';
 import { virtualServerOf } from './virtual-server.js';
 
-/** Notices that wait for a client that reads slowly: then the oldest make room. */
+/** Max notices that wait for a slow client; the oldest are dropped. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
 
-/** Calls of tools. */
+/** MCP's `tools/call`. */
 @Injectable()
 export class McpCalls {
   readonly methods: Methods = { 'tools/call': { handle: (asked) => this.call(asked) } };
-  /** Calls under way that their client may cancel by a message. */
+  /** Running calls that their client may cancel by a message, by `cancelKey`. */
   private readonly cancellable = new Map<string, Cancellation>();
   private readonly paramHeaders = new ParamHeaders();
 
@@ -69,7 +69,7 @@ export class McpCalls {
     const input = given ?? {};
     if (typeof calledAs !== 'string') throw new Problem('invalid_request', 'name must be a string');
     const name = ownName(calledAs, request);
-    // Some clients write the arguments as text, which the door reads. Headers that repeat arguments need them read.
+    // Some clients write the arguments as JSON text, which the door parses. Modern headers repeat arguments, so an object is needed.
     if (!isObject(input) && (isModern || typeof input !== 'string'))
       throw new Problem('invalid_request', 'arguments must be an object');
     const differing = isModern && isObject(input) && this.differingHeader(name, input, request);
@@ -97,7 +97,7 @@ export class McpCalls {
       const notification = noticeMessage(notice, about['progressToken'], logs);
       if (notification) send(notification);
     };
-    const asks = this.asks.of(asked, send);
+    const asks = this.asks.forCall(asked, send);
     const ended = this.run(asked, { ...call, asks, ...(mayStream && { onProgress }) }).finally(() => {
       if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
     });
@@ -119,7 +119,7 @@ export class McpCalls {
     return schema && this.paramHeaders.wrong(schema, input, request.headers);
   }
 
-  /** Never throws: what was refused is an answer, too. */
+  /** Runs a call. Never throws, because a refusal is an answer, too. */
   private async run(asked: Asked, call: CallRequest): Promise<Answer> {
     const { message, isModern, request, reply } = asked;
     const isMcp = this.tools.find(call.tool, call.principal)?.definition.kind === 'mcp';
@@ -144,7 +144,7 @@ export class McpCalls {
   }
 }
 
-/** The name of a tool outside of the virtual server that the caller uses. @throws Problem `tool_not_found` */
+/** The tool's own name; a virtual server may give it another. @throws Problem `tool_not_found` */
 function ownName(name: string, request: FastifyRequest): string {
   const own = virtualServerOf(principalOf(request))?.contents.tools;
   const tool = own ? own.get(name)?.own : name;

@@ -33,12 +33,13 @@ import { isShown, type Lister } from '../../web/contract/tool.js';
 import { type VirtualServer, virtualServerOf } from './virtual-server.js';
 import { type Offered, type OfferList, ServerOffers } from './server-offers.js';
 
-/** The code before 2026-07-28 for a resource that there is not; then it is that of invalid parameters. */
+/** The code for an unknown resource before 2026-07-28; since then it is that of invalid parameters. */
 const resourceNotFound = -32002;
 const isUnknown = (code: unknown): boolean => code === resourceNotFound || code === invalidParams;
 
-/** Sessions whose watched resources are remembered, and how many of each. */
+/** Max sessions with watched resources; the least recently used are dropped. */
 const maxSessions = 1_000;
+/** Max watched resources of a session. */
 export const maxWatched = 100;
 type Watched = LRUCache<string, true>;
 
@@ -83,7 +84,7 @@ export class McpCatalogue {
     private readonly skills: McpSkills,
   ) {}
 
-  /** @returns undefined if the caller has no such resource. @throws Refusal for a read that was not sent */
+  /** Reads a resource; undefined if the caller has none with this URI. @throws Refusal if the read was not sent */
   async read(uri: string, request: FastifyRequest, about?: About): Promise<ToolOutcome | undefined> {
     const found = await this.offers.resource(uri, ...callerOf(request));
     const outcome = found && (await this.ask(found, 'resources/read', { uri: found.own }, request, about));
@@ -97,8 +98,8 @@ export class McpCatalogue {
   }
 
   /**
-   * Asks a resource's server to tell of its updates, as long as the process runs that took the request.
-   * @returns whether it does
+   * Subscribes to a resource's updates at its server, as long as the process that took the request runs.
+   * @returns whether the server accepted
    */
   async watch(uri: string, request: FastifyRequest): Promise<boolean> {
     const found = await this.offers.resource(uri, ...callerOf(request));
@@ -106,7 +107,7 @@ export class McpCatalogue {
     return outcome?.status === 'success';
   }
 
-  /** Resources that the client of this session watches, as long as they are not too many. */
+  /** The resources that the client of this session watches, at most `maxWatched`. */
   watchedBy({ headers, principal }: FastifyRequest): Watched {
     const session = headers[sessionHeader];
     const key = `${principal?.keyId} ${String(session)}`;
@@ -115,7 +116,7 @@ export class McpCatalogue {
     return known;
   }
 
-  /** @returns undefined if the caller has no such prompt. @throws Refusal for a request that was not sent */
+  /** Gets a prompt; undefined if the caller has none with this name. @throws Refusal if the request was not sent */
   async prompt(
     name: string,
     given: unknown,
@@ -215,7 +216,7 @@ export class McpCatalogue {
     return done(asked, {});
   }
 
-  /** Its server may go on telling, for other clients: nobody passes that on. */
+  /** Stops forwarding updates. The server's subscription stays, because other clients may need it. */
   private unsubscribe(asked: Asked): Answered {
     this.watchedBy(asked.request).delete(textIn(asked.message.params, 'uri'));
     return done(asked, {});
@@ -259,7 +260,7 @@ function answered(asked: Asked, outcome: ToolOutcome): Answered {
   return errorOf(id, errorTable.protocol_error.jsonRpc, 'The server answered with no object');
 }
 
-/** A tool without an output schema that clients before 2026-07-28 do not know. */
+/** A tool without an output schema that clients before 2026-07-28 cannot read. */
 function forOldClient(tool: object): object {
   const { outputSchema, ...others } = tool as JsonObject;
   return isObject(outputSchema) && !isOfObject(outputSchema) ? others : tool;
@@ -269,8 +270,8 @@ const unknown = ({ message: { id } }: Asked, what: string): Answered =>
   errorOf(id, invalidParams, `There is no ${what}`);
 
 /**
- * A result with what clients from 2026-07-28 on need to know of keeping it: as long as its server says, else not at all,
- * and for one caller alone, because another key may see less.
+ * A result with the cache hints of 2026-07-28: the server's `ttlMs`, else none, and only for one caller, because another key
+ * may see less.
  */
 function cached(result: object, isModern: boolean): object {
   const { ttlMs, cacheScope: _scope, ...others } = result as JsonObject;
@@ -279,7 +280,7 @@ function cached(result: object, isModern: boolean): object {
   return { ...fresh(others), ...(isGiven && { ttlMs }) };
 }
 
-/** The caller and its project. @throws Problem `forbidden` for a project that is not its own */
+/** The caller and its project. @throws Problem `forbidden` for a project outside its key */
 function callerOf(request: FastifyRequest): [Principal, string] {
   const { principal, context } = callOf({ tool: '', input: {} }, request);
   const foreign = foreignProject(principal, context.projectId);

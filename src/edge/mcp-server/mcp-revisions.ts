@@ -14,7 +14,7 @@ export type Sdk = typeof McpSdk;
 /** The stateless revision, without sessions. */
 export const modernRevision = '2026-07-28';
 
-/** The kind and the revision of a message; or why it is invalid. */
+/** The kind and revision of a message, or the reason why it is invalid. */
 export function classified(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
   if (isPlainCall(body) && headers['mcp-protocol-version'] !== modernRevision)
     return { kind: 'legacy', reason: 'no-claim' };
@@ -27,7 +27,7 @@ export function classified(sdk: Sdk, { body, headers }: FastifyRequest): Inbound
   });
 }
 
-/** The reason why a message is invalid, with the member that is wrong. */
+/** The reason why a message is invalid, with the wrong member. */
 export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
   if (cell !== 'invalid-json-rpc-body') return message;
   const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;
@@ -39,8 +39,8 @@ export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, b
 }
 
 /**
- * A call without `_meta`, as clients of the revisions before send it. The SDK tries three schemas to find that out, which
- * costs a tenth of the call.
+ * Whether a message is a call without `_meta`, as legacy clients send it. A shortcut, because the SDK tries three schemas,
+ * which takes a tenth of the call.
  */
 function isPlainCall(body: unknown): boolean {
   if (!isObject(body) || body['jsonrpc'] !== '2.0' || body['method'] !== 'tools/call') return false;
@@ -62,13 +62,13 @@ const named = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
-/** A header that repeats the body does not. */
+/** The error for a header that does not repeat the body. */
 export const mismatch = (header: string): { code: number; message: string } => ({
   code: -32020,
   message: `The header ${header} lacks, or differs from the body`,
 });
 
-/** Checks that the SDK's classification leaves open: a revision that is not served, and headers that repeat the body. */
+/** Checks that the SDK does not make: unsupported revisions, and headers that must repeat the body. */
 export function wrongHeader(
   sdk: Sdk,
   { headers, body }: FastifyRequest,
@@ -91,8 +91,8 @@ export function wrongHeader(
 }
 
 /**
- * A header holds ASCII alone: other texts come in base64.
- * @returns undefined if there is none, or no base64 in what should be
+ * The text of a header; other texts than ASCII are sent in base64.
+ * @returns undefined if there is no header, or its base64 is invalid
  */
 export function plainHeader(header: string | string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header.trim() : undefined;
@@ -112,11 +112,11 @@ const prefix = 'Mcp-Param-';
 /** Schema keyword that names the header in which the member is repeated. */
 const annotation = 'x-mcp-header';
 
-/** Headers that repeat members of an input, from 2026-07-28 on: they are held against what is run. */
+/** Compares headers that repeat members of an input (since 2026-07-28) with the input. */
 export class ParamHeaders {
   private readonly known = new WeakMap<JsonSchema, readonly RepeatedMember[]>();
 
-  /** @returns the header that lacks or differs from its member */
+  /** @returns the header that is missing or differs from its member; undefined if all are right */
   wrong(schema: JsonSchema, input: object, headers: IncomingHttpHeaders): string | undefined {
     const members = this.known.get(schema) ?? [...membersOf(schema, [])];
     this.known.set(schema, members);
@@ -128,7 +128,7 @@ export class ParamHeaders {
   }
 }
 
-/** Members of members included; nothing else of a schema may have the annotation. */
+/** Annotated members of a schema, at any depth of `properties`; the annotation has no effect elsewhere. */
 function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<RepeatedMember> {
   const header = schema[annotation];
   if (typeof header === 'string' && path.length > 0) yield { path, header };
@@ -141,7 +141,7 @@ function* membersOf(schema: JsonSchema, path: readonly string[]): Generator<Repe
 const isPlain = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
-/** 42 and 42.0 are one number. */
+/** Whether a header repeats a value; 42 and 42.0 are equal. */
 const isSame = (header: string | undefined, value: string | number | boolean): boolean =>
   header === String(value) ||
   (typeof value === 'number' &&
@@ -149,5 +149,5 @@ const isSame = (header: string | undefined, value: string | number | boolean): b
     /^-?[\d.]+$/.test(header) &&
     Number(header) === value);
 
-const memberOf = (of: unknown, name: string): unknown =>
-  isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;
+const memberOf = (value: unknown, name: string): unknown =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;

@@ -21,7 +21,7 @@ import {
 export const skillsExtension = 'io.modelcontextprotocol/skills';
 const mimeType = 'text/markdown';
 
-/** Playbooks as skills: listed with digests, read as resources. */
+/** Playbooks as MCP skills: listed with digests, read as resources. */
 @Injectable()
 export class McpSkills {
   readonly methods: Methods = {
@@ -37,28 +37,28 @@ export class McpSkills {
     playbooks.changed.subscribe(() => registry.offers.emit());
   }
 
-  /** The files as they are listed among resources. */
+  /** The skills' files as items of the resource list. */
   async resources(request: FastifyRequest): Promise<{ key: string; item: JsonObject }[]> {
-    const skills = await this.of(request);
+    const skills = await this.skillsFor(request);
     return [...skills.values()].map(({ uri, frontmatter: { name, description }, size }) => ({
       key: uri,
       item: { uri, name, description, mimeType, size },
     }));
   }
 
-  /** @returns undefined if there is no such file */
+  /** A skill's file; undefined if it does not exist. */
   async read(uri: string, request: FastifyRequest): Promise<object | undefined> {
-    const text = (await this.of(request)).has(uri) ? await this.skills.read(uri) : undefined;
+    const text = (await this.skillsFor(request)).has(uri) ? await this.skills.read(uri) : undefined;
     return text === undefined ? undefined : { contents: [{ uri, mimeType, text }] };
   }
 
-  /** A set of tools holds no playbooks. */
-  private async of(request: FastifyRequest): Promise<ReadonlyMap<string, PlaybookSkill>> {
+  /** All skills; none at a virtual server. */
+  private async skillsFor(request: FastifyRequest): Promise<ReadonlyMap<string, PlaybookSkill>> {
     return principalOf(request).choice ? new Map() : this.skills.all();
   }
 
   private async list(asked: Asked): Promise<Answered> {
-    const skills = [...(await this.of(asked.request)).values()];
+    const skills = [...(await this.skillsFor(asked.request)).values()];
     const { data, nextCursor } = pageOf(skills, ({ uri }) => uri, itemsOnPage, cursorIn(asked.message));
     const page = { skills: data.map(entryOf), ...(nextCursor !== null && { nextCursor }) };
     return done(asked, fresh(page));
@@ -66,7 +66,7 @@ export class McpSkills {
 
   private async get(asked: Asked): Promise<Answered> {
     const uri = textIn(asked.message.params, 'uri');
-    const skill = (await this.of(asked.request)).get(uri);
+    const skill = (await this.skillsFor(asked.request)).get(uri);
     if (skill) return done(asked, fresh({ skill: entryOf(skill) }));
     return errorOf(asked.message.id, invalidParams, `There is no skill ${uri}`);
   }

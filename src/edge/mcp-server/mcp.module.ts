@@ -22,10 +22,10 @@ import { Scopes } from '../../web/auth/scopes.decorator.js';
 import { Problem } from '../../base/common/errors.js';
 import { unreadableBody } from './mcp-messages.js';
 
-/** All tools at `/mcp`, and virtual servers below. */
+/** `/mcp` for all tools, `/mcp/<name>` for virtual servers. */
 const paths = ['', ':server'];
 
-/** MCP over Streamable HTTP. Its messages are described by MCP, not by OpenAPI. */
+/** MCP over Streamable HTTP. Not in OpenAPI, because MCP specifies its messages. */
 @ApiExcludeController()
 @Scopes('tools:call')
 @Controller('mcp')
@@ -47,7 +47,7 @@ export class McpController {
     return this.service.follow(this.servers.enter(request), reply);
   }
 
-  /** There is no session that could be ended. */
+  /** Refused, because the server has no sessions to end. */
   @Delete(paths)
   delete(): never {
     throw new Problem('invalid_request', 'This server keeps no sessions', {
@@ -57,7 +57,7 @@ export class McpController {
   }
 }
 
-/** The registry as an MCP server. */
+/** The tools of the registry as an MCP server. */
 @Module({
   imports: [ToolsModule, PlaybooksModule, AuthModule],
   controllers: [McpController, OffersController, VirtualServersController],

@@ -40,8 +40,8 @@ const capabilities = {
 const extensions = { [tasksExtension]: {}, [skillsExtension]: {} };
 
 /**
- * MCP's messages of the revisions with `initialize`, and of the stateless one. Nothing is kept between requests: the id
- * that a client of the former is given only tells its calls from those of others when it cancels one.
+ * Answers MCP's messages, of the revisions with `initialize` and of the stateless one. The server stores no session: a
+ * session id only distinguishes the calls of clients when one is cancelled, and carries what the client declared.
  */
 @Injectable()
 export class McpService {
@@ -68,12 +68,12 @@ export class McpService {
     this.methods = new Map(all.flatMap((each) => Object.entries(each)));
   }
 
-  /** @returns a message, a stream of messages, or nothing where none is due */
+  /** Answers one message. @returns a message, a stream of messages, or undefined for a notification */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<Answered> {
     if (request.body === undefined)
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
     request.body = givenMembers(request.body);
-    // It takes a tenth of a second to load, and most servers may never be asked.
+    // Loaded with the first request, because loading takes 0.1 s and many servers get no MCP request.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);
     if (route.kind === 'reject')
@@ -97,7 +97,7 @@ export class McpService {
     return this.dispatch({ message, isModern, request, reply, sdk });
   }
 
-  /** A stream of what concerns no request of the client's. */
+  /** The stream of messages that belong to no request. @throws Problem `invalid_request` */
   follow(request: FastifyRequest, reply: FastifyReply): Readable {
     if (!acceptsStream(request))
       throw new Problem('invalid_request', 'This address answers with text/event-stream', { status: 406 });
@@ -137,8 +137,8 @@ export class McpService {
   }
 
   /**
-   * Offers subscriptions to changes of lists and of tasks, and to resources whose servers tell of updates. A client that gets
-   * none gets a result at once, and the stream ends; one that follows tasks alone gets it once all have ended.
+   * Streams the changes that a client subscribes to: lists, tasks, and resources whose servers report updates. Without any
+   * subscription the stream ends at once with a result; with tasks alone, when all have ended.
    * @throws Problem `rate_limited`, `shutting_down`
    */
   private async listen(asked: Asked): Promise<Answered> {
@@ -157,12 +157,12 @@ export class McpService {
       ...Object.fromEntries(Object.entries(flags).filter(([, isWanted]) => isWanted === true)),
       ...(watched.length > 0 && { resourceSubscriptions: watched }),
     };
-    const left = new AbortController();
-    const tasks = await this.tasks.follow(asked, (wanted as Params)['taskIds'], left.signal);
-    const told = { ...notifications, ...(tasks && { taskIds: tasks.taskIds }) };
-    const subscription = { id, notifications: told };
+    const closed = new AbortController();
+    const tasks = await this.tasks.follow(asked, (wanted as Params)['taskIds'], closed.signal);
+    const accepted = { ...notifications, ...(tasks && { taskIds: tasks.taskIds }) };
+    const subscription = { id, notifications: accepted };
     const stream = this.streams.follow(holderIn(request), new Set(watched), subscription, tasks?.ring);
-    stream.once('close', () => left.abort());
+    stream.once('close', () => closed.abort());
     const finish = (): void => stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
     if (Object.keys(notifications).length === 0) void Promise.resolve(tasks?.ended).then(finish);
     void reply.headers(sseHeaders);

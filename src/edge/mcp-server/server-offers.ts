@@ -6,14 +6,14 @@ import { ToolRegistry } from '../../call/door/tool-registry.js';
 import { mayCall, type Principal } from '../../web/contract/principal.js';
 import { virtualServerOf } from './virtual-server.js';
 
-/** Something that a server offers, as callers see it. */
+/** A resource, template or prompt of a server, as callers see it. */
 export interface Offered {
   readonly server: ServerTool;
   /** Its key among callers: a URI, a template or a prompt's name. */
   readonly key: string;
   /** The server's own name for it. */
   readonly own: string;
-  /** As it is listed, by `key`. */
+  /** The item as it is listed, with `key` as its name or URI. */
   readonly item: JsonObject;
 }
 
@@ -23,25 +23,25 @@ type Index = Readonly<Record<OfferList, readonly Offered[]>>;
 
 const maxInstructions = { server: 2_000, all: 8_000 };
 
-/** What MCP servers offer beside their tools, by the names that callers use. */
+/** Resources, templates and prompts of MCP servers, by the names that callers use. */
 @Injectable()
 export class ServerOffers {
-  /** By project, until anything changes. */
+  /** Lists by project, until anything changes. */
   private readonly built = new LRUCache<string, Index>({ max: 100 });
-  /** By project. */
+  /** First starts by server and project. */
   private readonly woken = new WeakMap<ServerTool, Map<string, Promise<void>>>();
 
   constructor(private readonly registry: ToolRegistry) {
     registry.offers.subscribe(() => this.built.clear());
   }
 
-  /** A list as a caller sees it. Servers that no process has run of since the start are asked first. */
+  /** A list as a caller sees it. Starts servers without a process since the start of this server. */
   async list(what: OfferList, caller: Principal, project: string): Promise<readonly Offered[]> {
     await Promise.all(this.visible(caller).map((server) => this.wake(server, project)));
     return this.known(what, caller, project);
   }
 
-  /** The resource of a URI: one that is listed, a link that the project got from a tool, or one that a template describes. */
+  /** The resource of a URI: a listed one, a link that the project got from a tool, or one that a template describes. */
   async resource(uri: string, caller: Principal, project: string): Promise<Offered | undefined> {
     const listed = (await this.list('resources', caller, project)).find(({ key }) => key === uri);
     if (listed) return listed;
@@ -53,7 +53,7 @@ export class ServerOffers {
     return template && { ...template, key: uri, own: unprefixed(uri, template) };
   }
 
-  /** The template that describes a URI; of several the one with most literal text. */
+  /** The template that describes a URI; of several, the one with most literal text. */
   private template(uri: string, caller: Principal, project: string): Offered | undefined {
     const literal = ({ key }: Offered): number => key.replace(/\{[^}]*\}/g, '').length;
     return this.known('templates', caller, project)
@@ -62,30 +62,30 @@ export class ServerOffers {
   }
 
   /** The URI by which callers read a resource of a server. */
-  shownUri(of: string, uri: string): string {
+  shownUri(serverName: string, uri: string): string {
     const { resources } = this.index('default');
-    return resources.find(({ server, own }) => server.server === of && own === uri)?.key ?? uri;
+    return resources.find(({ server, own }) => server.server === serverName && own === uri)?.key ?? uri;
   }
 
-  /** What servers tell a model about themselves, each under its name; undefined if none says anything. */
+  /** The servers' instructions for a model, each under the server's name; undefined if there are none. */
   instructions(caller: Principal): string | undefined {
     let left = maxInstructions.all;
     const own = virtualServerOf(caller)?.stored.instructions;
     if (own) return own;
-    const told = this.used(caller).flatMap((server) => {
+    const texts = this.used(caller).flatMap((server) => {
       const text = server.offer('default').instructions?.trim();
       if (!text || left < 100) return [];
       const cut = text.slice(0, Math.min(maxInstructions.server, left));
       left -= cut.length;
       return `# ${server.server}\n${cut.length < text.length ? `${cut} …` : cut}`;
     });
-    return told.length > 0 ? told.join('\n\n') : undefined;
+    return texts.length > 0 ? texts.join('\n\n') : undefined;
   }
 
   private wake(server: ServerTool, project: string): Promise<void> {
     const projects = this.woken.get(server) ?? new Map<string, Promise<void>>();
     this.woken.set(server, projects);
-    // One that could not be asked is asked again.
+    // A server that could not start is tried again.
     const wakes = async (): Promise<void> => {
       await server.wake(project).catch(() => undefined);
       if (!server.offer(project).isKnown) projects.delete(project);
@@ -108,7 +108,7 @@ export class ServerOffers {
   }
 
   private visible(caller: Principal): ServerTool[] {
-    // A bound key reads resources and prompts at the addresses of its virtual servers alone.
+    // A bound key reads resources and prompts only at the addresses of its virtual servers.
     if (caller.choice && !virtualServerOf(caller)) return [];
     return this.registry.allServers().filter(({ definition }) => mayCall(caller, definition));
   }
@@ -136,7 +136,7 @@ export class ServerOffers {
   }
 }
 
-/** A prompt has its server's prefix, unless that has none and no other such server has the name. */
+/** Prompts get their server's prefix, except those of servers without one whose names are unique among these. */
 function placedPrompts(offered: readonly Offered[], project: string): Offered[] {
   const own = placed(
     offered.filter(({ server }) => server.offer(project).isUnprefixed),
@@ -159,7 +159,7 @@ const named = (offered: Offered, member: string, key: string): Offered => ({
 const sorted = (offered: readonly Offered[]): Offered[] =>
   [...new Map(offered.map((each) => [each.key, each])).values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 
-/** A URI that several servers have gets the name of each as the first segment of its path. */
+/** URIs of several servers get the server's name as the first segment of their path. */
 function placed(offered: readonly Offered[], member: string): Offered[] {
   const owners = new Map<string, Set<string>>();
   for (const { own, server } of offered) owners.set(own, (owners.get(own) ?? new Set()).add(server.server));
@@ -172,7 +172,7 @@ function placed(offered: readonly Offered[], member: string): Offered[] {
   );
 }
 
-/** The parts before the path of a URI. Only of web addresses the host is none of it. */
+/** The part before the path of a URI; the host is such a part only in http and https URLs. */
 const beforePath = /^(https?:\/\/[^/?#]*\/?|[a-z][\w+.-]*:\/{0,3})/i;
 
 function prefixed(uri: string, server: string): string {
@@ -188,7 +188,7 @@ function unprefixed(uri: string, { key, own, server }: Offered): string {
 }
 
 /**
- * Whether a template (RFC 6570) describes a URI: its literal parts stand in it in order, with something for each expression
+ * Whether a template (RFC 6570) describes a URI: it contains the literal parts in order, with a value for each expression
  * between them. Values are not checked further.
  */
 export function describes(template: string, uri: string): boolean {

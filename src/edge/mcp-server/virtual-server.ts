@@ -3,7 +3,7 @@ import type { ServerTool } from '../../call/door/server-tool.js';
 import type { ToolRegistry } from '../../call/door/tool-registry.js';
 import type { Principal, ToolChoice } from '../../web/contract/principal.js';
 
-/** What a member may name: a tool, a prompt or a resource; or all with a tag, or of an MCP server. */
+/** Kinds of members: a tool, a prompt or a resource; or all tools with a tag, or all of an MCP server. */
 export const memberKinds = ['tool', 'prompt', 'resource', 'tag', 'server'] as const;
 export type Member = { readonly [part in (typeof memberKinds)[number] | 'as' | 'description']?: string };
 
@@ -14,7 +14,7 @@ export interface StoredServer {
   readonly instructions?: string | null;
 }
 
-/** A set of tools, resources and prompts with an address of its own. */
+/** A set of tools, resources and prompts with its own MCP address. */
 export class VirtualServer implements ToolChoice {
   private built: ReturnType<typeof contentsOf> | undefined;
 
@@ -27,12 +27,12 @@ export class VirtualServer implements ToolChoice {
     return (this.built ??= contentsOf(this.stored.members, this.registry));
   }
 
-  /** The registry has changed. */
+  /** Computes the contents anew at the next use, after a change of the registry. */
   forget(): void {
     this.built = undefined;
   }
 
-  /** Hidden tools are in it as well, so that the door passes reads: `offered` decides what is read. */
+  /** Whether calls of a tool may pass, including the hidden tools for reads: `offered` limits what they read. */
   has(tool: string): boolean {
     const { own, offers, servers } = this.contents;
     if (own.has(tool)) return true;
@@ -40,7 +40,7 @@ export class VirtualServer implements ToolChoice {
     return hidden !== undefined && (offers.size > 0 || servers.has(hidden.server));
   }
 
-  /** What is in it of a list of all MCP servers, with the names and descriptions that it has here. */
+  /** The items of all MCP servers' lists that belong to this set, with their names and descriptions here. */
   offered<T extends { readonly key: string; readonly server: ServerTool; readonly item: JsonObject }>(
     kind: 'resource' | 'prompt',
     all: readonly T[],
@@ -57,7 +57,7 @@ export class VirtualServer implements ToolChoice {
 }
 
 function contentsOf(members: readonly Member[], registry: ToolRegistry) {
-  /** By the names that they have here; `own` is their name elsewhere. */
+  /** Tools and prompts by their names here; `own` is the original name. */
   const holders = new Map<string, { readonly own: string; readonly description?: string | undefined }>();
   const clashes: string[] = [];
   const put = (name: string, own: string, description?: string): void => {
@@ -80,16 +80,16 @@ function contentsOf(members: readonly Member[], registry: ToolRegistry) {
   const isTagged = ({ definition }: Pick<ServerTool, 'definition'>): boolean =>
     definition.tags.some((tag) => tags.has(tag));
   const tagged = registry.allServers().filter(isTagged);
-  /** MCP servers of which everything is in it. */
+  /** MCP servers that belong to the set as a whole. */
   const whole = new Set([
     ...members.flatMap(({ server }) => server ?? []),
     ...tagged.map(({ server }) => server),
   ]);
-  /** Those, and MCP servers of which a tool is in it. */
+  /** Those, and MCP servers with a tool in the set. */
   const servers = new Set(whole);
   for (const tool of registry.all()) {
     const { name, kind } = tool.definition;
-    // The name of an MCP server has no such mark.
+    // The name of an MCP server does not contain `__`.
     const [server = ''] = kind === 'mcp' ? name.split('__') : [];
     if (!own.has(name) && !whole.has(server) && !isTagged(tool)) continue;
     servers.add(server);

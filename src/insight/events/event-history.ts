@@ -13,7 +13,7 @@ import { WebhookQueue } from '../../base/jobs/webhook-queue.js';
 import { EventRing, type Placed } from '../../base/streams/event-ring.js';
 import { type ToolEvent, ToolEvents } from '../../base/streams/tool-events.js';
 
-/** An event that waits for the database. */
+/** An event that is not stored yet. */
 interface Waiting {
   readonly key: string;
   readonly event: ToolEvent;
@@ -25,8 +25,8 @@ interface EventRow {
 }
 
 /**
- * An event that is there already is not inserted again: a batch may come twice. One replica inserts after another, so
- * that no event becomes visible after a later one.
+ * Inserts events, except stored ones, because a batch may be repeated. The lock makes replicas insert one after another,
+ * so that no event becomes visible after a later one.
  */
 const insert = `
   WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('tool_events')))
@@ -39,12 +39,12 @@ const newest = 'SELECT seq, event FROM tool_events ORDER BY seq DESC LIMIT $1';
 const later = 'SELECT seq, event FROM tool_events WHERE seq > $1 ORDER BY seq LIMIT $2';
 
 const maxBytes = 4_194_304;
-/** Events within this time share a statement, and so a notification: 20 a second at most. */
+/** Events within this time share a statement and a notification: at most 20 a second. */
 const delayMs = 50;
 
 /**
- * Events of tools, of all replicas: all of them in the database, the newest in the memory of each replica, with the same
- * ids everywhere. Events of this replica come by way of the database, too; while that is away they wait.
+ * Tool events of all replicas: all of them in the database, the newest in the memory of each replica, with the same ids
+ * everywhere. Events of this replica also come from the database; while it is away they wait.
  */
 @Injectable()
 export class EventHistory extends WriteBehind<Waiting> {
@@ -66,7 +66,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     };
     super('event history', waiting, keeping, config.recorder.retentionDays, delayMs);
     source.subscribe(({ key = newId(), ...event }) => waiting.emit({ key, event }));
-    // Events of an act are in the list when the act is answered.
+    // A request is answered when its events are stored.
     barrier.add(() => this.flush());
     this.ring = this.ringOf('');
   }
@@ -77,7 +77,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     this.ring = this.ringOf(row?.epoch ?? '');
     const rows = await retryAtStart(() => this.db.query<EventRow[]>(newest, [this.config.events.kept]));
     this.append(rows.reverse());
-    this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.look());
+    this.follower.follow({ table: 'tool_events', what: 'events of tools' }, () => this.readNew());
     void super.onModuleInit();
   }
 
@@ -85,7 +85,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     return new EventRing<ToolEvent>({ maxEntries: this.config.events.kept, maxBytes }, epoch);
   }
 
-  /** Events, and a webhook for each of them and each receiver in WEBHOOK_URLS, or neither. */
+  /** Stores events, and in the same transaction a webhook for each event and each URL of WEBHOOK_URLS. */
   private async insert(events: readonly Waiting[]): Promise<void> {
     const store = async (manager: EntityManager): Promise<Placed<ToolEvent>[]> => {
       const rows = await manager.query<EventRow[]>(insert, [storableJson(events)]);
@@ -102,7 +102,7 @@ export class EventHistory extends WriteBehind<Waiting> {
       });
   }
 
-  private async look(): Promise<void> {
+  private async readNew(): Promise<void> {
     for (let found = Infinity; found > 0;) {
       const rows = await this.db.query<EventRow[]>(later, [this.last, this.config.events.kept]);
       this.append(rows);
@@ -117,7 +117,7 @@ export class EventHistory extends WriteBehind<Waiting> {
     }
   }
 
-  /** An event that an earlier version has stored brings its id along. */
+  /** The event with its id; events stored by an earlier version already have one. */
   private placed({ seq, event }: EventRow): Placed<ToolEvent> {
     return { id: this.ring.idBefore(Number(seq)), ...event };
   }

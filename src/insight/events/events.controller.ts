@@ -15,7 +15,9 @@ import { EventPageView, EventsQuery, TopicsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { TopicStreamService } from './topic-stream.service.js';
 
-const stream = [
+const resumes = 'Id of the last event received; the stream resumes after it';
+
+const eventsExample = [
   'id: mhq3k2x19f2c6b01-42',
   'event: circuit.opened',
   'data: {"id":"mhq3k2x19f2c6b01-42","type":"circuit.opened","tool":"disk_usage","timestamp":"2026-01-23T10:30:00.000Z","message":"5 of 8 calls failed in 300 s","data":{"from":"closed","to":"open","by":null}}',
@@ -23,6 +25,7 @@ const stream = [
   '',
 ].join('\n');
 
+/** Events of tools: a page, or a stream. */
 @ApiTags('events')
 @Scopes('metrics:read')
 @Controller('api/v1/events')
@@ -30,18 +33,18 @@ export class EventsController {
   constructor(private readonly service: EventsService) {}
 
   @Get()
-  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
+  @ApiHeader({ name: 'last-event-id', required: false, description: resumes })
   @ApiOperation({
     summary: 'Read what happened to tools, or follow it',
     description:
-      'Crashes, failures, recoveries, grades and circuits, the newest that are stored, also those from before a restart. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.',
+      'The latest crashes, failures, recoveries, grade and circuit changes, oldest first, including those before a restart. With `Accept: text/event-stream`, new events follow. Control events: `missed` (events dropped before you read them), `reset` (unknown `last-event-id`), `end`.',
   })
   @ApiExtraModels(EventPageView)
   @ApiOkResponse({
     description: 'A page, or a stream of events',
     content: {
       'application/json': { schema: { $ref: getSchemaPath(EventPageView) } },
-      'text/event-stream': { schema: { type: 'string' }, example: stream },
+      'text/event-stream': { schema: { type: 'string' }, example: eventsExample },
     },
   })
   @ApiProblems('invalid_request', 'rate_limited', 'shutting_down', 'unauthorized', 'forbidden')
@@ -54,7 +57,7 @@ export class EventsController {
   }
 }
 
-const example = [
+const topicsExample = [
   'id: events=mhq3k2x19f2c6b01-42,logs:log_summary=mhq3k2x1-7',
   'event: log',
   'data: {"id":"mhq3k2x1-7","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","event":"stderr","message":"3 lines had no time"}',
@@ -62,6 +65,7 @@ const example = [
   '',
 ].join('\n');
 
+/** One stream of several topics, because a browser opens few connections to a host. */
 @ApiTags('events')
 // Each topic asks for a scope of its own.
 @Scopes()
@@ -70,13 +74,13 @@ export class TopicStreamController {
   constructor(private readonly service: TopicStreamService) {}
 
   @Get()
-  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
+  @ApiHeader({ name: 'last-event-id', required: false, description: resumes })
   @ApiOperation({
     summary: 'Follow several things in one stream',
     description:
-      'What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `events` needs the scope `metrics:read`, `logs:<tool>` needs `tools:admin`, `spans`, which says twice a second at most how many came in for a project, `traces:read`, and `ui:<session>`, the calls of a page, `tools:call`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
+      'Each topic needs a scope. `events` (`metrics:read`) has the events of `GET /api/v1/events`. `logs:<tool>` (`tools:admin`) has those of `GET /api/v1/custom-tools/{name}/logs`. `spans` (`traces:read`) counts the new spans of a project, at most twice a second. `ui:<session>` (`tools:call`) has the calls of a page. Control events: `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
   })
-  @ApiOkResponse({ content: { 'text/event-stream': { schema: { type: 'string' }, example } } })
+  @ApiOkResponse({ content: { 'text/event-stream': { schema: { type: 'string' }, example: topicsExample } } })
   @ApiProblems(
     ...(['invalid_request', 'not_found', 'rate_limited', 'shutting_down', 'database_unavailable'] as const),
     ...(['unauthorized', 'forbidden'] as const),

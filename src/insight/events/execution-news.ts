@@ -4,7 +4,7 @@ import { StreamTopics } from '../../base/streams/stream-topics.js';
 import { CallEvents, type ExecutedCall } from '../../web/contract/call-events.js';
 import type { CallContext } from '../../web/contract/tool.js';
 
-/** An execution that ended: the fields that lists filter by, and nothing of its payload. */
+/** An ended execution: the fields that lists filter by, without its payload. */
 interface Announced
   extends
     Pick<ExecutedCall, 'tool' | 'status' | 'errorType'>,
@@ -17,7 +17,7 @@ interface Announced
 /** Executions that ended on this server within half a second. */
 interface Batch {
   readonly ended: readonly Announced[];
-  /** Further ones that are not listed. */
+  /** Number of executions that are not listed. */
   readonly more: number;
 }
 
@@ -25,7 +25,7 @@ const everyMs = 500;
 const maxListed = 500;
 const limits = { maxEntries: 20, maxBytes: 1_000_000 };
 
-/** Announces executions to pages that follow them, at most twice a second. Costs calls nothing if nobody follows. */
+/** Announces ended executions to the pages that follow them, at most twice a second. Costs calls nothing without followers. */
 @Injectable()
 export class ExecutionNews {
   private readonly ring = new EventRing<Batch>(limits);
@@ -45,7 +45,7 @@ export class ExecutionNews {
         return own.length > 0 ? { id, ended: own, more: Math.min(more, 1) } : undefined;
       },
       ring: () => {
-        // From the first page on: before that a call has no listener here.
+        // Subscribes with the first page, so that calls have no listener before.
         this.stop ??= calls.subscribe('executed', (event) => this.came(event));
         return this.ring;
       },

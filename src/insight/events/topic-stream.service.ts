@@ -16,14 +16,14 @@ import { type StreamTopic, StreamTopics } from '../../base/streams/stream-topics
 import { OpenStreams, pages } from '../../base/streams/open-streams.js';
 import type { TopicsQuery } from './events.dto.js';
 
-/** A topic that a client follows, by the name that it gave. */
+/** A topic that a client follows, with the name of the request. */
 interface Followed extends Reader {
   readonly name: string;
   readonly topic: StreamTopic;
   readonly ring: EventRing<object>;
 }
 
-/** Several things in one stream: a browser opens six connections to a host, over all its tabs. */
+/** Streams several topics at once, because a browser opens only six connections to a host for all its tabs. */
 @Injectable()
 export class TopicStreamService {
   constructor(
@@ -35,7 +35,7 @@ export class TopicStreamService {
   async follow({ topics }: TopicsQuery, request: FastifyRequest, reply: FastifyReply): Promise<Readable> {
     const followed = await Promise.all(topics.map((name) => this.open(name, request)));
     void reply.headers(sseHeaders);
-    // The head alone is no stream.
+    // A HEAD request gets no stream.
     if (request.method !== 'GET') return Readable.from([]);
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
@@ -63,17 +63,17 @@ export class TopicStreamService {
   }
 }
 
-/** @throws Problem `forbidden` for a project that is not one of the key's */
+/** The named project, else the request's. @throws Problem `forbidden` for a project outside the key's */
 const projectIn = (request: FastifyRequest, named: string | undefined): string =>
   named === undefined ? projectOf(request) : projectFor(principalOf(request), named);
 
-/** The id of the entry after which a client goes on, or begins. */
+/** The id of the entry after which a client resumes or begins. */
 function placeOf({ topic, ring }: Followed, lastSeen: string | undefined): string {
   const place = lastSeen === undefined ? Math.max(0, ring.end - topic.earlier) : ring.placeAfter(lastSeen);
   return ring.idBefore(place);
 }
 
-/** @param places positions in all topics, contained in each event's id so that a client can resume all of them */
+/** One topic's part of the stream. @param places positions in all topics; each event's id has them, so that a client can resume all */
 function streamOf({ name, topic, ring, projects }: Followed, places: Map<string, string>): Following<object> {
   return {
     ring,
@@ -88,7 +88,7 @@ function streamOf({ name, topic, ring, projects }: Followed, places: Map<string,
   };
 }
 
-/** The client's place before the first event, and the topics in which it cannot go on where it was. */
+/** The client's position before the first event, and a `reset` for each topic that cannot be resumed. */
 function greetingOf(
   followed: readonly Followed[],
   lastSeen: ReadonlyMap<string, string>,
@@ -105,7 +105,7 @@ function greetingOf(
 const textOf = (places: ReadonlyMap<string, string>): string =>
   [...places].map(([name, id]) => `${name}=${id}`).join(',');
 
-/** A client starts again with a topic whose place it does not know any more. */
+/** Positions by topic in a `last-event-id`. A topic without one starts anew. */
 function placesIn(header: string | string[] | undefined): Map<string, string> {
   const parts = typeof header === 'string' ? header.split(',') : [];
   const pairs = parts.flatMap((part) => {

@@ -12,15 +12,15 @@ import {
 } from '../../records/executions/tool-metrics.repository.js';
 import type { LastErrorView, ToolNowView } from './tool-health.dto.js';
 
-/** Calls of a minute or a longer time without callers' errors. */
+/** Calls of a minute or a longer period, without callers' errors. */
 export interface CallsSince {
-  /** Its start, milliseconds since the epoch. */
+  /** Start of the period, milliseconds since the epoch. */
   readonly since: number;
   readonly calls: number;
   readonly failures: number;
 }
 
-/** A stretch of time in which a tool fails, and the minutes after it in which it works. */
+/** A period in which a tool fails, and the working minutes after it. */
 interface FailingStretch extends CallsSince {
   readonly working?: CallsSince;
 }
@@ -32,9 +32,9 @@ export interface Course {
 }
 
 const nowMs = 5 * minuteMs;
-/** A single failure is no outage. */
+/** Min failures of an outage. */
 const minFailures = 3;
-/** Probability that a tool which fails as before succeeds so often in a row. */
+/** Max probability that an unchanged tool has so many successes in a row, for them to count as recovery. */
 const maxChance = 0.05;
 
 const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>): CallsSince => ({
@@ -43,10 +43,7 @@ const plus = (before: CallsSince, { calls, failures }: Omit<CallsSince, 'since'>
   failures: before.failures + failures,
 });
 
-/**
- * Whether so many successes in a row show that the tool has recovered: one after a total outage, fourteen if one call of
- * five failed.
- */
+/** Whether successes in a row prove a recovery: one after a total outage, fourteen if one call of five failed. */
 const showRecovery = ({ calls, failures }: CallsSince, successes: number): boolean =>
   (1 - failures / calls) ** successes <= maxChance;
 
@@ -54,12 +51,12 @@ const hasRecovered = ({ working, ...failing }: FailingStretch): boolean =>
   working !== undefined && showRecovery(failing, working.calls);
 
 /**
- * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls
- * succeed. A tool that fails again within five minutes of its recovery has failed all the time. While its circuit is open
- * it fails, too, even if most calls of the minute of its opening succeeded before.
+ * Whether a tool fails or recovers, and since when. A minute counts as failing if less than `minRate` of its calls succeed.
+ * A tool that fails again within five minutes of its recovery counts as failing all the time. A tool with an open circuit
+ * fails, too, even if most calls in the minute of the opening succeeded.
  * @param minutes oldest first
- * @param openSince milliseconds since the epoch; undefined for a circuit that is closed
- * @returns undefined for a tool that did not fail in these minutes, or only once or twice
+ * @param openSince milliseconds since the epoch; undefined if the circuit is closed
+ * @returns undefined for a tool with fewer than three failures in these minutes
  */
 export function courseOf(
   minutes: readonly CallsSince[],
@@ -68,7 +65,7 @@ export function courseOf(
 ): Course | undefined {
   const course = courseByMinutes(minutes, minRate);
   if (openSince === undefined || course?.state === 'failing') return course;
-  // The call that opened it may have begun in the minute before.
+  // The call that opened the circuit may have begun in the minute before.
   const first = minutes.findIndex(({ since, failures }) => failures > 0 && since > openSince - 2 * minuteMs);
   const [from, ...later] = minutes.slice(first);
   return first === -1 || !from ? course : { state: 'failing', of: later.reduce(plus, from) };
@@ -106,8 +103,8 @@ const minutesOf = ({ calls, failures, callerErrors }: Trend, until: number): Cal
 };
 
 /**
- * A tool fails from its first failure on and not from the start of that minute, so that an outage is 100 % failing. It
- * recovers after its last failure, within that minute.
+ * Moves the start of a failing period from its minute to the first failure, so that an outage is 100 % failing, and detects
+ * a recovery after the last failure within the same minute.
  */
 function exact(course?: Course, first?: FirstFailure, last?: LastFailure): Course | undefined {
   if (course?.state !== 'failing' || !first) return course;
@@ -144,7 +141,7 @@ function viewOf(figures?: FleetFigures, course?: Course, last?: LastFailure, cal
   };
 }
 
-/** How tools are doing now, beside their grade of the last hour: read from the rollups by minute. */
+/** State of tools in the last minutes, beside their grade of the last hour; read from the rollups by minute. */
 @Injectable()
 export class RecentCalls {
   constructor(
@@ -157,7 +154,7 @@ export class RecentCalls {
     return new RecentCalls(this.metrics.within(caller), this.knownTools, this.circuits);
   }
 
-  /** @param tools all unless some are named. @returns a view for any name; a tool without calls has zeros */
+  /** State at a time. @param tools default: all @returns a view for any name; a tool without calls has zeros */
   async at(now: number, tools?: readonly string[]): Promise<(tool: string) => ToolNowView> {
     const [figures, courses] = await Promise.all([
       this.metrics.getFigures(new Date(now - nowMs), new Date(now), { latency: true, tools }),
@@ -175,7 +172,7 @@ export class RecentCalls {
     };
   }
 
-  /** Courses of the last hour; of the last day for tools that failed through it. */
+  /** Courses of the last hour; of the last day for tools that failed during all of it. */
   private async courses(now: number, tools?: readonly string[]): Promise<Map<string, Course>> {
     const courses = await this.coursesOver(hourMs, now, tools);
     const long = [...courses].filter(([, { of }]) => of.since < now - hourMs + nowMs).map(([tool]) => tool);

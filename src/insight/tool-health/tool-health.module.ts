@@ -35,8 +35,8 @@ export class ToolHealthModule implements OnApplicationBootstrap, OnApplicationSh
     const logger = new Logger(ToolHealthModule.name);
     this.watch = new IntervalLoop(
       async () => {
-        circuits.look();
-        if (replicas.keepsHouse) await health.look();
+        circuits.update();
+        if (replicas.keepsHouse) await health.updateGrades();
       },
       lookEveryMs,
       // The database may be away for long: one line is enough.

@@ -28,10 +28,10 @@ import { KnownTools } from '../../call/circuits/known-tools.js';
 import { RecentCalls } from './recent-calls.js';
 import { RefusalCounts } from './refusal-counts.js';
 
-/** A caller's report of an execution that did not come through the door. */
+/** A caller's report of an execution that ran elsewhere. */
 type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
 
-/** Reading latencies is most of the work. */
+/** Tools whose latencies are read, which is most of the work. */
 type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
 
 type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
@@ -40,14 +40,14 @@ type GradedFleet = Omit<dto.SystemHealthView, 'toolReports' | 'circuits'> & {
 };
 
 const dayHours = 24;
-/** The period of every grade, unless a caller asks for another one. Its changes are events, and stored. */
+/** Default period of grades. Only changes of these grades are emitted and stored. */
 const gradedHours = 1;
 const slowMs = 5_000;
 const slowShown = 10;
 const outcomesRead = 100;
-/** Whole minutes for every whole number of hours. */
+/** Points of a trend: each covers whole minutes for any number of hours. */
 const trendPoints = 30;
-const nobodysFault: readonly (string | null | undefined)[] = [
+const notToolFaults: readonly (string | null | undefined)[] = [
   'cancelled',
   'interrupted',
   'upstream_unavailable',
@@ -57,22 +57,22 @@ const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
 
 interface KnownGrade {
   readonly status: HealthStatus;
-  /** Milliseconds since the epoch; null: it never had a grade other than unknown. */
+  /** Milliseconds since the epoch; null if it never had a grade other than unknown. */
   readonly since: number | null;
-  /** Another grade that was seen first at this time, and is not emitted yet. */
+  /** A new grade, the time when it was first seen; not emitted yet. */
   readonly next?: { readonly status: HealthStatus; readonly at: number };
 }
 
-/** A grade near its threshold counts as changed when it has lasted so long: a tool at its threshold emits one change. */
+/** Min duration of a new grade near its threshold, so that a tool at its threshold does not emit many changes. */
 const settledMs = 2 * minuteMs;
 
-/** A tool's grade of the last hour has changed; `at` is when that was seen, milliseconds since the epoch. */
+/** A change of a tool's grade of the last hour, seen `at` (milliseconds since the epoch). */
 export interface HealthChange {
   readonly tool: string;
   readonly from: HealthStatus;
   readonly to: HealthStatus;
   readonly at: number;
-  /** The text of the new grade's report: its issues, else that all is well. */
+  /** The issues of the new grade, or a sentence that there are none. */
   readonly why: string;
 }
 
@@ -110,15 +110,15 @@ export class ToolHealthService {
     return Object.assign(Object.create(this) as ToolHealthService, own);
   }
 
-  /** Rejects when the table cannot be read; the migrations have made it. */
+  /** Rejects if the table cannot be read. The migrations create it. */
   async ensureInitialized(): Promise<void> {
     await this.metrics.getRecentErrors(undefined, 1);
   }
 
-  /** Writes the metric of an execution that ran elsewhere; the door records its own. It counts for the grade, not for the circuit. */
+  /** Records an execution that ran elsewhere; the door records its own. It counts for the grade, not for the circuit. */
   async recordExecution(execution: ExternalExecution): Promise<ToolMetric> {
     const { status = 'success', errorType } = execution;
-    const toolFault = status !== 'success' && !nobodysFault.includes(errorType);
+    const toolFault = status !== 'success' && !notToolFaults.includes(errorType);
     const recordedAt = new Date(this.clock.now());
     const metadata = { ...execution.metadata, external: true };
     return this.metrics.record(newToolMetric({ ...execution, status, toolFault, recordedAt, metadata }));
@@ -128,7 +128,7 @@ export class ToolHealthService {
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<dto.ToolHealthView> {
     const now = this.clock.now();
     const { since: from, until } = period(now, periodHours);
-    await this.whole?.look();
+    await this.whole?.updateGrades();
     const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
     const graded = this.gradeOf(tool, figures);
     const since = this.recordGrade(tool, figures, graded, { hours: periodHours, now });
@@ -168,13 +168,13 @@ export class ToolHealthService {
     return { ...overall, toolReports, circuits: this.circuits.notClosed().data };
   }
 
-  /** A grade that was seen before this server started. @param since milliseconds since the epoch */
+  /** Restores a grade from before the start of this server. @param since milliseconds since the epoch */
   remember(tool: string, status: HealthStatus, since: number): void {
     if (status !== 'unknown') this.statuses.set(tool, { status, since });
   }
 
-  /** Emits a change if a tool's grade of the last hour has changed. */
-  async look(): Promise<void> {
+  /** Grades all tools by the last hour and emits the changes. */
+  async updateGrades(): Promise<void> {
     await this.gradeAll(gradedHours, 'of none');
   }
 
@@ -183,7 +183,7 @@ export class ToolHealthService {
     return (await this.circuits.advice(tool, { errorThreshold, windowMinutes })).shouldBreak;
   }
 
-  /** All failures of the period. @param limit of the patterns by message that are shown */
+  /** Patterns of all failures of the period. @param limit max patterns by message */
   async getErrorPatterns(
     tool: string,
     limit = 20,
@@ -246,7 +246,7 @@ export class ToolHealthService {
     throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
   }
 
-  /** Sets the tools for programs without a registry, which does the same after each change. */
+  /** Sets the known tools, for programs without a registry. The registry does this after each change. */
   setRegisteredTools(names: readonly string[]): void {
     this.knownTools.set(names.map((name) => ({ name })));
   }
@@ -254,7 +254,7 @@ export class ToolHealthService {
   /** Every tool that is registered or was ever executed, by name. */
   private async gradeAll(periodHours: number, latency: WhoseLatency): Promise<GradedFleet> {
     const now = this.clock.now();
-    await this.whole?.look();
+    await this.whole?.updateGrades();
     const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
       this.figures(period(now, periodHours), latency),
@@ -275,7 +275,7 @@ export class ToolHealthService {
     };
   }
 
-  /** Each tool's are of one snapshot. */
+  /** Figures by tool; those of one tool are from one snapshot. */
   private async figures(
     { since, until }: { readonly since: Date; readonly until: Date },
     latency: WhoseLatency,
@@ -304,7 +304,7 @@ export class ToolHealthService {
     return unavailable ? { unavailable } : {};
   }
 
-  /** Records the grade of the last hour and emits a change of it. @returns since when the tool has it, milliseconds since the epoch */
+  /** Records the grade of the last hour and emits a change. @returns its start, milliseconds since the epoch */
   private recordGrade(
     tool: string,
     figures: FleetFigures | undefined,

@@ -15,9 +15,9 @@ import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
 /**
- * Records an execution: its start before the tool gets the call, its end before the caller is answered. A cached
- * answer is no execution. Holds no state: Nest makes an instance for each use. The handler is awaited: operators of rxjs
- * around it would allocate 6 KB a call.
+ * Records an execution: its start before the tool gets the call, its end before the caller is answered. A cached answer is
+ * not an execution. Holds no state, because Nest makes an instance for each use. It awaits the handler, because operators
+ * of rxjs would allocate 6 KB per call.
  */
 @Injectable()
 export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome, ToolOutcome> {
@@ -26,7 +26,7 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     private readonly events: CallEvents,
   ) {}
 
-  /** @throws Refusal `recorder_full` if the record cannot be promised */
+  /** @throws Refusal `recorder_full` if the journal cannot take the record */
   async intercept(
     context: ExecutionContext,
     next: CallHandler<ToolOutcome>,
@@ -54,10 +54,10 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     return of(outcome);
   }
 
-  /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is not. */
+  /** Records a failure of the handler itself, which is a bug; drops the record of a late refusal. */
   private async failed(call: ToolCall, error: unknown): Promise<void> {
     const { asks, ticket } = call;
-    // Refused in a later round, it may come again as long as its state is valid.
+    // A call that was refused in a later round may come again while its state is valid.
     if (error instanceof InputRequired || (error instanceof Refusal && asks?.round))
       this.recorder.suspend(ticket.executionId, endOfSilence(call), maxAskedMs);
     else if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) });
@@ -71,27 +71,27 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
   }
 }
 
-/** Maximum characters of a tool's text. The journal is limited in bytes, so records must be too. */
+/** Max characters of a tool's text in a record, because the journal has a limit in bytes. */
 const maxText = 4_096;
 
-/** Bytes of JSON that are kept of an input, and as many of what it was answered with. */
+/** Max bytes of JSON of a captured input, and of a captured answer. */
 const maxCapturedBytes = 65_536;
 const previewLength = 200;
 
 const usualProject = 'default';
-/** Waiting that is not worth a word. */
+/** Min wait in the queue that is recorded. */
 const unnoticedMs = 1;
 
-/** @param startedAt milliseconds since the epoch */
+/** The start of a call's record. @param startedAt milliseconds since the epoch */
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test, kind } = call;
-  // Sorting the keys changes no byte count: one serialisation serves hash and size.
+  // Sorted keys do not change the size, so one serialisation is enough for hash and size.
   const input = canonicalJson(call.input);
   return {
     toolName: ticket.tool.definition.name,
     userId: context.userId,
     sessionId: context.sessionId,
-    // Usually the request's id is the execution's; then the row takes it from there.
+    // Usually the request's id is the execution's; the row then takes it from there.
     requestId: context.requestId === ticket.executionId ? undefined : context.requestId,
     investigationId: context.investigationId,
     runId: context.runId,
@@ -118,10 +118,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
 
 const traceparentForm = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-|$)/;
 
-/**
- * The place of an execution as a span: below the caller's own one; else in a trace of its own, where the call belongs to a
- * run, thread, session or investigation; else it is none.
- */
+/** The trace of an execution: the caller's; else its own, if the call belongs to a run, thread, session or investigation; else none. */
 function placeInTrace(
   executionId: string,
   { traceparent, runId, threadId, sessionId, investigationId }: CallContext,
@@ -132,7 +129,7 @@ function placeInTrace(
   return belongs === undefined ? {} : { traceId: executionId.replaceAll('-', '') };
 }
 
-/** The end of an execution, and its result where that is to be read for semantic errors. */
+/** The end of an execution, with its result if that is to be searched for semantic errors. */
 export interface Ended {
   readonly end: ExecutionEnd;
   /** JSON-RPC code of the failure. */
@@ -140,6 +137,7 @@ export interface Ended {
   readonly result?: ResultToRead | undefined;
 }
 
+/** The end of a call's record, by its outcome. */
 export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): Ended {
   const written = writtenOf(call, outcome);
   return {
@@ -164,7 +162,7 @@ function recordOf(call: ToolCall, outcome: ToolOutcome, outputSize: number): Exe
   };
 }
 
-/** The handler itself failed: our bug, not the tool's fault. */
+/** The end of a call whose handler failed, which is a bug of the server and not the tool's fault. */
 export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   return {
     status: 'error',
@@ -176,14 +174,14 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   };
 }
 
-/** Nobody answered the tool's questions. */
+/** The end of a call whose tool got no answers to its questions. */
 const endOfSilence = (call: ToolCall): ExecutionEnd => ({
   ...{ status: 'timeout', errorType: 'timeout', errorMessage: unanswered },
   executionTimeMs: call.ticket.elapsedMs(),
   metadata: notesOf(call, undefined),
 });
 
-/** @param at milliseconds since the epoch */
+/** The event of an ended call. @param at milliseconds since the epoch */
 export function eventOf(
   { ticket, test = false, input, context }: ToolCall,
   end: ExecutionEnd,
@@ -209,8 +207,8 @@ export function eventOf(
 }
 
 /**
- * Absent values leave no key behind: JSON drops them. So does what is usual: each member of a row costs the database as
- * much as a column.
+ * The call's notes for the record. Undefined members are dropped by JSON, and so are usual values, because each member
+ * costs the database as much as a column.
  */
 function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined): Record<string, unknown> {
   const { attempts, queueMs = 0, stderrTail } = notes;
@@ -237,7 +235,7 @@ interface Written {
   readonly text: string;
 }
 
-/** A result that is no JSON fails where it is answered; its record has no size. */
+/** A result as JSON. A result that is not JSON has size 0 here and fails when it is answered. */
 function asJson(value: unknown): Written {
   const text = jsonOf(value) ?? '';
   return { bytes: Buffer.byteLength(text), text };
@@ -254,8 +252,8 @@ function resultToRead(
 }
 
 /**
- * The part of an execution's end that its tool wants kept; undefined for most tools.
- * @param outcome undefined: the server failed
+ * Input and answer of an execution, if its tool captures them; undefined for most tools.
+ * @param outcome undefined if the server failed
  */
 function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): CapturedPayload | undefined {
   const { tool, notes } = call.ticket;
@@ -263,7 +261,7 @@ function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): Capt
   if (!capture || (capture === 'failures' && outcome?.status === 'success')) return undefined;
   const kept: Record<string, unknown> = {};
   const omitted: string[] = [];
-  /** @returns the value as JSON, if it is kept */
+  /** Adds a value unless it is too large. @returns its JSON, or undefined if it was omitted */
   const keep = (name: string, value: unknown, bytesAtLeast = 0): string | undefined => {
     const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
     if (text === undefined || Buffer.byteLength(text) > maxCapturedBytes) return void omitted.push(name);

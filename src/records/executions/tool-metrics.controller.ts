@@ -11,6 +11,7 @@ import { ToolParams } from '../../web/rest/dto.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './execution-recorder.js';
 
+/** Executions, their statistics and their payloads. */
 @ApiRoutes('api/v1/tool-metrics', 'tool-metrics', 'metrics:read')
 @UseInterceptors(UpToDateInterceptor)
 export class ToolMetricsController {
@@ -33,7 +34,7 @@ export class ToolMetricsController {
   @Get('series')
   @ApiOperation({
     summary: 'Calls, failures and durations over time; test calls do not count',
-    description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
+    description: 'For charts: one point for each interval of the period, of one tool or of all together.',
   })
   @ApiOkResponse({ type: dto.SeriesView })
   getSeries(@Query() query: dto.SeriesQuery, @CurrentReader() caller: Principal) {
@@ -62,8 +63,8 @@ export class ToolMetricsController {
 
   @Get('executions')
   @ApiOperation({
-    summary: 'Executions that every filter lets through, newest first',
-    description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
+    summary: 'Executions that match all filters, newest first',
+    description: '`nextCursor` continues where a page ended, even if executions are recorded meanwhile.',
   })
   @ApiOkResponse({ type: dto.ExecutionPageView })
   @Csv(dto.ExecutionView)
@@ -75,7 +76,7 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'One execution',
     description:
-      'With its forensics in `metadata`: attempts, time in the queue, exit code or signal, end of stderr, revision.',
+      '`metadata` has the details: attempts, time in the queue, exit code or signal, end of stderr, revision.',
   })
   @ApiOkResponse({ type: dto.ExecutionView })
   @ApiProblems('not_found')
@@ -87,9 +88,8 @@ export class ToolMetricsController {
   @Scopes('tools:admin')
   @HttpCode(204)
   @ApiOperation({
-    summary: 'Mark an execution as one that answered wrongly; its status stays',
-    description:
-      'For an answer that turned out to be wrong later: health shows such failures as a figure of their own.',
+    summary: 'Mark an execution whose answer was wrong; its status stays',
+    description: 'For an answer that turned out to be wrong later. Health counts such failures separately.',
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
@@ -106,7 +106,7 @@ export class ToolMetricsController {
   @Scopes('tools:admin')
   @HttpCode(204)
   @ApiOperation({
-    summary: 'Take such a mark back',
+    summary: 'Remove such a mark',
     description: 'An execution without a mark stays as it is.',
   })
   @ApiNoContentResponse()
@@ -121,7 +121,7 @@ export class ToolMetricsController {
 
   @Get('duplicates')
   @ApiOperation({
-    summary: 'How often tools were called again with the same input; most repetitions first',
+    summary: 'Repeated calls of tools with the same input; most repetitions first',
     description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
   })
   @ApiOkResponse({ type: dto.DuplicatesPageView })
@@ -165,9 +165,9 @@ export class ToolMetricsController {
   @Scopes('tools:admin')
   @AuditedRead()
   @ApiOperation({
-    summary: 'What an execution was given and answered',
+    summary: 'Input and answer of an execution',
     description:
-      "Kept for tools whose `capture` is `failures` or `all`, for CAPTURE_TTL_HOURS; values of the tool's `env` are taken out.",
+      "Stored for tools whose `capture` is `failures` or `all`, for CAPTURE_TTL_HOURS. Values of the tool's `env` are redacted.",
   })
   @ApiOkResponse({ type: dto.PayloadView })
   @ApiProblems('not_found')

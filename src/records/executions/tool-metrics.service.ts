@@ -25,8 +25,8 @@ const selectPreviews = `
   SELECT metric_id AS id, preview FROM execution_payloads WHERE metric_id = ANY ($1::uuid[]) AND recorded_at > $2`;
 
 /**
- * The executions, their captured payloads and their statistics, as REST asks for them (see UpToDateInterceptor). The
- * journal's drain writes payloads.
+ * Executions, their captured payloads and their statistics for REST. The journal's drain writes payloads, so routes wait
+ * for it (UpToDateInterceptor).
  */
 @Injectable()
 export class ToolMetricsService {
@@ -86,7 +86,7 @@ export class ToolMetricsService {
     );
   }
 
-  /** @param id UUID of an execution that exists */
+  /** The captured payload, if any. @param id UUID of an existing execution */
   async findPayload(id: string): Promise<dto.PayloadView | undefined> {
     const values = [id, this.oldestPayload()];
     const [row] = await this.db.query<{ payload: string; recordedAt: Date }[]>(selectPayload, values);
@@ -96,14 +96,14 @@ export class ToolMetricsService {
     return { executionId: id, ...parts, omitted, redacted, keptUntil };
   }
 
-  /** An execution, with its input in one line if that was captured and the caller may see it. @throws Problem `not_found` */
+  /** An execution, with its input in one line if it was captured and the caller may see it. @throws Problem `not_found` */
   async executionFor(id: string, caller: Principal): Promise<dto.ExecutionView> {
     const execution = await this.execution(id, caller);
     const [withPreview = execution] = await this.withPreviews([execution], caller);
     return withPreview;
   }
 
-  /** @throws Problem `not_found`, also for an execution of another project */
+  /** An execution in the caller's projects. @throws Problem `not_found` */
   async execution(id: string, caller: Reader = {}): Promise<dto.ExecutionView> {
     const repository = this.repository.within(caller);
     const find = (): Promise<dto.ExecutionView | undefined> => repository.getExecution(id);
@@ -112,7 +112,7 @@ export class ToolMetricsService {
     return metric;
   }
 
-  /** @param reason null takes the mark back @returns the execution's project @throws Problem `not_found` */
+  /** Marks a wrong answer. @param reason null removes the mark @returns the execution's project @throws Problem `not_found` */
   async markSemanticFailure(
     id: string,
     reason: string | null,
@@ -154,7 +154,7 @@ export class ToolMetricsService {
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
   }
 
-  /** Deletes expired payloads in portions, each of which takes the database only a moment. */
+  /** Deletes expired payloads in portions, so that no statement takes long. */
   async deleteOldPayloads(): Promise<void> {
     const oldest = this.oldestPayload();
     for (let deleted = portion; deleted === portion;) {
@@ -163,8 +163,8 @@ export class ToolMetricsService {
   }
 
   /**
-   * Adds inputs in one line to a list, only for callers who may register tools. The end of stderr may tell of other projects'
-   * calls: a key of some projects does not read it.
+   * Adds inputs in one line to a list, only for callers who may register tools. Removes the end of stderr for keys of some
+   * projects, because it may contain output of other projects' calls.
    */
   private async withPreviews(
     rows: readonly dto.ExecutionView[],
@@ -200,7 +200,7 @@ function assertInOrder(since: Date | undefined, until: Date | undefined): void {
   throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
 }
 
-/** Single executions are read: of one tool and a day. @throws Problem `invalid_request` */
+/** Limits queries that read single executions to one tool and a day. @throws Problem `invalid_request` */
 function assertReadable({ by, tool }: dto.CallersQuery, periodMs: number): void {
   if (!isOfRows(by)) return;
   if (tool === undefined) throw invalidRequest({ pointer: '/tool', detail: `is needed with by=${by}` });

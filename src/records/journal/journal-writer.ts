@@ -5,34 +5,34 @@ import { promisify } from 'node:util';
 import { DiskReserve, segmentPath, segmentsIn, type WrittenMark } from './segment-files.js';
 import { encodeLine } from './journal-entry.js';
 
-/** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
+/** Acknowledged entries survive a crash of the gateway (`process`), or of the machine (`power`). */
 export type Durability = 'process' | 'power';
 
 export interface WriterSettings {
   readonly folder: string;
-  /** A segment that has reached this many bytes is followed by another. */
+  /** Size in bytes from which a new segment begins. */
   readonly segmentBytes: number;
   readonly durability: Durability;
-  /** Kept for the drain in another thread. */
+  /** Position up to which the drain in another thread may read. */
   readonly mark?: WrittenMark;
 }
 
 export interface WriterReport {
-  /** A write or a sync failed; what must be kept is tried again. */
+  /** Called when a write or sync failed. Entries that must not be lost are retried. */
   failed(error: unknown): void;
   /** Called after each write: `markWritten` is due. */
   written?(): void;
-  /** Called before a further segment is there: `markWritten` MUST come now, since a segment with a successor is read no further. */
+  /** Called before a new segment exists. MUST call `markWritten`, since the drain does not read a segment further that has a successor. */
   segmentEnds?(): void;
 }
 
-/** An entry as JSON, and whether a record is complete with it. */
+/** An entry as JSON; `completes` if it is the last one of a record. */
 export interface Appended {
   readonly json: string;
   readonly completes: boolean;
 }
 
-/** The entries that were appended since the last write; all of them share one answer. */
+/** The entries appended since the last write, which share one promise. */
 interface Batch extends PromiseWithResolvers<boolean> {
   /** Kept until written, also while the disk is full. */
   readonly kept: Appended[];
@@ -47,9 +47,9 @@ const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
 /**
- * Appends entries to the newest segment, on whichever thread it is made: one synchronous write for all that one turn of
- * the event loop brings, which costs less than any asynchronous one and is in the system's hands before the answer.
- * Syncing to the disk follows in the background, or is waited for (`power`): back to back, never on a timer.
+ * Appends entries to the newest segment. All entries of one turn of the event loop are one synchronous write, which costs
+ * less than an asynchronous one and reaches the system before the answer. Syncs to the disk follow in the background, or
+ * are awaited (`power`): then back to back, without a timer.
  */
 export class JournalWriter {
   private segment: number;
@@ -62,21 +62,21 @@ export class JournalWriter {
   private full: number[] = [];
   private syncing: Promise<void> | undefined;
   private dirty = false;
-  /** The last sync failed: nothing was promised that outlives the machine. */
+  /** Whether the last sync failed, so that entries may not survive a crash of the machine. */
   private unsynced = false;
   private closed = false;
   private failing = false;
-  /** The disk has no room but what was reserved. */
+  /** Whether the disk has no room except the reserve. */
   private tight = false;
   private lookedForRoomAt = 0;
   private awaitingSync: Batch[] = [];
-  /** Records that are complete in what was written. */
+  /** Number of complete records written. */
   private records = 0;
-  /** The bytes of each segment that is not known to be gone, earlier writers' among them. */
+  /** Bytes of each segment, including those of earlier writers, until its removal is known. */
   private readonly sizes = new Map<number, number>();
-  /** On the disk: the sum of `sizes`. */
+  /** Bytes on the disk: the sum of `sizes`. */
   bytes = 0;
-  /** The last segment of earlier writers; 0: there is none. */
+  /** The last segment of earlier writers; 0 if there is none. */
   readonly replayThrough: number;
 
   constructor(
@@ -94,7 +94,7 @@ export class JournalWriter {
     this.markWritten();
   }
 
-  /** Lets the drain read what is written by now. */
+  /** Lets the drain read everything written so far. */
   markWritten(): void {
     this.settings.mark?.set(this.segment - this.replayThrough, this.position);
   }
@@ -104,45 +104,43 @@ export class JournalWriter {
     return !this.closed && !this.tight && !(this.unsynced && this.settings.durability === 'power');
   }
 
-  /** @returns whether the entry is written; it never will be if not */
+  /** Appends an entry unless the journal is full. @returns false if it was not and will not be written */
   tryAppend(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.tried.push(entry);
     return batch.promise;
   }
 
-  /** The entry is written as soon as it can be. @returns false if that is not yet */
+  /** Appends an entry that must not be lost. @returns false if it will be written later */
   append(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.kept.push(entry);
     return batch.promise;
   }
 
-  /**
-   * Checks whether a full journal accepts entries again, by writing an empty one while all others are refused.
-   */
+  /** Checks whether a full journal accepts entries again, by writing an empty one while all others are refused. */
   async tryAgain(): Promise<void> {
     if (!this.takesMore && !this.closed) await this.tryAppend({ json: '{"id":"-"}', completes: false });
   }
 
-  /** @returns whether what was appended until now is written */
+  /** @returns whether all entries so far are written */
   flush(): Promise<boolean> {
     return this.current().promise;
   }
 
-  /** A segment is gone from the disk. */
+  /** Records that a segment was deleted. */
   removed(segment: number): void {
     this.resize(segment, 0);
     this.sizes.delete(segment);
   }
 
-  /** Segments may be gone without a word; they would count for ever. */
+  /** Stops counting segments that were deleted by others. */
   forgetRemoved(): void {
     const there = new Set(segmentsIn(this.settings.folder));
     for (const segment of this.sizes.keys()) if (!there.has(segment)) this.removed(segment);
   }
 
-  /** Writes what is left, syncs and closes. @returns whether everything is written */
+  /** Writes the remaining entries, syncs and closes. @returns whether all entries are written */
   async close(): Promise<boolean> {
     const written = await this.flush();
     if (this.closed) return false;
@@ -153,7 +151,7 @@ export class JournalWriter {
     return written;
   }
 
-  /** Writes nothing more: the folder is another's. */
+  /** Stops all writes, because the folder belongs to another process now. */
   giveUp(): void {
     this.closed = true;
   }
@@ -189,8 +187,8 @@ export class JournalWriter {
   }
 
   /**
-   * While the disk is full only what must be kept is written, into the room that was reserved for it: what was only
-   * tried would fill that as well, and the drain could never remove a segment.
+   * Checks once a second whether a full disk has room again. Until then only entries that must not be lost are written,
+   * into the reserve: others would fill it, and the drain could not remove a segment.
    */
   private makeRoom(): void {
     const now = performance.now();
@@ -202,11 +200,11 @@ export class JournalWriter {
 
   private write(entries: readonly Appended[]): void {
     if (entries.length === 0) return;
-    // Its number may belong to another file by now.
+    // The file descriptor may belong to another file by now.
     if (this.closed) throw new Error('The journal is closed');
-    // A segment that could not be written is left to the drain: removing it may be all that makes room.
-    const spoilt = this.failing && this.position > 0;
-    if (spoilt || this.position >= this.settings.segmentBytes) this.rotate();
+    // After a failed write a new segment begins, so that the drain can remove the old one, which may be all that makes room.
+    const hasFailed = this.failing && this.position > 0;
+    if (hasFailed || this.position >= this.settings.segmentBytes) this.rotate();
     const [lines, records] = this.linesOf(entries);
     const bytes = Buffer.from(lines);
     const { length } = bytes;
@@ -215,7 +213,7 @@ export class JournalWriter {
         at += writeSync(this.fd, bytes, at, length - at, this.position + at);
       }
     } catch (error) {
-      // Half a batch must not be read as if it had been promised.
+      // The drain must not read a part of a batch that failed.
       ftruncateSync(this.fd, this.position);
       this.failing = true;
       this.reserve.giveUp();
@@ -252,7 +250,7 @@ export class JournalWriter {
     this.position = 0;
   }
 
-  /** A name that something else has is left to it. */
+  /** Opens the next free segment; skips names of existing files. */
   private openAfter(last: number): [segment: number, fd: number] {
     for (let segment = last + 1; Number.isSafeInteger(segment); segment++) {
       try {
@@ -264,7 +262,7 @@ export class JournalWriter {
     throw new Error(`No segment can follow ${segmentPath(this.settings.folder, last)}: move that file away`);
   }
 
-  /** One at a time, until all that is written is synced. */
+  /** Syncs until all entries are on the disk. One loop at a time. */
   private async syncWhileDirty(): Promise<void> {
     while (this.dirty) {
       if (this.settings.durability === 'process') await delay(syncWithinMs);
@@ -272,7 +270,7 @@ export class JournalWriter {
       [this.dirty, this.awaitingSync, this.full] = [false, [], []];
       const synced = await Promise.all([...full, this.fd].map((fd) => this.sync(fd)));
       this.unsynced = !synced.every(Boolean);
-      // Not before: the number may be given to another file at once.
+      // After the sync, because another file may get the descriptor at once.
       await Promise.all(full.map((fd) => closeFile(fd)));
       for (const batch of awaitingSync) batch.resolve(!this.unsynced);
     }

@@ -24,7 +24,7 @@ interface JournalOwner {
   state(): JournalState;
 }
 
-/** The names under which operators know a journal: name and help of metrics, event and message of log entries. */
+/** Names of a journal for operators: name and help of each metric, event and message of each log entry. */
 export interface JournalNames {
   readonly owner: Type<JournalOwner>;
   readonly gauges: Readonly<Record<keyof typeof gaugeValues, NameAndText>>;
@@ -81,7 +81,7 @@ export function journalReport(token: string, { owner, ...names }: JournalNames):
   ];
 }
 
-/** Deletes a table's old rows at one replica, once after it was elected for that, then at an interval. */
+/** Deletes a table's old rows at an interval. One elected replica does it, at once after its election. */
 export abstract class TableRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
   private readonly loop: IntervalLoop;
@@ -112,7 +112,7 @@ interface CatchesUp {
   catchUp(): Promise<void>;
 }
 
-/** An interceptor for routes that read a journalled table: what was written before the request is found. */
+/** An interceptor for routes that read a journalled table, so that they find all records before the request. */
 export function upToDate(owner: Type<CatchesUp>): Type<NestInterceptor> {
   class UpToDateInterceptor implements NestInterceptor {
     constructor(
@@ -120,7 +120,7 @@ export function upToDate(owner: Type<CatchesUp>): Type<NestInterceptor> {
       private readonly database: DatabaseHealth,
     ) {}
 
-    /** @throws DatabaseUnavailable at once if that is known: the route would only wait */
+    /** @throws DatabaseUnavailable at once if the database is known to be down */
     async intercept(_: unknown, next: CallHandler): Promise<Observable<unknown>> {
       this.database.assertAnswers();
       const caughtUp = this.journal.catchUp();

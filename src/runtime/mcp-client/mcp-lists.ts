@@ -5,7 +5,7 @@ import type { Reply, ServerLists } from '../process-pool/pool.types.js';
 /** Limits of each list of a server. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
-/** Time for a server to list what it has beside its tools: a start does not wait longer. */
+/** Timeout of a server's lists except its tools: a start does not wait longer. */
 const othersMs = 5_000;
 const methodNotFound = -32601;
 
@@ -27,7 +27,7 @@ export type Ask = (method: string, params: object, answered: (reply: Reply, byte
 
 /**
  * Reads a server's lists: all tools, and of the rest as much as comes in time and within the limits.
- * @param done called once, with why its tools cannot be listed if so
+ * @param done called once, with the lists or with the reason why the tools cannot be listed
  */
 export function readLists(
   ask: Ask,
@@ -57,7 +57,7 @@ export function readLists(
     });
 }
 
-/** @param done called with what was listed, and with what was wrong with the rest */
+/** Reads all pages of a list. @param done called with the items, and with the reason if some could not be read */
 function readPages(
   ask: Ask,
   method: string,
@@ -75,7 +75,9 @@ function readPages(
       }
       const { [member]: listed, nextCursor } = isObject(reply.result) ? reply.result : {};
       if (!Array.isArray(listed)) return done(list, `${answered} without a list of ${member}`);
-      const over = overLimit(member, list.length + listed.length, (pages += 1), (bytes += size));
+      pages += 1;
+      bytes += size;
+      const over = overLimit(member, list.length + listed.length, pages, bytes);
       if (over !== undefined) return done(list, over);
       list.push(...listed.map(readableItem));
       // Some servers write '', 0 or false behind the last page.
@@ -86,7 +88,7 @@ function readPages(
   page({});
 }
 
-/** An item without what is nested too deep to be read; anything else by a name that says what it is. */
+/** An item with too deep values replaced; a non-object becomes a placeholder with a name. */
 function readableItem(item: unknown): JsonObject {
   if (!isObject(item)) return { name: `(${jsonExcerpt(item ?? null, 100)})` };
   const members = Object.entries(item).map(([name, value]) => [
@@ -97,9 +99,8 @@ function readableItem(item: unknown): JsonObject {
 }
 
 function overLimit(member: string, items: number, pages: number, bytes: number): string | undefined {
-  const { tools, bytes: most } = listLimits;
+  const { tools, bytes: maxBytes, pages: maxPages } = listLimits;
   if (member === 'tools' && items > tools) return `It lists more than ${tools} tools`;
-  if (bytes > most) return `Its list of ${member} is over ${most} bytes`;
-  const isLong = pages > listLimits.pages;
-  return isLong ? `Its list of ${member} has more than ${listLimits.pages} pages` : undefined;
+  if (bytes > maxBytes) return `Its list of ${member} is over ${maxBytes} bytes`;
+  return pages > maxPages ? `Its list of ${member} has more than ${maxPages} pages` : undefined;
 }

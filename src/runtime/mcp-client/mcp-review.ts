@@ -96,7 +96,7 @@ function hiddenIn(definition: McpDefinition): string | undefined {
   return code && `it contains an invisible character (U+${code})`;
 }
 
-/** Equal for names that are easily confused. */
+/** A text that is equal for names that are easily confused. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 function nameIn({ name }: Readonly<Record<string, unknown>>): string {
@@ -121,66 +121,67 @@ export function serverOf(name: string): string | undefined {
 /** Whether the server's name can be parsed unambiguously from the full names of its tools. */
 export const isServerName = (name: string): boolean => !name.includes(between) && !name.endsWith('_');
 
-/** Names of a server's words that are reviewed like its tools: no tool has such a name. */
+/** Names under which a server's prompts and instructions are reviewed like its tools; no tool has such a name. */
 const promptMark = 'prompts/';
 export const instructionsName = 'server/instructions';
 
 /** The name under which a server's prompt is reviewed. */
 export const promptName = (prompt: string): string => `${promptMark}${prompt}`;
 
+/** Whether a reviewed name is a tool's, not that of a prompt or the instructions. */
 export const isToolName = (name: string): boolean =>
   name !== instructionsName && !name.startsWith(promptMark);
 
-/** The name by which callers know what is defined under this name. */
+/** The name for callers of a reviewed tool, prompt or instructions. */
 export const calledName = (server: string, name: string): string =>
   name === instructionsName
     ? server
     : mcpToolName(server, isToolName(name) ? name : name.slice(promptMark.length));
 
-/** Everything that a server lists and a model reads before a call: its tools, its prompts and its instructions. */
+/** The definitions that a model reads before a call: a server's tools, prompts and instructions. */
 export function reviewedIn({ tools = [], prompts = [], description }: Handshake): Tools {
-  const told = prompts.map(({ name, title, description: said, arguments: given }) => ({
+  const promptDefinitions = prompts.map(({ name, title, description: text, arguments: given }) => ({
     name: promptName(String(name)),
     title,
-    description: said,
+    description: text,
     inputSchema: { arguments: given },
   }));
-  const words = description?.trim() ? [{ name: instructionsName, description, inputSchema: {} }] : [];
-  return [...tools, ...told, ...words];
+  const instructions = description?.trim() ? [{ name: instructionsName, description, inputSchema: {} }] : [];
+  return [...tools, ...promptDefinitions, ...instructions];
 }
 
 type Tools = readonly JsonObject[];
 
-/** Tools that are listed, and those that were listed to others. */
+/** The listed tools, plus those that were listed to other callers. */
 function withOthers(listed: Tools, before: Tools = []): Tools {
   const names = new Set(listed.map(({ name }) => name));
   return [...listed, ...before.filter(({ name }) => !names.has(name))];
 }
 
-/** What one server's processes list now. */
+/** The present lists of one server's processes. */
 export class McpListing {
   /** Definitions to review, as last listed; absent until a process has started. */
   tools: Tools | undefined;
-  /** SHA-256 of these; absent until there are any. */
+  /** SHA-256 of `tools`; absent until there are any. */
   hash: string | undefined;
-  /** What the processes of each pool list: resources may be of one project. */
+  /** Lists by pool, because resources may belong to one project. */
   private readonly byPool = new WeakMap<object, { readonly handshake: Handshake; readonly hash: string }>();
 
   /** @param first handshake of a process that has just ended, for pools without a process of their own yet */
   constructor(
     private readonly first?: Handshake,
-    /** Whether its callers may be offered different tools: one that a list lacks is not gone. */
+    /** Whether callers may get different tools, so that a tool missing in a list is not gone. */
     readonly isPersonal = false,
   ) {
     if (first) this.take(first, this);
   }
 
-  /** Absent until a process has started. @param pool undefined: the project has none yet */
+  /** The handshake for a pool; absent until a process has started. @param pool undefined if the project has none yet */
   of(pool: object | undefined): Handshake | undefined {
     return (pool && this.byPool.get(pool)?.handshake) ?? this.first;
   }
 
-  /** @returns whether anything changed */
+  /** Stores the lists of a pool. @returns whether anything changed */
   take(handshake: Handshake, pool: object): boolean {
     const { resources, resourceTemplates, prompts, offers } = handshake;
     this.tools = this.isPersonal ? withOthers(reviewedIn(handshake), this.tools) : reviewedIn(handshake);
@@ -225,7 +226,7 @@ export const unlistedOutput = 'it is listed without its outputSchema';
 export type ReadDefinition =
   { readonly definition: McpDefinition; readonly warning?: string } | { readonly wrong: string };
 
-/** @param listed as the server sent it; its nesting is bounded already */
+/** Reads a definition. @param listed as the server sent it, with limited nesting */
 export function readDefinition(listed: JsonObject): ReadDefinition {
   const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
   if (typeof name !== 'string' || !namePattern.test(name))

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../base/common/json.js';
 
 /**
- * An item of a server's list with the icons that clients may load: data, and files over HTTPS of the server's own origin.
- * @param url of the server; null: it is a program
+ * An item of a server's list with only the icons that clients may load: data URLs, and HTTPS URLs of the server's origin.
+ * @param url of the server; null for a program
  */
 export function withOwnIcons<T extends JsonObject>(item: T, url: string | null): T {
   const { icons, ...others } = item;

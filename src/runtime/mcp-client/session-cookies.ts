@@ -2,17 +2,18 @@ import { parseCookie } from 'undici';
 
 const maxChars = 8_192;
 
-/** Cookies of one session with one URL, such as those by which a balancer finds the session's node again. */
+/** Cookies of one session with one URL, such as those with which a load balancer finds the session's node. */
 export class SessionCookies {
   /** Pairs by name, oldest first. */
   private readonly kept = new Map<string, string>();
 
-  /** @param fixed the `Cookie` header of the registration, which stays in front */
+  /** @param fixed the `Cookie` header of the registration, which is sent first */
   constructor(
     private readonly url: URL,
     private readonly fixed: string | undefined,
   ) {}
 
+  /** Stores the cookies of an answer. @param headers its `Set-Cookie` headers */
   take(headers: string | string[] = []): void {
     for (const header of [headers].flat()) this.takeOne(header);
   }
@@ -26,11 +27,11 @@ export class SessionCookies {
     const cookie = parseCookie(header);
     if (!cookie?.name || (cookie.secure && this.url.protocol !== 'https:')) return;
     const { name, value, maxAge, expires } = cookie;
-    // The parser leaves out a negative Max-Age.
-    const isOver =
+    // The parser ignores a negative Max-Age.
+    const isExpired =
       /;\s*max-age\s*=\s*-\d/i.test(header) || (maxAge ?? (Number(expires) <= Date.now() ? 0 : 1)) === 0;
     this.kept.delete(name);
-    if (!isOver) this.kept.set(name, `${name}=${value}`);
+    if (!isExpired) this.kept.set(name, `${name}=${value}`);
     while ([...this.kept.values()].join('; ').length > maxChars)
       this.kept.delete([...this.kept.keys()][0] ?? '');
   }

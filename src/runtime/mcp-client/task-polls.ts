@@ -2,21 +2,21 @@ import { isObject, type JsonObject } from '../../base/common/json.js';
 import { errorReply } from '../process-pool/conversation.js';
 import type { DialectSender, Reply } from '../process-pool/pool.types.js';
 
-/** How long a server is asked to keep a task: no call lasts longer. */
+/** Requested lifetime of a task, the longest that a call may take. */
 export const taskTtlMs = 3_600_000;
-/** Pause between two looks at a task, unless its server names another one within the bounds. */
+/** Default pause between two polls; a server may name another one within the bounds. */
 const pauseMs = 1_000;
 const minPauseMs = 50;
 const maxPauseMs = 60_000;
-/** Begins the state of a call that ended with what its task asks. */
+/** Prefix of the `requestState` of a call that ended with its task's questions. */
 const asking = 'toolkeeper-task ';
 
-/** Tasks by which a server answers calls. Each is polled until it ends; its outcome is the answer to the call. */
+/** Polls the tasks with which a server answers calls. The outcome of a task is the answer to its call. */
 export class TaskPolls {
   /** Timers of the next poll and ids of the tasks, by the id of the call's request. */
   private readonly open = new Map<string, { readonly taskId: string; timer?: NodeJS.Timeout }>();
 
-  /** Tasks that get answers, by the id of the request that brings them. */
+  /** Ids of tasks by the id of the request that sends them answers. */
   private readonly updates = new Map<string, string>();
 
   /** @param request sends a request in the era of the session */
@@ -25,7 +25,7 @@ export class TaskPolls {
     private readonly settle: DialectSender['settle'],
   ) {}
 
-  /** @param task as the server answered it @returns whether it is one */
+  /** Polls a task from now on. @param task the server's answer @returns false if it is no task */
   follow(id: string, task: unknown): boolean {
     if (!isObject(task) || typeof task['taskId'] !== 'string') return false;
     this.open.set(id, { taskId: task['taskId'] });
@@ -33,7 +33,7 @@ export class TaskPolls {
     return true;
   }
 
-  /** @returns the request by which a call brings answers to what its task asked; undefined for another call */
+  /** @returns the request that sends a call's answers to its task; undefined for other calls */
   answered(id: string, { requestState, inputResponses, _meta }: JsonObject): [string, object] | undefined {
     if (typeof requestState !== 'string' || !requestState.startsWith(asking)) return undefined;
     const taskId = requestState.slice(asking.length);
@@ -41,7 +41,7 @@ export class TaskPolls {
     return ['tasks/update', { taskId, inputResponses, _meta }];
   }
 
-  /** Follows a task that got its answers. @returns whether the request brought them, and they were taken */
+  /** Polls a task again that got its answers. @returns whether the request was such a one, and succeeded */
   goesOn(id: string, reply: Reply): boolean {
     const taskId = this.updates.get(id);
     return (
@@ -49,7 +49,7 @@ export class TaskPolls {
     );
   }
 
-  /** Cancels the task of a call that was abandoned. */
+  /** Cancels the task of an abandoned call. */
   forgotten(id: string): void {
     const taskId = this.close(id) ?? this.updates.get(id);
     this.updates.delete(id);
@@ -62,11 +62,11 @@ export class TaskPolls {
     const wanted = typeof pollIntervalMs === 'number' ? pollIntervalMs : pauseMs;
     const ms = Math.max(minPauseMs, Math.min(wanted, maxPauseMs));
     const { taskId } = task;
-    const looked = (reply: Reply): void => this.looked(id, taskId, reply);
-    task.timer = setTimeout(() => this.request('tasks/get', { taskId }, looked), ms).unref();
+    const polled = (reply: Reply): void => this.polled(id, taskId, reply);
+    task.timer = setTimeout(() => this.request('tasks/get', { taskId }, polled), ms).unref();
   }
 
-  private looked(id: string, taskId: string, reply: Reply): void {
+  private polled(id: string, taskId: string, reply: Reply): void {
     const state = 'result' in reply && isObject(reply.result) ? reply.result : undefined;
     if (!state) return this.end(id, reply);
     const { status, result, error, inputRequests } = state;
@@ -74,7 +74,7 @@ export class TaskPolls {
     if (result !== undefined) return this.end(id, { result });
     const failure = errorReply(error);
     if (failure) return this.end(id, failure);
-    // In the legacy era the outcome is a request of its own.
+    // Legacy servers need a further request for the outcome.
     if ('ttl' in state) return this.request('tasks/result', { taskId }, (last) => this.end(id, last));
     if (status === 'input_required')
       return this.end(id, { result: { resultType: status, inputRequests, requestState: asking + taskId } });

@@ -111,28 +111,25 @@ function mountArguments({ path, access }: Mount): string[] {
   }
 }
 
-/** Environment variables; their names are checked where a tool is registered, their values may hold anything. */
+/** Environment variables. Names were checked at registration; values may hold anything. */
 export type Variables = readonly (readonly [name: string, value: string])[];
 
-/**
- * Variables by which a program runs other code before its own begins (those that the C library ignores where a program
- * has more rights than its caller). A tool may set them for itself, never for the programs that put it into its sandbox.
- */
-const ofTheLoader = /^(LD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*)$/;
+/** Loader and locale variables that could change how the sandbox's own programs run. */
+const loaderVariables = /^(LD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*)$/;
 
-/** @returns what every program may see, and what only the tool may */
-export function apartFromLoader(env: Readonly<Record<string, string>>): {
-  readonly harmless: Record<string, string>;
-  readonly forTheTool: Variables;
+/** Splits the environment into variables for all programs and variables for the tool alone. */
+export function splitVariables(env: Readonly<Record<string, string>>): {
+  readonly shared: Record<string, string>;
+  readonly toolOnly: Variables;
 } {
   const all = Object.entries(env);
   return {
-    harmless: Object.fromEntries(all.filter(([name]) => !ofTheLoader.test(name))),
-    forTheTool: all.filter(([name]) => ofTheLoader.test(name)),
+    shared: Object.fromEntries(all.filter(([name]) => !loaderVariables.test(name))),
+    toolOnly: all.filter(([name]) => loaderVariables.test(name)),
   };
 }
 
-/** Inside the sandbox: the way from an ordinary proxy address to the gateway's proxy, whose unix socket stands here. */
+/** Name of the unix socket in the sandbox to which the relay forwards proxy connections. */
 export const relaySocket = 'proxy.sock';
 const relayPort = 3128;
 const shell = 'sh';
@@ -140,7 +137,10 @@ const socatInside = 'socat';
 /** 127.0.0.1 and the port as /proc/net/tcp writes them. */
 const listening = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. */
+/**
+ * Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. 20000 is the
+ * limit of attempts; 30000 marks that the relay listens.
+ */
 const script = `
 "${ownFiles}/${socatInside}" TCP-LISTEN:${relayPort},bind=127.0.0.1,fork,reuseaddr,backlog=64 UNIX-CONNECT:${ownFiles}/${relaySocket} </dev/null >/dev/null 2>&1 &
 tries=0
@@ -154,10 +154,10 @@ done
 exec 3<&-
 exec "$@"`;
 
-/** The part of the command line that stands before the tool's own. */
+/** The command prefix that starts the relay before the tool. */
 export const relayCommand = (): string[] => [`${ownFiles}/${shell}`, '-c', script, 'toolkeeper-relay'];
 
-/** Programs that stand in the sandbox for the relay, by their name there. */
+/** Host paths of the programs that the relay needs, by their name in the sandbox. */
 export const relayFiles = (socat: string): Readonly<Record<string, string>> => ({
   [socatInside]: socat,
   [shell]: '/bin/sh',
@@ -165,7 +165,7 @@ export const relayFiles = (socat: string): Readonly<Record<string, string>> => (
 
 const address = `http://127.0.0.1:${relayPort}`;
 
-/** Names as curl, Python, Go and Node look for them; Node only asks with the last. */
+/** Proxy variables of curl, Python, Go and Node.js; Node.js reads them only with NODE_USE_ENV_PROXY. */
 export const proxyVariables: Readonly<Record<string, string>> = {
   http_proxy: address,
   https_proxy: address,
@@ -214,7 +214,7 @@ export function launcherCommand(settings: LauncherSettings): string[] {
  * check that bubblewrap, which follows links, mounted the same files. It also switches to the tool's user, because
  * bubblewrap's namespace contains only the user that started it.
  */
-export const holding = (program: string, mounts: MountTable, uid?: number): string[] => [
+export const holdCommand = (program: string, mounts: MountTable, uid?: number): string[] => [
   program,
   // Changing the user clears the parent-death signal that the spawner has set.
   ...(uid === undefined ? [] : [...becoming(uid), '--pdeathsig']),

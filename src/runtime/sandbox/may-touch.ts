@@ -3,19 +3,19 @@ import type { EffectiveSandbox, SandboxField } from './sandbox.types.js';
 
 /** Facts about a tool besides its sandbox. */
 interface ToolFacts {
-  /** Its own folder or file. */
+  /** The tool's own folder or file. */
   readonly place: string | undefined;
-  /** Of an MCP server that runs elsewhere. */
+  /** URL of a remote MCP server. */
   readonly url: string | undefined;
   readonly variables: readonly string[];
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
 }
 
-/** A limit: its value, the field that sets it, and what follows if the host does not enforce that. */
+/** A limit: its value, the field that sets it, and the consequence if the host does not enforce it. */
 type Row = readonly [what: string, value: string, field?: SandboxField, otherwise?: string];
 
-/** What a tool may touch and use up, a line each: the one wording for the console and the command line. */
+/** Lines that list what a tool may access and use, for the console and the command line. */
 export function mayTouch(policy: SandboxPolicy, effective: EffectiveSandbox, facts: ToolFacts): string[] {
   const { tier, notEnforced, notes, runsAs } = effective;
   const { paths, write, network, hosts, cpuPercent } = policy;

@@ -1,4 +1,4 @@
-import { bubblewrapCommand, holding, launcherCommand } from './command-prefixes.js';
+import { bubblewrapCommand, holdCommand, launcherCommand } from './command-prefixes.js';
 import { covers, mountsFor } from './mounts.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 
@@ -137,7 +137,7 @@ describe('command lines', () => {
     );
     const asAnother = launcherCommand({ ...common, keepModes: false, network: false, alone: true, uid: 7 });
     expect(asAnother.slice(0, 7).join(' ')).toBe('l --seccomp --pdeathsig --no-detach --no-net --user 7:7');
-    expect(holding('l', mounts, 7).slice(0, 4)).toEqual(['l', '--user', '7:7', '--pdeathsig']);
+    expect(holdCommand('l', mounts, 7).slice(0, 4)).toEqual(['l', '--user', '7:7', '--pdeathsig']);
     for (const network of [true, false]) {
       const inside = launcherCommand({ ...settings, keepModes: false, network, alone: false });
       expect(inside.slice(0, 5)).toEqual(['l', '--seccomp', '--held', '4', '--rw']);
@@ -147,7 +147,7 @@ describe('command lines', () => {
   it('launcher: what stands before bubblewrap holds the same paths in the same order, but for the private one', () => {
     const allowed = ['/data', '/tmp', '/tmp/deeper'];
     const given = mountsFor(writes, { ...nothing, own: ['/tmp/tool'], allowed }, system, ['/data/secret']);
-    const held = holding('l', given);
+    const held = holdCommand('l', given);
     const paths = ['/data', '/etc/ssl/certs', '/tmp/deeper', '/tmp/tool', '/usr'];
     expect(held).toEqual(['l', ...paths.flatMap((path) => ['--hold', path]), '--']);
     const inside = launcherCommand({

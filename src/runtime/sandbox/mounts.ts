@@ -155,7 +155,7 @@ const libraries = [
   '/usr/share/zoneinfo',
 ];
 
-/** @param execute whether system programs may be run, not only the dynamic loader */
+/** Finds the system files of every tool. @param execute whether system programs may run, not only the dynamic loader */
 export async function systemFiles(execute: boolean, network: boolean): Promise<SystemFiles> {
   const etc = [...settings, ...certificates, ...(network ? networkSettings : [])];
   const shown = await existing(etc);
@@ -172,7 +172,7 @@ export async function systemFiles(execute: boolean, network: boolean): Promise<S
   for (const path of topLevel) {
     const link = await topLevelLink(path);
     if (link) links[path] = link[1];
-    else if (await isThere(path)) run.push(path);
+    else if (await exists(path)) run.push(path);
   }
   return { read: shown, run, links };
 }
@@ -274,7 +274,7 @@ async function firstLine(path: string): Promise<string> {
 
 type MayRun = (program: string) => Promise<boolean>;
 
-/** @returns the first matching executable in `path` that `mayRun` accepts, or undefined */
+/** The first executable of this name in `path` that `mayRun` accepts, or undefined. */
 export async function onPath(
   name: string,
   path: string,
@@ -291,16 +291,14 @@ export async function onPath(
   return undefined;
 }
 
-/**
- * An interpreter in `<prefix>/bin` keeps its libraries in `<prefix>/lib`. A virtual environment refers to another prefix.
- */
+/** An interpreter in `<prefix>/bin` keeps its libraries in `<prefix>/lib`. A virtual environment refers to another prefix. */
 async function librariesOf(program: string): Promise<string[]> {
   const real = await realpath(program).catch(() => program);
   const prefixes = new Set([program, real].filter(isInBin).map((path) => dirname(dirname(path))));
   const found: string[] = [];
   for (const prefix of prefixes) {
     if (prefix === '/' || prefix === '/usr') continue;
-    if (/^python/.test(basename(program)) && (await isThere(join(prefix, 'pyvenv.cfg')))) found.push(prefix);
+    if (/^python/.test(basename(program)) && (await exists(join(prefix, 'pyvenv.cfg')))) found.push(prefix);
     else found.push(...(await expand([join(prefix, 'lib', `${language(real)}*`)])));
   }
   return found;
@@ -311,7 +309,7 @@ const isInBin = (path: string): boolean => basename(dirname(path)) === 'bin';
 /** `python3.11` keeps its libraries in `lib/python3.11` and `lib/libpython3.11.so`. */
 const language = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}`;
 
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,

@@ -10,7 +10,13 @@ import { projectRoot } from '../../base/common/project.js';
 import { APP_CONFIG, type AppConfig, hostVariable } from '../../base/config/app-config.js';
 import { Contributors } from '../../base/observability/contributors.js';
 import { portOf } from '../../base/outbound/addresses.js';
-import { bubblewrapCommand, holding, launcherCommand, launcherInside, ownFiles } from './command-prefixes.js';
+import {
+  bubblewrapCommand,
+  holdCommand,
+  launcherCommand,
+  launcherInside,
+  ownFiles,
+} from './command-prefixes.js';
 import { findCgroups, removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';
 import { makePrivateFolder, obstacleFor, removeDeadPrivateFolders } from './path-access.js';
@@ -195,7 +201,7 @@ async function workingUsers(
   mounts: MountTable,
 ): Promise<{ readonly noBubblewrap?: string } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const becoming = holding(launcher, mounts, firstUid);
+  const becoming = holdCommand(launcher, mounts, firstUid);
   await runsAsAnother(becoming);
   await rm(await makePrivateFolder(firstUid), { recursive: true });
   if (bubblewrap === undefined) return {};

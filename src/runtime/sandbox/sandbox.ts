@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { AllowListProxy } from './allow-list-proxy.js';
 import {
-  apartFromLoader,
+  splitVariables,
   bubblewrapCommand,
-  holding,
+  holdCommand,
   launcherCommand,
   launcherInside,
   ownFiles,
@@ -206,7 +206,7 @@ export class Sandbox {
 
   private unconfined(start: Command, effective: EffectiveSandbox, uid: number | undefined): Confined {
     const { toolUsers } = this.options.abilities;
-    const become = toolUsers && uid !== undefined ? holding(toolUsers.launcher, noMounts, uid) : [];
+    const become = toolUsers && uid !== undefined ? holdCommand(toolUsers.launcher, noMounts, uid) : [];
     const [program = start.command, ...args] = [...become, start.command, ...start.args];
     const command = { ...start, command: program, args };
     const none = (): undefined => undefined;
@@ -255,12 +255,12 @@ export class Sandbox {
     const { bubblewrap } = this.options.abilities;
     const home = session.temporary ?? privateDirectory;
     const own = { ...env, TMPDIR: home, HOME: home, ...(session.proxy && proxyVariables) };
-    const { harmless, forTheTool } = apartFromLoader(own);
-    const group = leaves.command(bubblewrap === undefined ? forTheTool : []);
+    const { shared, toolOnly } = splitVariables(own);
+    const group = leaves.command(bubblewrap === undefined ? toolOnly : []);
     const relay = session.proxy ? relayCommand() : [];
     const [program = command, ...rest] = [
       ...group,
-      ...(bubblewrap === undefined ? [] : this.bubblewrap(bubblewrap, session, cwd, forTheTool)),
+      ...(bubblewrap === undefined ? [] : this.bubblewrap(bubblewrap, session, cwd, toolOnly)),
       ...this.launcher(session),
       ...relay,
       command,
@@ -268,7 +268,7 @@ export class Sandbox {
     ];
     // Otherwise the statically linked launcher comes first, on which loader variables have no effect.
     const wrapped = bubblewrap !== undefined || group.length > 0;
-    return { command: program, args: rest, cwd, env: wrapped ? harmless : own };
+    return { command: program, args: rest, cwd, env: wrapped ? shared : own };
   }
 
   private bubblewrap(
@@ -290,7 +290,7 @@ export class Sandbox {
         ...(proxy && socat !== undefined && { [relaySocket]: proxy.path, ...relayFiles(socat) }),
       },
     });
-    return launcher === undefined ? confined : [...holding(launcher, mounts, uid), ...confined];
+    return launcher === undefined ? confined : [...holdCommand(launcher, mounts, uid), ...confined];
   }
 
   private launcher({ policy, mounts, temporary, proxy, uid }: Session): string[] {

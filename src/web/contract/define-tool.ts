@@ -17,33 +17,33 @@ export interface BuiltinRun extends ToolRun {
 interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
   /** The schema for callers, if a public contract requires one less strict than `input`. */
   readonly published?: JsonSchema;
-  /** Hints; a missing one is taken for the worst, as in MCP. */
+  /** Hints; a missing one means the worst case, as in MCP. */
   readonly annotations?: Partial<ToolAnnotations>;
   /** The text that an LLM reads instead of a result. */
   readonly fallback?: (reason: string) => unknown;
   /**
-   * The name of the service that the tool asks ("Playbook search"). When that fails or takes too long the call ends as
-   * `upstream_unavailable`: the tool's circuit stays closed. Callers read the kind of failure, the log has its message.
+   * The name of the service that the tool needs ("Playbook search"). If that fails or is too slow, the call ends as
+   * `upstream_unavailable` and the tool's circuit stays closed. Callers see the kind of failure, the log has its message.
    */
   readonly upstream?: string;
   /** The key of a cached result; absent: the input with its defaults. */
   readonly cacheKey?: (input: Input) => unknown;
   readonly onReuse?: Tool['onReuse'];
   readonly asReused?: Tool['asReused'];
-  /** A scope that callers need besides `tools:call`; lists do not show it to others. */
+  /** A scope that callers need besides `tools:call`; lists omit the tool for others. */
   readonly scope?: Scope;
-  /** Why a caller may not call it with this input; undefined: it may. */
+  /** Why a caller may not call it with this input; undefined if it may. */
   readonly refuses?: (input: Input, caller: Principal) => string | undefined;
 }
 
 export interface ToolSpec<Input> extends Extras<Input> {
   readonly name: string;
   readonly description: string;
-  /** JSON Schema (2020-12) that an input is held against. An absent field gets the `default` of its schema. */
+  /** JSON Schema (2020-12) of the input. An absent field gets the `default` of its schema. */
   readonly input: JsonSchema;
   /**
    * @param input valid, with its defaults
-   * @param run `signal` aborts at the deadline and when the caller leaves; the call ends then, whatever the tool does
+   * @param run `signal` aborts at the deadline and when the caller leaves; the call then ends even if the tool goes on
    * @returns the result, a JSON value
    * @throws ToolFailure for every expected failure
    */
@@ -51,12 +51,12 @@ export interface ToolSpec<Input> extends Extras<Input> {
 }
 
 const defaultTimeoutMs = 30_000;
-const theWorst: ToolAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+const worstCase: ToolAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 const logger = new Logger('Tools');
 
 /**
  * Creates a built-in tool from its input schema and its function.
- * @throws Error when `input` is no JSON Schema
+ * @throws Error if `input` is not a valid JSON Schema
  */
 export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
   const {
@@ -83,7 +83,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
       timeoutMs: defaultTimeoutMs,
       ...definition,
       inputSchema: published,
-      annotations: { ...theWorst, ...annotations },
+      annotations: { ...worstCase, ...annotations },
       ...(fallback && { fallback: fallback(away) }),
     },
     ...(fallback && { fallback }),
@@ -109,11 +109,11 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
   };
 }
 
-/** Its kind alone: the message may name hosts. */
+/** The kind of an error without its message, which may name hosts. */
 const reasonOf = (error: UpstreamFailure | ToolFailure): string =>
   ` (${(error instanceof UpstreamFailure ? error.kind : error.type).replaceAll('_', ' ')})`;
 
-/** The input's members that have a default; members of members have none. */
+/** The defaults of a schema's own members; those of nested members do not apply. */
 function defaultsIn({ properties }: JsonSchema): object {
   const fields = Object.entries((properties ?? {}) as Record<string, { readonly default?: unknown }>);
   return Object.fromEntries(
@@ -126,7 +126,7 @@ const maxBytesForAll = 65_536;
 
 function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => Verdict {
   const all = compileSchema(schema, { allErrors: true });
-  // Compiled when it is needed: the server would start a tenth slower.
+  // Compiled on demand, because the start of the server would take a tenth longer.
   let first: ReturnType<typeof compileSchema> | undefined;
   return (input, bytes) => {
     const { problemsOf, repair } = bytes <= maxBytesForAll ? all : (first ??= compileSchema(schema));
@@ -135,10 +135,10 @@ function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => Ver
   };
 }
 
-/** The tool reported a failure, or its caller has left. */
+/** Whether the tool itself reported the failure, or the caller left. */
 const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
-/** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves, or whatever the work throws */
+/** @throws ToolFailure `timeout` at the deadline, `cancelled` if the caller leaves; errors of the work */
 async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;

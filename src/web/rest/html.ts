@@ -1,9 +1,10 @@
 import type { FastifyReply } from 'fastify';
 
+/** Escapes text for HTML content and quoted attributes. */
 export const escaped = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
-/** @param paragraphs HTML */
+/** Sends a plain page that is not cached. @param paragraphs HTML, escaped by the caller */
 export const sendPage = (
   reply: FastifyReply,
   title: string,

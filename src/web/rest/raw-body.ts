@@ -6,7 +6,7 @@ import { alwaysFits, excessOfCaller, excessOfNames } from '../../base/common/jso
 /** A route that receives its body unparsed, so that a worker thread can parse it. */
 export interface RawBody {
   readonly types: readonly string[];
-  /** Bytes on the wire. */
+  /** Max bytes of the body as sent, before decompression. */
   readonly limit: number;
 }
 
@@ -15,11 +15,12 @@ declare module 'fastify' {
     rawBody?: RawBody;
   }
   interface FastifyRequest {
-    /** Media types that the route receives unparsed; undefined: it takes parsed JSON. */
+    /** Media types that the route receives unparsed; undefined if it receives parsed JSON. */
     rawTypes: readonly string[] | undefined;
   }
 }
 
+/** The unparsed body; empty if the request has none. */
 export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
   Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import type { VectorEntry } from './vector-store.js';
 
-/** A playbook that search may show, as far as it is embedded. */
+/** The part of a playbook that is embedded. */
 export type EmbeddablePlaybook = Pick<
   SearchablePlaybook,
   'playbook_id' | 'version' | 'name' | 'description' | 'signals' | 'aliases'
@@ -13,10 +13,10 @@ interface Row extends Omit<VectorEntry, 'vector'> {
   readonly vector: Buffer;
 }
 
-/** Rows of one answer: 3 MB of vectors of 768 dimensions. */
+/** Rows per query: 3 MB with vectors of 768 dimensions. */
 const pageSize = 1_000;
 
-/** The table `playbook_embeddings`: a start embeds nothing that was embedded before. */
+/** The table `playbook_embeddings`, so that a start does not embed again. */
 @Injectable()
 export class EmbeddingsRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -38,7 +38,7 @@ export class EmbeddingsRepository {
     }
   }
 
-  /** Keeps those whose playbook still exists; what another replica stored meanwhile stays. */
+  /** Stores vectors of playbooks that still exist; vectors that another replica stored meanwhile stay. */
   async store(modelId: string, embeddings: readonly VectorEntry[]): Promise<void> {
     await this.dataSource.query(
       `INSERT INTO playbook_embeddings (provider_id, playbook_id, version, text_hash, vector)
@@ -60,7 +60,7 @@ export class EmbeddingsRepository {
 const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Copied: a driver's buffer need not begin where floats may. */
+/** Copies the bytes, because a driver's buffer may not be aligned for floats. */
 function floatsOf(bytes: Buffer): Float32Array {
   const copy = Uint8Array.from(bytes);
   return new Float32Array(copy.buffer);

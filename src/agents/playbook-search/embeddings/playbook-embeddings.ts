@@ -26,26 +26,26 @@ import {
   VectorStore,
 } from './vector-store.js';
 
-/** Changes of the catalogue that come together are followed together. */
+/** Pause after a change of the catalogue, so that several changes are embedded together. */
 const gatherMs = 250;
-/** Pause before vectors that could not be made are tried again. */
+/** Pause before failed embeddings are retried. */
 const retryMs = 5_000;
-/** Playbooks that are embedded and stored in one go. */
+/** Playbooks per request to the endpoint. */
 const slice = 8;
-/** @param cut cosine from which a playbook is relevant; far lower values carry no information */
+/** Range of meaningful cosines. @param cut cosine from which a playbook is relevant */
 export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
-/** A playbook that search shows, and what is embedded of it. */
+/** A playbook of the catalogue, with the texts to embed. */
 interface Wanted {
   readonly playbook_id: string;
   readonly version: string;
   readonly passages: readonly string[];
-  /** Hash of the passages: another text makes another vector. */
+  /** Hash of the passages, which identifies the vector. */
   readonly hash: string;
 }
 
 interface EmbeddingsState {
-  /** `lexical`: no endpoint is configured, and search goes by words alone. */
+  /** `lexical` if no endpoint is configured, so that search uses words only. */
   readonly provider: string;
   /** Playbooks with a vector. */
   readonly vectors: number;
@@ -53,8 +53,8 @@ interface EmbeddingsState {
 }
 
 /**
- * Search by meaning over the catalogue, where an endpoint is configured: keeps the vectors in step in the background,
- * and never stands in the way of a search in words.
+ * Semantic search over the catalogue, if an endpoint is configured. It updates the vectors in the background and never
+ * delays or fails a lexical search.
  */
 @Injectable()
 export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
@@ -69,12 +69,12 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   );
   private readonly calibration: EmbeddingCalibration;
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
-  /** The catalogue whose vectors are all there. */
+  /** The catalogue whose vectors are complete. */
   private embedded: readonly EmbeddablePlaybook[] | undefined;
-  /** Hashes of texts that the endpoint rejects, by playbook id: asking again would be in vain. */
+  /** Hashes of texts that the endpoint rejects, by playbook id; they are not sent again. */
   private readonly rejected = new Map<string, string>();
   private changes = 0;
-  /** The reason why there are no vectors of playbooks, or of queries, in one word. */
+  /** One word for the reason why vectors of playbooks or of queries are missing. */
   private readonly trouble: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
 
   constructor(
@@ -98,7 +98,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     });
   }
 
-  /** Another one whenever an equal query may get other scores. */
+  /** A text that changes whenever an equal query may get other scores. */
   get revision(): string {
     return `${this.changes}`;
   }
@@ -118,7 +118,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     await this.endpoint?.close();
   }
 
-  /** Takes the catalogue that search shows from now on; its vectors are made in the background. */
+  /** Replaces the catalogue; its vectors are made in the background. */
   follow(catalogue: readonly EmbeddablePlaybook[]): void {
     this.catalogue = catalogue;
     this.loop.hasten(gatherMs);
@@ -137,7 +137,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     return this.trouble.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
   }
 
-  /** Never down: without vectors playbooks are searched by words. */
+  /** Never `down`, because lexical search works without vectors. */
   private health(): PartHealth {
     const { provider, vectors, degraded } = this.state();
     if (degraded === undefined) return { status: 'up', provider, vectors };
@@ -145,10 +145,10 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   }
 
   /**
-   * Never fails for want of an endpoint or vectors: then `cosines` is empty and `degraded` says why.
+   * Scores of playbooks for a query. Without an endpoint or vectors `cosines` is empty and `degraded` has the reason.
    * @param query not blank
    * @param candidates ids that passed the label filter
-   * @param top only so many, the nearest
+   * @param top max playbooks, the nearest first
    * @throws the signal's reason when it aborts
    */
   scores(
@@ -195,7 +195,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     return { calibration: this.calibration, cosines: new Map(), degraded };
   }
 
-  /** Embeds what lacks a vector. Vectors made before a failure stay; the next run goes on there. */
+  /** Embeds the playbooks without a vector. Vectors made before a failure stay; the next run continues there. */
   private async sync(): Promise<void> {
     const { catalogue, endpoint } = this;
     if (!endpoint || !catalogue || catalogue === this.embedded) return;
@@ -206,10 +206,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     this.note('document');
   }
 
-  /**
-   * Takes up what is stored for these playbooks and lets go of the others.
-   * @returns those that are still without a vector
-   */
+  /** Loads the stored vectors of these playbooks and drops those of others. @returns the playbooks still without a vector */
   private async load(
     catalogue: readonly EmbeddablePlaybook[],
     { id }: EmbeddingsEndpoint,
@@ -229,7 +226,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     return lacking.filter(isLacking);
   }
 
-  /** A playbook whose text the endpoint rejects is found by words, and holds up no other. */
+  /** Embeds playbooks. One whose text the endpoint rejects stays without a vector; the others go on. */
   private async embedAll(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
     try {
       await this.embed(wanted, endpoint);
@@ -240,7 +237,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
         for (const each of wanted) await this.embedAll([each], endpoint);
         return;
       }
-      // An endpoint that rejects this, too, would reject anything: the fault is not the playbook's.
+      // Throws if the endpoint rejects any text: then the playbook is not the cause.
       await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
       this.rejected.set(first.playbook_id, first.hash);
       this.logger.warn(
@@ -252,10 +249,11 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   private async embed(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
     const texts = wanted.flatMap(({ passages }) => passages);
     const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
-    let taken = 0;
+    let next = 0;
     const made = wanted.map(({ passages, ...identity }) => {
-      const vector = middleOf(vectors.slice(taken, (taken += passages.length)));
-      return { ...identity, vector };
+      const own = vectors.slice(next, next + passages.length);
+      next += passages.length;
+      return { ...identity, vector: middleOf(own) };
     });
     await this.repository.store(endpoint.id, made);
     this.store.put(made);

@@ -1,20 +1,18 @@
 import { yieldingForEach } from '../../../base/lexical-search/yielding-for-each.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
-/**
- * The scale of a model's cosines, which each model has of its own: at or below `floor` it says nothing (0),
- * at `cut` a playbook begins to be worth showing (0.70), and 1 is 1.
- */
+/** The scale of a model's cosines: `floor` and less means no similarity (0), `cut` is the limit of relevance (0.70), and 1 is 1. */
 export interface EmbeddingCalibration {
   readonly floor: number;
   readonly cut: number;
 }
 
+/** Cosines of playbooks for a query, with the scale of their model. */
 export interface SemanticScores {
   readonly calibration: EmbeddingCalibration;
   /** Cosine by playbook id; a candidate without a vector yet is absent. */
   readonly cosines: ReadonlyMap<string, number>;
-  /** The reason why not all vectors were asked (one word, for the answer and metrics); undefined: they were. */
+  /** One word for the reason why cosines are missing, for the answer and metrics; undefined if none are. */
   readonly degraded: string | undefined;
 }
 
@@ -23,13 +21,13 @@ export interface VectorEntry {
   readonly version: string;
   /** Hash of the text that the vector was made from. */
   readonly hash: string;
-  /** Its length is 1. */
+  /** Normalised to length 1. */
   readonly vector: Float32Array;
 }
 
 /**
- * Playbooks' vectors of one model, in memory. Every candidate's cosine is reckoned, in slices of a few milliseconds
- * between which the calls go on: 10,000 playbooks of 768 dimensions take a handful of them.
+ * Playbooks' vectors of one model, in memory. A query computes the cosines of all candidates and yields to the event loop
+ * every few milliseconds; 10,000 playbooks of 768 dimensions take a handful of such slices.
  */
 export class VectorStore {
   private readonly entries = new Map<string, VectorEntry>();
@@ -38,7 +36,7 @@ export class VectorStore {
     return this.entries.size;
   }
 
-  /** Whether the vector of this version and text is there. */
+  /** Whether there is a vector of this version and text. */
   has({ playbook_id, version, hash }: Omit<VectorEntry, 'vector'>): boolean {
     const known = this.entries.get(playbook_id);
     return known?.version === version && known.hash === hash;
@@ -49,14 +47,14 @@ export class VectorStore {
     for (const entry of entries) this.entries.set(entry.playbook_id, entry);
   }
 
-  /** Removes all other vectors. */
+  /** Removes all vectors except those that `isKept` accepts. */
   retain(isKept: (entry: VectorEntry) => boolean): void {
     for (const [id, entry] of this.entries) if (!isKept(entry)) this.entries.delete(id);
   }
 
   /**
-   * @param query of length 1, from the model of the vectors
-   * @param top only so many, the nearest, and their equals; absent: all
+   * @param query vector of length 1, from the model of the vectors
+   * @param top max number, the nearest first, plus equal ones; default: all
    * @returns the cosine of each candidate that has a vector of the query's dimensions
    */
   async scores(
@@ -88,13 +86,13 @@ function product(a: Float32Array, b: Float32Array): number {
   return sum;
 }
 
-/** Characters of a passage: more than that some models refuse, and others cut it off by themselves. */
+/** Max characters of a passage; some models refuse longer ones, others truncate them. */
 const maxPassage = 1_000;
 
 /**
- * The texts by whose meaning a playbook is found: each signal and each alias by itself. A sentence about an incident
- * is nearer to a phrase about it than to a page about its remedy (decision 007). Of a playbook without such phrases
- * its name and its description are taken, the name twice: it says what goes wrong, the description what to do.
+ * The texts that are embedded for a playbook: each signal and each alias, because a sentence about an incident is nearer to
+ * a phrase about it than to a page about its remedy (decision 007). A playbook without such phrases uses its name, twice
+ * because it names the incident, and its description.
  */
 export function passagesOf({
   signals,
@@ -107,7 +105,7 @@ export function passagesOf({
   return passages.map((passage) => [...passage].slice(0, maxPassage).join(''));
 }
 
-/** @returns the vector in the middle of others, of length 1, so that one vector stands for all of a playbook's passages */
+/** The normalised mean of vectors, so that one vector represents all passages of a playbook. */
 export function middleOf(vectors: readonly Float32Array[]): Float32Array<ArrayBuffer> {
   const middle = new Float32Array(vectors[0]?.length ?? 0);
   for (const vector of vectors) vector.forEach((each, at) => (middle[at] = (middle[at] ?? 0) + each));

@@ -7,6 +7,7 @@ describe('yamlToJson', () => {
     expect(read('a: 1')).toEqual({ a: 1 });
     expect(read('- a: 1\n- b: 2')).toEqual([{ a: 1 }, { b: 2 }]);
     expect(read('a: 1\n---\n- b: 2\n- c: 3\n---\n')).toEqual([{ a: 1 }, { b: 2 }, { c: 3 }]);
+    expect(read('- a: 1\n- null\n---\n---\nb: 2')).toEqual([{ a: 1 }, null, { b: 2 }]);
     expect(read('# nothing\n')).toEqual([]);
   });
 

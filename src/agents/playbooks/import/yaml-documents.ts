@@ -5,9 +5,9 @@ import { type Document, isCollection, LineCounter, parseAllDocuments, visit } fr
 const maxJsonChars = 16_777_216;
 
 /**
- * YAML as JSON: one document as it is; several as one list, into which their own lists are laid out.
- * Takes long for what is made to take long: it belongs into a thread that can be ended.
- * @throws Error with one line that says what is wrong
+ * YAML as JSON. Several documents become one list; lists among them are flattened into it. A hostile file can take long:
+ * call it in a worker.
+ * @throws Error whose first line says what is wrong
  */
 export function yamlToJson(text: string): string {
   const lineCounter = new LineCounter();
@@ -20,7 +20,7 @@ export function yamlToJson(text: string): string {
       return document.toJS() as unknown;
     },
   );
-  const whole = values.length === 1 ? values[0] : values.flat().filter((value) => value !== null);
+  const whole = values.length === 1 ? values[0] : values.filter((value) => value !== null).flat();
   const json = JSON.stringify(whole ?? null);
   if (json.length > maxJsonChars) throw new Error('It is too large once its aliases are written out');
   return json;

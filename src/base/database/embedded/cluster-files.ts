@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { commandLineOf, identityOf, lives } from '../../common/process-identity.js';
 import type { ServerUser } from './server-process.js';
 
-/** The server's entries in postmaster.pid. */
+/** Entries of postmaster.pid. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
@@ -29,13 +29,13 @@ export class ClusterFiles {
     this.usersFolder = join(directory, 'users');
   }
 
-  /** The server's user owns the folder, for it writes its data there. */
+  /** Creates the folder. The server's user owns it, because the server writes its data there. */
   makeFolder(user: ServerUser): void {
     mkdirSync(this.usersFolder, { recursive: true, mode: 0o700 });
     if (user.uid !== undefined) chownSync(this.directory, user.uid, user.gid);
   }
 
-  /** Made once, before the data that it opens. Must be called by the lock's holder only. */
+  /** Creates the password if there is none, before the data. Only the lock's holder may call it. */
   makePassword(user: ServerUser): void {
     if (statSync(this.passwordFile, { throwIfNoEntry: false })) return;
     writeFileSync(this.passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flush: true });
@@ -46,47 +46,38 @@ export class ClusterFiles {
     return readFileSync(this.passwordFile, 'utf8').trim();
   }
 
-  /**
-   * A name for the server's command line that no other server has: the inode of its data, which a copy of the folder
-   * does not share and a moved folder keeps.
-   */
+  /** A unique name for the server's command line, made of the inode of its data. A moved folder keeps it; a copy gets another. */
   serverName(): string {
     const { dev, ino } = statSync(this.data);
     return `toolkeeper-${dev}-${ino}`;
   }
 
-  /**
-   * The entries of postmaster.pid, whether that process still lives or not.
-   * @throws Error if it is there and cannot be read
-   */
+  /** The entries of postmaster.pid; the process may be dead. @throws Error if the file exists and cannot be read */
   postmaster(): Postmaster | undefined {
-    const lines = readIfThere(join(this.data, 'postmaster.pid')).split('\n');
+    const lines = readIfExists(join(this.data, 'postmaster.pid')).split('\n');
     const [pid, port] = [Number(lines[postmasterLines.pid]), Number(lines[postmasterLines.port])];
     return pid > 0 && port > 0
       ? { pid, port, ready: lines[postmasterLines.status]?.startsWith('ready') ?? false }
       : undefined;
   }
 
-  /**
-   * Whether the process is this folder's server, not another one that got its pid.
-   * @throws Error if that cannot be determined
-   */
+  /** Whether the process is this folder's server, not another one that got its pid. @throws Error if that cannot be determined */
   isServer(pid: number): boolean {
     const [program, ...args] = commandLineOf(pid);
     return basename(program ?? '') === 'postgres' && args.includes(`cluster_name=${this.serverName()}`);
   }
 
-  /** Must be called by the lock's holder only, and only when no server runs. */
+  /** Removes postmaster.pid. Only the lock's holder may call it, and only while no server runs. */
   removeStalePostmaster(): void {
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
   }
 
-  /** Forgets the users of a server that died: they do not use the new one. */
+  /** Removes the users of a server that died, because they do not use the new one. */
   forgetUsers(): void {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }
 
-  /** @returns a function that removes the entry and returns whether others still use the server */
+  /** Records a user of the server. @returns a function that removes it and returns whether others use the server */
   addUser(): () => boolean {
     const name = `${identityOf(process.pid) ?? process.pid}.${randomUUID()}`;
     writeFileSync(join(this.usersFolder, name), '');
@@ -100,7 +91,7 @@ export class ClusterFiles {
   }
 }
 
-function readIfThere(path: string): string {
+function readIfExists(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

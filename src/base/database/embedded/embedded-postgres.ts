@@ -45,8 +45,8 @@ export interface RunningPostgres {
 }
 
 const userName = 'toolkeeper';
-/** Timeout for the lock if another process is starting or stopping the server. */
-const stopTimeoutMs = 60_000;
+/** Timeout of the stop for the lock, if another process is starting or stopping the server. */
+const stopLockTimeoutMs = 60_000;
 /** Transient start failures: another program took the port, or children of a killed server are still ending. */
 const transient = /Address already in use|could not bind|pre-existing shared memory block/i;
 
@@ -67,7 +67,7 @@ export class EmbeddedPostgres {
    * @throws EmbeddedPostgresError with the reason and the end of the server's log
    */
   start(): Promise<RunningPostgres> {
-    return this.use();
+    return this.attachOrStart();
   }
 
   /**
@@ -76,21 +76,23 @@ export class EmbeddedPostgres {
    */
   async startAgain(port: number): Promise<RunningPostgres> {
     if (!existsSync(this.files.data)) throw new EmbeddedPostgresError('its data is gone');
-    const server = await this.use(port);
+    const server = await this.attachOrStart(port);
     if (server.port === port) return server;
     await server.stop();
     throw new EmbeddedPostgresError(`another process started it on port ${server.port} instead of ${port}`);
   }
 
-  private async use(port?: number): Promise<RunningPostgres> {
+  private async attachOrStart(port?: number): Promise<RunningPostgres> {
     const user = serverUserFor(this.files.data);
     this.files.makeFolder(user);
     const release = await acquireLock(this.files.lock, this.startTimeoutMs);
     try {
       this.files.makePassword(user);
-      const end = Date.now() + this.startTimeoutMs;
+      const deadline = Date.now() + this.startTimeoutMs;
       const found = existsSync(this.files.data) ? this.runningServer() : undefined;
-      const server = found ? await this.ready(found.pid, end) : await this.startServer(user, end, port);
+      const server = found
+        ? await this.ready(found.pid, deadline)
+        : await this.startServer(user, deadline, port);
       const removeUser = this.files.addUser();
       const url = `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`;
       return {
@@ -109,7 +111,7 @@ export class EmbeddedPostgres {
   /** Stops the folder's server even if other processes use it; does nothing if none runs. */
   async stopForAll(): Promise<void> {
     const postmaster = existsSync(this.files.data) ? this.files.postmaster() : undefined;
-    if (postmaster) await this.end(postmaster.pid);
+    if (postmaster) await this.terminate(postmaster.pid);
   }
 
   private isRunning(pid: number): boolean {
@@ -128,7 +130,7 @@ export class EmbeddedPostgres {
     return undefined;
   }
 
-  private async startServer(user: ServerUser, end: number, port?: number): Promise<Postmaster> {
+  private async startServer(user: ServerUser, deadline: number, port?: number): Promise<Postmaster> {
     const { directory } = this.options;
     const native = await this.binaries.usableBy(user);
     this.files.forgetUsers();
@@ -138,10 +140,10 @@ export class EmbeddedPostgres {
       const logged = logSize(this.files.log);
       const child = startProgram('postgres', await this.serverArguments(user, port), program);
       try {
-        return await this.ready(await pidOf(child), end, child);
+        return await this.ready(await pidOf(child), deadline, child);
       } catch (error) {
         const reason = logTail(this.files.log, logged) || messageOf(error);
-        if (!transient.test(reason) || Date.now() > end) {
+        if (!transient.test(reason) || Date.now() > deadline) {
           throw new EmbeddedPostgresError(`it does not start (${reason})`, { cause: error });
         }
         await delay(250);
@@ -179,14 +181,14 @@ export class EmbeddedPostgres {
   }
 
   /** Waits until the server accepts connections. */
-  private async ready(pid: number, end: number, child?: ChildProcess): Promise<Postmaster> {
+  private async ready(pid: number, deadline: number, child?: ChildProcess): Promise<Postmaster> {
     while (child ? hasNotEnded(child) : this.files.isServer(pid)) {
       const postmaster = this.files.postmaster();
       if (postmaster?.pid === pid && postmaster.ready) {
         child?.unref();
         return postmaster;
       }
-      if (Date.now() > end) {
+      if (Date.now() > deadline) {
         child?.kill('SIGQUIT');
         throw new EmbeddedPostgresError(`process ${pid} was not ready within ${this.startTimeoutMs} ms`);
       }
@@ -201,15 +203,15 @@ export class EmbeddedPostgres {
   }
 
   private async stop(pid: number, removeUser: () => boolean): Promise<void> {
-    const release = await acquireLock(this.files.lock, stopTimeoutMs);
+    const release = await acquireLock(this.files.lock, stopLockTimeoutMs);
     try {
-      if (!removeUser()) await this.end(pid);
+      if (!removeUser()) await this.terminate(pid);
     } finally {
       await release();
     }
   }
 
-  private async end(pid: number): Promise<void> {
+  private async terminate(pid: number): Promise<void> {
     // SIGINT rolls back open transactions and writes a checkpoint. SIGQUIT leaves recovery to the next start.
     const stopped = (await this.ended(pid, 'SIGINT', 15_000)) || (await this.ended(pid, 'SIGQUIT', 5_000));
     if (!stopped) throw new EmbeddedPostgresError(`process ${pid} does not stop`);

@@ -1,16 +1,16 @@
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanOptions {
-  /** `client`: asks another service; `server`: answers a caller of ours. Default: `internal`. */
+  /** `client` for a request to another service, `server` for one from a caller. Default: `internal`. */
   readonly kind?: 'internal' | 'client' | 'server';
-  /** W3C trace context of the caller; the span belongs to that trace. Absent: to the span around it. */
+  /** W3C trace context of the caller, whose trace the span joins. Absent: the parent is the current span. */
   readonly traceparent?: string | undefined;
 }
 
-/** A span while its work is under way. */
+/** A span whose work is in progress. */
 export interface Span {
   set(attributes: SpanAttributes): void;
-  /** The work failed without throwing. @param type one of few words, such as `timeout` */
+  /** Marks work that failed without throwing. @param type one of few words, such as `timeout` */
   fail(type: string): void;
 }
 
@@ -21,14 +21,14 @@ export interface OpenSpan extends Span {
 
 /**
  * Creates spans for the steps of a call. Attributes contain sizes, names and results, never payloads.
- * Inject it by this class; where tracing is off it is `noTracer`, which only runs the work.
+ * Inject it by this class; if tracing is off it is `noTracer`, which only runs the work.
  */
 export abstract class Tracer {
-  /** False where traces are off: nothing then needs to be built for them. */
+  /** Whether tracing is on. If not, attributes need not be built. */
   abstract readonly on: boolean;
 
   /**
-   * Runs work in a span below the one around it, and makes it the one around what the work does.
+   * Runs work in a child of the current span, and makes that the current span of the work.
    * @throws what `work` throws, which the span records
    */
   abstract span<T>(
@@ -38,22 +38,22 @@ export abstract class Tracer {
     options?: SpanOptions,
   ): Promise<T>;
 
-  /** Begins a span below the one around it. It MUST be ended. */
+  /** Begins a child of the current span. It MUST be ended. */
   abstract open(name: string, attributes: SpanAttributes): OpenSpan;
 
   /**
    * Adds a span for completed work; the attribute `error.type` marks a failure.
-   * @param from, to of `performance.now()`
+   * @param from start and `to` end, by `performance.now()`
    */
   abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;
 
   /**
-   * The `traceparent` to send along to another service: the span around this, else what the caller sent.
+   * The `traceparent` for a request to another service: that of the current span, else the caller's.
    * @param incoming `context.traceparent` of the call
    */
   abstract traceparent(incoming: string | undefined): string | undefined;
 
-  /** Sends the spans that wait. */
+  /** Sends the remaining spans. */
   abstract readonly close: () => Promise<void>;
 }
 

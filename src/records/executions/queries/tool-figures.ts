@@ -10,7 +10,7 @@ import type { SeriesRange } from '../rollups/rollup.sql.js';
 import { dayMs, minuteMs } from '../../../base/common/clock.js';
 import { invalidRequest } from '../../../base/common/errors.js';
 
-/** Counts of a tool's calls in a period, at least one, in the order in which statistics show them. */
+/** Counts of a tool's calls in a period with at least one call, in the order of the statistics. */
 type CallCounts = Required<
   Pick<
     ToolStatsView,
@@ -26,31 +26,31 @@ type CallCounts = Required<
 
 /** The figures that make a tool's grade. */
 export interface ToolFigures extends CallCounts {
-  /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
+  /** Executions marked by a reader because the answer was wrong, including successful ones. */
   readonly semanticFailureCount: number;
   /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
   readonly callerErrors: number;
-  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since the epoch. */
+  /** Start of the minute, or of the longer rollup cell, of the first call: milliseconds since the epoch. */
   readonly firstMs: number;
-  /** The same of the first failure; Infinity without one. */
+  /** Start of the minute or cell of the first failure; Infinity without one. */
   readonly firstFailureMs: number;
 }
 
-/** How long those calls took, in milliseconds; at most 2 % off. */
+/** Durations of the calls, in milliseconds; at most 2 % off. */
 export interface LatencyFigures extends Required<
   Pick<ToolStatsView, 'p50TimeMs' | 'p95TimeMs' | 'p99TimeMs'>
 > {
   readonly latency: LatencyHistogram;
 }
 
-/** The latency is there where the query asked for it. */
+/** Figures of one tool, with its latency if the query asked for it. */
 export type FleetFigures = ToolFigures & Partial<LatencyFigures>;
 
-/** The database's counts of one tool's executions with the same end. Durations in milliseconds, sizes in bytes. */
+/** Counts of one tool's executions with the same status and error type. Durations in milliseconds, sizes in bytes. */
 export interface CountedRow {
   readonly toolName: string;
   readonly status: string;
-  /** Empty: none. */
+  /** Empty without an error. */
   readonly errorType: string;
   readonly calls: number;
   readonly callerErrors: number;
@@ -62,12 +62,12 @@ export interface CountedRow {
   readonly outputBytes: number;
   readonly semanticFailures: number;
   readonly findings: number;
-  /** Entries as LatencyHistogram reads them, in base64; null: not asked for. */
+  /** Entries of a LatencyHistogram, in base64; null if the query did not ask for them. */
   readonly latency: string | null;
 }
 
-const sumOf = (rows: readonly CountedRow[], of: (row: CountedRow) => number): number =>
-  rows.reduce((total, row) => total + of(row), 0);
+const sumOf = (rows: readonly CountedRow[], valueOf: (row: CountedRow) => number): number =>
+  rows.reduce((total, row) => total + valueOf(row), 0);
 
 function countsOf(rows: readonly CountedRow[]): CallCounts {
   const calls = (status: string): number => sumOf(rows, (row) => (row.status === status ? row.calls : 0));
@@ -87,7 +87,7 @@ function countsOf(rows: readonly CountedRow[]): CallCounts {
 const semanticFailuresOf = (rows: readonly CountedRow[]): number =>
   sumOf(rows, (row) => row.semanticFailures);
 
-/** @param rows those of one tool, at least one */
+/** Figures of one tool. @param rows of the tool, at least one */
 export const figuresOf = (rows: readonly CountedRow[]): ToolFigures => ({
   ...countsOf(rows),
   semanticFailureCount: semanticFailuresOf(rows),
@@ -96,7 +96,7 @@ export const figuresOf = (rows: readonly CountedRow[]): ToolFigures => ({
   firstFailureMs: Math.min(...rows.filter(({ status }) => status !== 'success').map((row) => row.firstMs)),
 });
 
-/** @param rows those of one tool, with their latency */
+/** Percentiles of one tool. @param rows of the tool, with their latency */
 export function latencyOf(rows: readonly CountedRow[]): LatencyFigures {
   const latency = new LatencyHistogram();
   for (const row of rows) latency.add(Buffer.from(row.latency ?? '', 'base64'));
@@ -112,7 +112,7 @@ const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest: numbe
   Math.max(...rows.map((row) => row.maxMs)),
 ];
 
-/** The order of the members is the one that is shown. @param rows at least one */
+/** Statistics of one tool, in the order in which they are shown. @param rows at least one */
 export function filledStats(
   toolName: string,
   rows: readonly CountedRow[],
@@ -152,7 +152,7 @@ export const emptyStats = (toolName: string, period: StatsPeriodView): ToolStats
   period,
 });
 
-/** The counts of one stretch of time; `at` is its start. */
+/** Counts of one bucket; `at` is its start. */
 export interface SeriesRow extends CountedRow {
   readonly at: Date;
 }
@@ -173,13 +173,13 @@ export interface TrendRow {
   readonly callerErrors: number;
 }
 
-/** Each divides a day, or is some. */
+/** Bucket widths to choose from, in milliseconds. */
 const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
 const fewPoints = 120;
 const maxPoints = 1_500;
 
 /**
- * The buckets that cover a period; without a width one that makes some hundred points at most.
+ * The buckets that cover a period. Without a given width, the smallest that makes at most 120 points.
  * @throws Problem `invalid_request` naming the field
  */
 export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery): SeriesRange {
@@ -199,7 +199,7 @@ export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery
   return { from: new Date(from), to: new Date(to), bucketMs: width };
 }
 
-/** One point a bucket, those without calls included. */
+/** One point per bucket, including those without calls. */
 export function seriesPoints(
   { from, to, bucketMs }: SeriesRange,
   rows: readonly SeriesRow[],
@@ -212,6 +212,7 @@ export function seriesPoints(
   return starts.map((start) => ({ at: new Date(start).toISOString(), ...seriesFigures(byTime.get(start)) }));
 }
 
+/** Figures of one bucket; durations are null without calls. */
 export function seriesFigures(rows: readonly SeriesRow[] = []): SeriesFiguresView {
   const noDurations = { avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
   if (rows.length === 0) return { calls: 0, errors: 0, timeouts: 0, findings: 0, ...noDurations };
@@ -221,16 +222,16 @@ export function seriesFigures(rows: readonly SeriesRow[] = []): SeriesFiguresVie
   return { ...counts, avgTimeMs, p50TimeMs, p95TimeMs };
 }
 
-/** Each bucket's upper bound is this many times its lower one: its middle is at most 2 % off. */
+/** Ratio of a bucket's upper bound to its lower one, so that its middle is at most 2 % off. */
 const growth = 1.04;
-/** 0 ms has its own; the last one holds the largest 32-bit number. */
+/** Number of buckets. 0 ms has its own; the last one holds the largest 32-bit number. */
 const bucketCount = 550;
 /** An entry is 32 bits: 10 of bucket, 2 of place, 20 of digit. A count is the sum of its digits, each × 2^(20 × place). */
 const bucketShift = 22;
 const placeShift = 20;
 const digitMask = 0xf_ffff;
 
-/** The middle of the whole milliseconds that a bucket holds. */
+/** The middle of each bucket's whole milliseconds. */
 const middles = Float64Array.from({ length: bucketCount }, (_, bucket) => {
   if (bucket === 0) return 0;
   const first = Math.ceil(growth ** (bucket - 1));
@@ -238,12 +239,12 @@ const middles = Float64Array.from({ length: bucketCount }, (_, bucket) => {
   return Math.max(first, (first + last) / 2);
 });
 
-/** How long executions took, in logarithmic buckets: any figure read from it is at most 2 % off. */
+/** Histogram of durations in logarithmic buckets; its figures are at most 2 % off. */
 export class LatencyHistogram {
   private readonly counts = new Float64Array(bucketCount);
   private sum = 0;
 
-  /** @param entries as the database writes them; a bucket may have several */
+  /** Adds entries as the database writes them. A bucket may have several entries. */
   add(entries: Buffer): this {
     const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
     for (let at = 0; at + 4 <= entries.byteLength; at += 4) {
@@ -254,7 +255,7 @@ export class LatencyHistogram {
     return this;
   }
 
-  /** @returns milliseconds of the execution at this rank (0 < share <= 1); 0 without executions */
+  /** Milliseconds of the execution at this rank (0 < share <= 1); 0 without executions. */
   percentile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.sum));
     let below = 0;

@@ -1,17 +1,17 @@
 import { hourMs } from '../../../base/common/clock.js';
 
-/** The caller that stands for those beyond the cap. */
+/** Name of the row that sums all callers beyond the cap. */
 export const otherCallers = 'other';
-/** Callers of a tool and hour that are counted by name. */
+/** Max callers per tool and hour that are counted by name. */
 const maxCallers = 200;
 
-/** Lengths of the spans that calls are counted in by caller, in seconds. */
+/** Lengths of the periods in which calls are counted by caller, in seconds. */
 export const callerSpans = [3_600, 86_400] as const;
 
 const key = 'seconds, starts_at, tool_name, project, caller, writer';
 const spanOf = `date_bin(seconds * interval '1 second', hour, '1970-01-01 00:00:00+00')`;
 
-/** @param hours rows of hour, tool_name, project, caller, calls, failures and refusals. Sorted, so that no two writers wait in a circle. */
+/** Adds rows to the rollups, sorted so that writers do not deadlock. @param hours SQL for rows of hour, tool_name, project, caller, calls, failures and refusals */
 const addToCells = (hours: string, writer: string): string => `
   INSERT INTO tool_caller_rollups AS cell (${key}, calls, failures, refusals)
   SELECT seconds, ${spanOf} AS starts_at, tool_name, project, caller, ${writer}, sum(calls), sum(failures), sum(refusals)
@@ -35,7 +35,7 @@ export const countCallers = (writer: string, others: string): string =>
     writer,
   );
 
-/** hours, tools, projects, callers, refusals, the writer's slot */
+/** Adds refusals. Parameters: hours, tools, projects, callers, refusals, the writer's slot. */
 export const addRefusals = addToCells(
   `SELECT *, 0 AS calls, 0 AS failures
    FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])
@@ -43,7 +43,7 @@ export const addRefusals = addToCells(
   '$6::int',
 );
 
-/** Callers of the hour, so that the cells of a tool stay few. In memory: a restart begins anew. */
+/** Limits the callers that are counted by name. In memory: a restart begins anew. */
 export class CallerCap {
   private hour = 0;
   private readonly callers = new Map<string, Set<string>>();

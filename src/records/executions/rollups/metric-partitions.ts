@@ -14,7 +14,7 @@ const forgetTools = `
   USING gone
   WHERE known.tool_name = gone.tool_name AND known.is_test = gone.is_test`;
 
-/** The days that tool_metrics and tool_metric_rollups are divided into (UTC). */
+/** The daily partitions (UTC) of tool_metrics and tool_metric_rollups. */
 export class MetricPartitions {
   private readonly partitions: DayPartitions;
 
@@ -38,7 +38,7 @@ export class MetricPartitions {
     return made;
   }
 
-  /** Executions that belong to no day that was made: at most 10,000 are counted. */
+  /** Number of executions outside all partitions, counted up to 10,000. */
   async countInDefault(): Promise<number> {
     const [row] = await this.db.query<{ n: number }[]>(
       `SELECT count(*)::int AS n FROM (SELECT FROM tool_metrics_default LIMIT ${defaultCounted}) AS stray`,
@@ -47,8 +47,8 @@ export class MetricPartitions {
   }
 
   /**
-   * Removes the days (UTC) that had ended at a moment and what was counted of them.
-   * @returns how many executions those were
+   * Deletes the days (UTC) before a time, with their rollups.
+   * @returns number of deleted executions
    */
   async dropBefore(moment: Date): Promise<number> {
     const cut = Math.floor(moment.getTime() / dayMs) * dayMs;
@@ -62,7 +62,7 @@ export class MetricPartitions {
     return removed;
   }
 
-  /** The day's cells know how many executions there are without reading them. */
+  /** Drops a day. @returns its number of executions, read from the rollups */
   private drop(day: number): Promise<number> {
     return this.partitions.drop(day, async (db, suffix) => {
       await db.query('SELECT mark_runs_of_day($1)', [`tool_metrics_${suffix}`]);

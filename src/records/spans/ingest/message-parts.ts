@@ -17,7 +17,7 @@ export interface AskedTool {
 }
 
 const maxTextLength = 1_048_576;
-const most = { toolMessages: 16, messages: 4_096, parts: 256 };
+const limits = { toolMessages: 16, messages: 4_096, parts: 256 };
 
 /** Members of a request or an answer that hold its messages. */
 const lists = ['messages', 'input', 'contents', 'choices', 'output', 'generations', 'candidates'];
@@ -27,15 +27,12 @@ export function itemsIn(value: unknown): unknown[] {
   if (value === undefined || value === '') return [];
   const found = [value, ...lists.map((name) => memberOf(value, name))].find((each) => Array.isArray(each));
   const items = (found as unknown[] | undefined) ?? [value];
-  return items.slice(-most.messages).flat().map(unwrapped);
+  return items.flat().slice(-limits.messages).map(unwrapped);
 }
 
 const roles = new Map(Object.entries({ human: 'user', ai: 'assistant', model: 'assistant' }));
 
-/**
- * A message out of what stands around it: a choice's `message`, LangChain's `kwargs` or `data`, a Gemini candidate's
- * `content`.
- */
+/** A message out of what stands around it: a choice's `message`, LangChain's `kwargs` or `data`, a Gemini candidate's `content`. */
 export function unwrapped(value: unknown): unknown {
   let message = value;
   for (let level = 0; level < 3; level++) {
@@ -44,25 +41,25 @@ export function unwrapped(value: unknown): unknown {
     message = inner ?? (memberOf(content, 'parts') === undefined ? message : content);
   }
   if (!isObject(message)) return message;
-  const [said, type] = [textMember(message, 'role'), textMember(message, 'type') ?? ''];
-  const role = roles.get(said ?? type) ?? said ?? (/^(tool|system)$/.test(type) ? type : undefined);
-  return role === said ? message : { ...message, role };
+  const [ownRole, type] = [textMember(message, 'role'), textMember(message, 'type') ?? ''];
+  const role = roles.get(ownRole ?? type) ?? ownRole ?? (/^(tool|system)$/.test(type) ? type : undefined);
+  return role === ownRole ? message : { ...message, role };
 }
 
 const listOf = (value: unknown): unknown[] => {
-  if (Array.isArray(value)) return value.slice(-most.messages) as unknown[];
-  // A list that was written flat within another one.
-  return typeof value === 'object' && value !== null ? Object.values(value).slice(0, most.parts) : [];
+  if (Array.isArray(value)) return value.slice(-limits.messages) as unknown[];
+  // Some SDKs flatten a list into an object with index keys.
+  return typeof value === 'object' && value !== null ? Object.values(value).slice(0, limits.parts) : [];
 };
 
 const callTypes = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call', 'function']);
 const resultTypes = new Set(['tool_call_response', 'tool-result', 'tool_result', 'function_call_output']);
 
-/** The first of the members that is there and not null. */
+/** The first of the members that exists and is not null. */
 const firstOf = (value: unknown, ...names: readonly string[]): unknown =>
   names.map((name) => memberOf(value, name)).find((member) => member !== undefined && member !== null);
 
-/** The first of the members that is a text, and not empty. */
+/** The first of the members that is a text and not empty. */
 export const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
   for (const name of names) {
     const member = memberOf(value, name);
@@ -87,7 +84,7 @@ const partLists = ['content', 'parts', 'contents', 'tool_calls', 'toolCalls'];
 /** A message's parts, and the message itself, which may be one. */
 function partsOf(message: unknown): unknown[] {
   const parts = partLists.map((name) => memberOf(message, name)).flatMap(listOf);
-  return [message, ...parts.slice(0, most.parts)].map(partIn);
+  return [message, ...parts.slice(0, limits.parts)].map(partIn);
 }
 
 function partIn(part: unknown): unknown {
@@ -126,7 +123,8 @@ const resultOf = (part: unknown): unknown => firstOf(part, 'result', 'response',
 const callIdOf = (part: unknown): string | undefined =>
   textMember(part, 'tool_call_id', 'toolCallId', 'toolUseId', 'tool_use_id', 'call_id', 'id');
 
-export function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
+/** Tool results after the model's last message, at most 16. */
+export function resultsSinceModel(messages: readonly unknown[]): ToolMessage[] {
   const names = new Map<string, string>();
   let found: ToolMessage[] = [];
   for (const message of messages) {
@@ -136,7 +134,7 @@ export function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
     const results = resultsIn(message, names);
     const isModels = role === 'assistant' || (calls.length > 0 && results.length === 0);
     // Calls that follow each other are one turn.
-    found = isModels ? [] : [...found, ...results].slice(-most.toolMessages);
+    found = isModels ? [] : [...found, ...results].slice(-limits.toolMessages);
   }
   return found;
 }

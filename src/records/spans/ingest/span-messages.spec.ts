@@ -47,6 +47,14 @@ it.each([
   expect(messages[1]?.calls).toEqual([{ id: 'call-1', name: 'search', input: '{"q":"a"}', result: 'found' }]);
 });
 
+it("keeps the last 4,096 messages, also of LangChain's list in a list", () => {
+  const messages = Array.from({ length: 5_000 }, (_, at) => ({ role: 'user', content: `${at}` }));
+  for (const input of [messages, [messages]]) {
+    const kept = messagesOf('llm', { input: JSON.stringify(input) });
+    expect([kept.length, kept[0]?.text, kept.at(-1)?.text]).toEqual([4_096, '904', '4999']);
+  }
+});
+
 it('takes a plain text for one message', () => {
   const messages = messagesOf('llm', { input: 'Hello', output: '{"broken' });
   expect(messages.map(({ role, text }) => [role, text])).toEqual([

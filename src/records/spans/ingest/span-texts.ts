@@ -6,10 +6,10 @@ import {
   type AskedTool,
   callsIn,
   itemsIn,
+  resultsSinceModel,
   textMember,
   textOf,
   type ToolMessage,
-  toolMessagesIn,
   unwrapped,
   wordsOf,
   written,
@@ -44,7 +44,7 @@ export function textsOf(kind: SpanKind, attributes: AttributeLookup): SpanTexts 
     said.length > 0 ? said : callsIn({ tool_calls: fromJson(attributes.find("a model's tool calls")) });
   return {
     outputs: answers.map(wordsOf).filter(Boolean).slice(0, most.outputs),
-    toolMessages: toolMessagesIn(itemsIn(fromJson(attributes.find("a model's messages")))),
+    toolMessages: resultsSinceModel(itemsIn(fromJson(attributes.find("a model's messages")))),
     toolCalls: calls.slice(0, most.toolCalls),
   };
 }

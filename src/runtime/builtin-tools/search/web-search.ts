@@ -6,17 +6,18 @@ import { defineTool, whole, words } from '../../../web/contract/define-tool.js';
 import type { Tool } from '../../../web/contract/tool.js';
 import { callerMistake } from '../failures.js';
 
-/** The time that one query may take. */
+/** Timeout of one query. */
 const timeoutMs = 10_000;
 const maxResponseBytes = 1_048_576;
 
+/** One search result, as plain text. */
 export interface SearchRow {
   readonly title: string;
   readonly url: string;
   readonly snippet: string;
 }
 
-/** One search engine, as its provider gives access to it. */
+/** A client of the configured search engine. */
 export class WebSearch {
   private readonly http: HttpClient;
 
@@ -24,11 +25,7 @@ export class WebSearch {
     this.http = new HttpClient({ origin: provider.origin, connections: 4, timeoutMs, maxResponseBytes });
   }
 
-  /**
-   * @param limit rows at most
-   * @returns what was found, best first; empty when nothing was
-   * @throws UpstreamFailure
-   */
+  /** @param limit max rows @returns results, best first @throws UpstreamFailure */
   async search(query: string, limit: number): Promise<SearchRow[]> {
     const rows = await this[this.provider.provider](query, limit);
     return rows.filter(({ url }) => /^https?:/i.test(url) && URL.canParse(url)).slice(0, limit);
@@ -53,7 +50,7 @@ export class WebSearch {
     };
     const asked = { q: query, count: String(limit), text_decorations: 'false' };
     const answer = await this.ask('/res/v1/web/search', asked);
-    // An answer without the part `web` has found nothing on the web.
+    // An answer without the member `web` has no web results.
     const rows =
       answer && typeof answer === 'object' && !('web' in answer) ? [] : listIn(answer, ['web', 'results']);
     return rows.map(({ title, url, description }) => {
@@ -91,8 +88,8 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value.tr
 const bullet = /^\s*(?:[-*•]|\d{1,3}[.)])\s+(.*)$/;
 
 /**
- * The queries in what a model wrote: one, or a list with bullets or numbers, of which a part in double quotes is what is
- * meant. What stands around such a list is talk.
+ * The queries in a model's text: one, or a list with bullets or numbers. In a list item only the part in double quotes
+ * counts, if there is one; text around the list is ignored.
  */
 export function queriesIn(text: string): string[] {
   const items = text.split('\n').flatMap((line) => bullet.exec(line)?.[1] ?? []);
@@ -119,14 +116,14 @@ export const webSearch = (search: WebSearch): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
     tags: ['web'],
-    // Others wrote what it hands over: an error in it is no failure of the call.
+    // Results are other people's texts: an error in them is not a failure of the call.
     semanticErrors: 'off',
     upstream: 'Web search',
     run: async ({ query, limit }) => {
       const queries = queriesIn(query);
       if (queries.length > maxQueries) throw callerMistake(`query holds more than ${maxQueries} queries`);
       const found = await Promise.all(queries.map((each) => search.search(each, limit)));
-      // A page that several queries found stands where it was found first.
+      // A page that several queries found is listed once, at its first place.
       return [...new Map(found.flat().map((row) => [row.url, row])).values()];
     },
   });

@@ -15,9 +15,10 @@ interface Input {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Longest pause that a receiver may ask for; with a longer one its answer is the result. */
+/** Max `Retry-After` that is obeyed; an answer with a longer one is the result. */
 const maxPauseMs = 5_000;
 
+/** A tool that sends signed webhooks. @param secret signing secret, `whsec_…` or text */
 export const sendWebhook = (
   http: OutboundHttp,
   secret: string,
@@ -75,7 +76,7 @@ export const sendWebhook = (
     },
   });
 
-/** Sent again is what never went out, and what the receiver turned away unread. */
+/** Retries requests that were not sent, and those that the receiver refused with 429 or 503. */
 const retrying = ({ retries, pauseMs }: AppConfig['builtinTools']['webhook']) =>
   retry(
     handleType(NotSent).orWhenResult((answer) => isTurnedAway(answer as OutboundAnswer)),
@@ -107,11 +108,11 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Headers that the signature, the connection or the body's form stand on. */
+/** Headers that the server sets itself: signature, connection and form of the body. */
 const ownHeaders =
   /^(webhook-.*|proxy-.*|idempotency-key|content-.*|host|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|accept-encoding)$/i;
 
-/** Names that differ in case alone are one header. */
+/** Headers with lower-case names, so that names that differ only in case are one header. */
 const lowerCased = (headers: Input['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 

@@ -7,9 +7,9 @@ import { defineTool, whole, words } from '../../../web/contract/define-tool.js';
 import type { Tool } from '../../../web/contract/tool.js';
 import { ToolFailure } from '../../../web/contract/tool-outcome.js';
 
-/** A page as its reader gets it. */
+/** The text of a page. */
 export interface Page extends DocumentText {
-  /** After redirects. */
+  /** URL after redirects. */
   readonly url: string;
   /** The media type without parameters. */
   readonly contentType: string;
@@ -27,10 +27,7 @@ export class Pages {
     this.slots = new Slots('pages are loaded', limits);
   }
 
-  /**
-   * @param maxLength characters of the content
-   * @throws ToolFailure with a sentence for the caller
-   */
+  /** Loads a page. @param maxLength max characters of the content @throws ToolFailure with a sentence for the caller */
   read(url: string, maxLength: number, run: Run): Promise<Page> {
     return this.slots.run(run, () => this.load(url, maxLength, run));
   }
@@ -83,7 +80,7 @@ function typed({ headers, body }: OutboundAnswer): Typed {
 const readsTheWeb = {
   annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
   tags: ['web'],
-  // Others wrote what it hands over: an error in it is no failure of the call.
+  // Pages are other people's texts: an error in them is not a failure of the call.
   semanticErrors: 'off',
 } as const;
 
@@ -95,7 +92,7 @@ export const fetchPage = (pages: Pages): Tool =>
       type: 'object',
       properties: {
         url: words(8_192, 'http or https'),
-        maxLength: whole(100, 50_000, 10_000, 'Characters of the text at most'),
+        maxLength: whole(100, 50_000, 10_000, 'Max characters of the text'),
       },
       required: ['url'],
       additionalProperties: false,
@@ -105,7 +102,7 @@ export const fetchPage = (pages: Pages): Tool =>
     run: ({ url, maxLength }, run) => pages.read(url, maxLength, run),
   });
 
-/** A URL, or a row that holds one, such as webSearch answers. */
+/** A URL, or an object with one, such as a result of webSearch. */
 type UrlLike = string | Readonly<Record<string, unknown>>;
 
 interface NotRead {
@@ -114,7 +111,7 @@ interface NotRead {
 }
 
 const fields = ['url', 'URL', 'link', 'href', 'uri'];
-/** Characters of each page's text: ten of them are to fit into a model's context. */
+/** Max characters of each page's text, so that ten pages fit into a model's context. */
 const maxLength = 10_000;
 
 export const fetchUrls = (pages: Pages): Tool =>

@@ -28,7 +28,7 @@ export interface Upload {
   readonly bytes: number | undefined;
 }
 
-/** Takes the files of tools, and stores them where every replica finds them. */
+/** Accepts uploads of tools' files, and stores them in the database for all replicas. */
 @Injectable()
 export class Bundles {
   constructor(
@@ -38,7 +38,7 @@ export class Bundles {
   ) {}
 
   /**
-   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` if none is taken
+   * @throws Problem `invalid_request` with the reason, `payload_too_large`, `forbidden` if bundles are disabled
    */
   async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
     const { maxBytes } = this.config.bundles;
@@ -78,7 +78,7 @@ export class Bundles {
   }
 }
 
-/** Parsing a larger one would delay all other requests. */
+/** Max bytes of a tool.json, because parsing a larger one would delay all other requests. */
 const maxManifestBytes = 262_144;
 
 /** Limits a stream to a number of bytes. */
@@ -97,7 +97,7 @@ const tooLarge = (what: string): Problem =>
 
 const maxTextBytes = 4_194_304;
 
-/** The file that names a tool's packages, the folder that holds them, and whether it names any. */
+/** By package manager: the file that names packages, the folder with them, and a check whether the file names any. */
 const ecosystems = [
   {
     file: 'package.json',
@@ -115,7 +115,7 @@ const ecosystems = [
 ];
 
 /**
- * Refuses a bundle that names packages and does not contain them: the server installs none.
+ * Refuses a bundle that names packages without containing them, because the server installs none.
  * @throws Problem `invalid_request` that names the file of the bundle
  */
 async function refuseMissingPackages(bundle: string): Promise<void> {
@@ -130,7 +130,7 @@ async function refuseMissingPackages(bundle: string): Promise<void> {
   }
 }
 
-/** Empty if there is no such file. @throws Problem `invalid_request` if it is too large to be read at once */
+/** The text of a file; empty if it does not exist. @throws Problem `invalid_request` if it is too large */
 async function textOf(bundle: string, file: string, maxBytes = maxTextBytes): Promise<string> {
   try {
     return await readRegularFile(join(bundle, file), maxBytes);

@@ -11,27 +11,34 @@ const usual = (value: number, description: string) => ({
 });
 const rate = { minimum: 0, maximum: 1 };
 
-/** The limits by which a tool's health is judged; a limit that is left out is the default one. */
+/** Thresholds of a tool's health; omitted ones have their defaults. */
 export class ThresholdSettings implements Partial<ToolThresholds> {
-  @OptionalNum({ ...rate, ...usual(0.95, 'Healthy from this success rate on') })
+  @OptionalNum({ ...rate, ...usual(0.95, 'Min success rate of a healthy tool') })
   readonly successRateHealthy?: number;
-  @OptionalNum({ ...rate, ...usual(0.8, 'Degraded from here on, unhealthy below') })
+  @OptionalNum({ ...rate, ...usual(0.8, 'Min success rate of a degraded tool; below it is unhealthy') })
   readonly successRateDegraded?: number;
-  @OptionalInt(1, maxMs, usual(2000, 'Healthy up to this mean latency'))
+  @OptionalInt(1, maxMs, usual(2000, 'Max mean latency of a healthy tool'))
   readonly latencyHealthyMs?: number;
-  @OptionalInt(1, maxMs, usual(5000, 'Degraded up to here, unhealthy beyond'))
+  @OptionalInt(1, maxMs, usual(5000, 'Max mean latency of a degraded tool; above it is unhealthy'))
   readonly latencyDegradedMs?: number;
-  @OptionalInt(1, 1_000_000, usual(5, 'Fewer calls than this are not graded'))
+  @OptionalInt(1, 1_000_000, usual(5, 'Min calls for a grade'))
   readonly minCalls?: number;
   @OptionalInt(
     1,
     10_000,
-    usual(5, 'Errors that advise a break; of its circuit, the tool faults (absent: CIRCUIT_FAILURES)'),
+    usual(
+      5,
+      'Errors at which advice is to break; tool faults that open its circuit (absent: CIRCUIT_FAILURES)',
+    ),
   )
   readonly errorThreshold?: number;
-  @OptionalInt(1, 1_440, usual(5, 'In which they are counted; also by its circuit (absent: five minutes)'))
+  @OptionalInt(
+    1,
+    1_440,
+    usual(5, 'Window in which errorThreshold counts, also for its circuit (absent: five minutes)'),
+  )
   readonly windowMinutes?: number;
-  @OptionalInt(1, maxMs, usual(5000, 'A call is slow from here on'))
+  @OptionalInt(1, maxMs, usual(5000, 'Duration from which a call is slow'))
   readonly slowCallMs?: number;
 }
 
@@ -47,7 +54,7 @@ export class SandboxSettings {
     nullable: true,
     maxItems: 256,
     example: ['/var/log'],
-    description: 'Read besides its own directory; relative ones resolve against it',
+    description: 'Paths that it may read besides its own directory; relative ones resolve against it',
   })
   readonly allowedPaths?: string[];
   @OptionalFlag({ nullable: true, example: false }) readonly allowNetwork?: boolean;
@@ -60,7 +67,7 @@ export class SandboxSettings {
   @OptionalInt(10, 3_600_000, { nullable: true, example: 10000 }) readonly maxExecutionMs?: number;
 }
 
-/** Acts that a tool is trusted with. */
+/** Permissions of a tool. */
 export class ToolPermissions {
   @OptionalFlag({ nullable: true, example: true }) readonly canReadFiles?: boolean;
   @OptionalFlag({ nullable: true, example: false }) readonly canWriteFiles?: boolean;
@@ -70,7 +77,7 @@ export class ToolPermissions {
   readonly allowedEnvironmentVars?: string[];
 }
 
-/** May an agent repeat it, does it change the world: absent means the careful answer. */
+/** Hints about the effects of a call; an absent hint means the worst case. */
 export class AnnotationsBody {
   @OptionalFlag({ example: true }) readonly readOnly?: boolean;
   @OptionalFlag({ example: true }) readonly idempotent?: boolean;

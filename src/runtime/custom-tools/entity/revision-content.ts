@@ -18,7 +18,7 @@ export interface RevisionContent {
 /** One difference between two revisions; its path leads into `{configuration, files}`. */
 export type RevisionChange = JsonDifference;
 
-/** Settings that each revision holds; of all others it holds those that differ from their defaults. */
+/** Settings that every revision stores; others only if they differ from the default. */
 const alwaysHeld = new Set(
   (
     'name description version command args workingDir inputSchema timeoutMs maxRetries retryDelayMs poolSize minProcesses ' +
@@ -26,7 +26,7 @@ const alwaysHeld = new Set(
   ).split(' '),
 );
 
-/** The settings that make a revision. A setting that is added later changes no revision of a tool that leaves it alone. */
+/** The settings that make a revision. A setting that a later version adds changes no revision of tools that do not use it. */
 export function configurationOf(tool: CustomTool): ToolConfiguration {
   const { env: _apart, ...initial } = initialOf(ToolSettings);
   const held = Object.entries(initial).flatMap(([name, value]) => {
@@ -36,7 +36,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   return Object.fromEntries(held) as ToolConfiguration;
 }
 
-/** Configures a tool as a revision says. The place of its command was pinned for that command alone. */
+/** Configures a tool as a revision says. The pinned path of its command is kept only for the same command. */
 export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
   const { configuration, env } = revision;
   const isSameCommand = tool.command === configuration.command;
@@ -44,12 +44,12 @@ export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'confi
   Object.assign(tool, settings, !isSameCommand && { pinnedCommand: null });
 }
 
-/** Whether a revision configures a tool as it is. */
+/** Whether a tool has the configuration and environment of a revision. */
 export const isConfiguredAs = (tool: CustomTool, { configuration, env }: RevisionContent): boolean =>
   canonicalJson([configurationOf(tool), envIdentity(tool.env)]) ===
   canonicalJson([configuration, envIdentity(env)]);
 
-/** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
+/** SHA-256 of the canonical JSON of configuration, environment and file contents; secret values enter only as keyed identities. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {
   const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));
   return sha256(
@@ -57,35 +57,33 @@ export function contentHashOf({ configuration, env, files }: RevisionContent): s
   );
 }
 
-/** The same without what has been approved of an MCP server: what decides how processes run. */
+/** The content hash without an MCP server's approved definitions, which do not affect how processes run. */
 export function processHashOf({ configuration, ...others }: RevisionContent): string {
   const { definitions: _approved, ...ofProcesses } = configuration;
   return contentHashOf({ configuration: ofProcesses, ...others });
 }
 
-/** When a file was written counts only where its content is too large to be read. */
+/** Hash, or size and time of a file too large to hash. */
 function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
   return hash ?? `${size} bytes of ${modifiedAt}`;
 }
 
-/** Equal for files of equal content. */
+/** A text that is equal for files of equal content. */
 export function filesKey(files: readonly ProgramFile[]): string {
   return files.map((file) => `${file.path} ${fileIdentity(file)}`).join('\n');
 }
 
 /** @returns the paths of files whose content differs */
 export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFile[]): string[] {
-  const [before, after] = [a, b].map(
-    (files) => new Map(files.map((file) => [file.path, fileIdentity(file)])),
-  );
-  const paths = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
-  return [...paths].filter((path) => before?.get(path) !== after?.get(path)).sort();
+  const [before, after] = [identitiesByPath(a), identitiesByPath(b)];
+  const paths = new Set([...before.keys(), ...after.keys()]);
+  return [...paths].filter((path) => before.get(path) !== after.get(path)).sort();
 }
 
-/**
- * Field by field, sorted by path. Objects are gone through, lists are compared as a whole; of a secret variable
- * only its name is told.
- */
+const identitiesByPath = (files: readonly ProgramFile[]): ReadonlyMap<string, string> =>
+  new Map(files.map((file) => [file.path, fileIdentity(file)]));
+
+/** Differences by field, sorted by path. Lists are compared as a whole; secret variables show their name only. */
 export function changesBetween(
   before: RevisionContent | undefined,
   after: RevisionContent,
@@ -124,13 +122,13 @@ function environmentChanges(before: RevisionContent['env'], after: RevisionConte
 }
 
 /** Own members only: every object inherits a `constructor`. */
-const ownMember = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
-  Object.hasOwn(of, name) ? of[name] : undefined;
+const ownMember = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined;
 
 function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile[]): RevisionChange[] {
   return differingFiles(before, after).map((path) => {
-    const of = (files: readonly ProgramFile[]): ProgramFile | undefined =>
+    const fileIn = (files: readonly ProgramFile[]): ProgramFile | undefined =>
       files.find((file) => file.path === path);
-    return differenceAt(`/files/${escapePointer(path)}`, of(before), of(after));
+    return differenceAt(`/files/${escapePointer(path)}`, fileIn(before), fileIn(after));
   });
 }

@@ -11,12 +11,12 @@ export const revisionSources = [
   'approve',
   'bundle',
 ] as const;
-/** Why a revision was made. */
+/** Cause of a revision. */
 export type RevisionSource = (typeof revisionSources)[number];
 
 /** A file that a tool's process runs. */
 export interface ProgramFile {
-  /** Relative to the project where it lies inside, so that the same program has the same path everywhere. */
+  /** Relative to the project if the file is inside, so that the same program has the same path everywhere. */
   readonly path: string;
   readonly size: number;
   /** ISO 8601. */
@@ -25,15 +25,16 @@ export interface ProgramFile {
   readonly hash: string | null;
 }
 
-/** The settings that make a revision; the values of its environment are kept apart. */
+/** The settings that make a revision, without its environment. */
 export type ToolConfiguration = Partial<Omit<ToolSettings, 'env'>>;
 
-/** A tool's configuration from some moment on; never changed. */
+/** A tool's configuration at one time; the row never changes. */
 @Entity('custom_tool_revisions')
 export class CustomToolRevision {
   @PrimaryColumn('uuid', { name: 'tool_id' }) toolId!: string;
   @PrimaryColumn('integer') revision!: number;
   @Column('text', { name: 'content_hash' }) contentHash!: string;
+  /** `json` keeps the order of keys, which jsonb does not: schemas are shown as their authors wrote them. */
   @Column('json') configuration!: ToolConfiguration;
   @Column('jsonb') env!: StoredEnv;
   @Column('jsonb') files!: ProgramFile[];

@@ -16,17 +16,14 @@ export interface RevisionOrigin {
   readonly restores?: number;
 }
 
-/** Rows of custom_tool_revisions, each written together with the tool that it is the revision of. */
+/** Rows of custom_tool_revisions, each written in one transaction with its tool. */
 @Injectable()
 export class ToolRevisionsRepository {
   constructor(
     @InjectRepository(CustomToolRevision) private readonly revisions: Repository<CustomToolRevision>,
   ) {}
 
-  /**
-   * Stores a new tool with its first revision.
-   * @throws Problem `conflict` if the name is taken
-   */
+  /** Stores a new tool with its first revision. @throws Problem `conflict` if the name is taken */
   async insert(tool: CustomTool, content: RevisionContent, origin: RevisionOrigin): Promise<CustomTool> {
     const first = { ...tool, revision: 1 };
     try {
@@ -44,9 +41,9 @@ export class ToolRevisionsRepository {
   }
 
   /**
-   * Stores a changed tool, and a revision of it where its content differs from the current one's.
-   * @param readAs its status when it was read: looking at its executable takes time, and another replica may disable it
-   * @throws Problem `not_found` if it was removed, `conflict` if it was changed since it was read
+   * Stores a changed tool, and a new revision if its content differs from the current one's.
+   * @param readAs its status when it was read, because another replica may have disabled it meanwhile
+   * @throws Problem `not_found` if it was removed, `conflict` if it has changed since it was read
    */
   update(
     tool: CustomTool,
@@ -76,13 +73,13 @@ export class ToolRevisionsRepository {
       const revision = isNew ? tool.revision + 1 : tool.revision;
       if (isNew) await this.add(manager, { ...tool, revision }, content, origin);
       const { id, createdAt: _stays, updatedAt: _isNow, ...row } = tool;
-      // Not `save`: it compares member by member, and cannot compare members that are named like Object's own.
+      // Not `save`, because it cannot compare members with names of Object's own, such as `constructor`.
       await manager.update(CustomTool, { id }, { ...row, revision } as never);
       return manager.findOneByOrFail(CustomTool, { id });
     });
   }
 
-  /** The newest revision with this content: a replica may run other files than the one that changed the tool last. */
+  /** The newest revision with this content, if any. Replicas may have different files. */
   async numberOf(toolId: string, content: RevisionContent): Promise<number | undefined> {
     const where = { toolId, contentHash: contentHashOf(content) };
     return (await this.revisions.findOne({ select: { revision: true }, where, order: { revision: 'DESC' } }))
@@ -99,7 +96,7 @@ export class ToolRevisionsRepository {
     return found;
   }
 
-  /** The newest first. @param before only those with a smaller number */
+  /** Newest first. @param before only revisions with a smaller number */
   list(toolId: string, limit: number, before?: number): Promise<CustomToolRevision[]> {
     const where = { toolId, ...(before !== undefined && { revision: LessThan(before) }) };
     return this.revisions.find({ where, order: { revision: 'DESC' }, take: limit });

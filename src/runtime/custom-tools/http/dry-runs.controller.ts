@@ -95,7 +95,7 @@ export class DryRunsController {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<DryRunView> | Readable {
-    const book = this.logs.apart(name);
+    const book = this.logs.detached(name);
     const dryRun = async (): Promise<DryRunView> =>
       viewOf(await this.manager.dryRun(await wanted(), book, this.callOf(call, request)), book);
     const view = dryRun();

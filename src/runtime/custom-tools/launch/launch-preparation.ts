@@ -31,22 +31,22 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { filledHeaders } from '../entity/settings-rules.js';
 import { isProgram } from './program-files.js';
 
-/** How a tool is started, and what of it must not be shown. */
+/** How a tool is started, with the redactor of its secrets. */
 export interface PreparedLaunch extends ResolvedCommand {
-  /** The directory that is the tool's own, or its file alone. */
+  /** The tool's own directory, or its file alone; undefined if it has neither. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
-  /** Dialect of an MCP server; absent: the protocol is that of docs/tools/protocol.md. */
+  /** Dialect of an MCP server; absent: the protocol of docs/tools/protocol.md. */
   readonly dialect?: Dialect;
-  /** Starts sessions with a tool that runs elsewhere: no process is started. */
+  /** Starts sessions with a remote tool, which has no process here. */
   readonly remote?: Launcher;
-  /** Accounts of its callers, if it runs elsewhere and wants them. */
+  /** Accounts of the callers, for a remote tool that requires them. */
   readonly accounts?: ServerAccounts;
   /** Starts sessions for one caller. */
   readonly remoteFor?: (user: string) => Launcher;
 }
 
-/** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
+/** Prepares the start of a tool's processes. Only this class decrypts stored secrets. */
 @Injectable()
 export class LaunchPreparation {
   private readonly rules: CommandRules;
@@ -73,7 +73,7 @@ export class LaunchPreparation {
   }
 
   /**
-   * @param starts false: the files of its bundle are not looked at
+   * @param starts false: the files of its bundle are not needed
    * @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env`
    */
   async prepare(tool: CustomTool, starts = true): Promise<PreparedLaunch> {
@@ -103,7 +103,7 @@ export class LaunchPreparation {
 
   private elsewhere(url: URL, tool: CustomTool, own: PlainEnv, redactor: Redactor): PreparedLaunch {
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
-    // A page is cut off after its beginning: a secret may be there in part.
+    // A text that was cut off may end with a part of a secret.
     const redact = (text: string): string => redactor.clean(text, { end: true });
     const peer = newPeer('modern');
     const headers = filledHeaders(tool.headers, own);
@@ -124,7 +124,7 @@ export class LaunchPreparation {
     };
   }
 
-  /** A server with what its authorization server needs to know. */
+  /** The server as OAuth clients need it: id, URL, opened environment and `fetch`. */
   accountServer(tool: CustomTool, env = this.open(tool)): AccountServer {
     const url = new URL(tool.url ?? '');
     const named = [url.href, env['OAUTH_ISSUER']];
@@ -142,7 +142,7 @@ export class LaunchPreparation {
   }
 }
 
-/** An MCP server that asks for its roots gets the paths that it was granted. */
+/** The dialect of an MCP server; its roots are the granted paths. */
 function dialectOf({ protocol, sandbox, permissions }: CustomTool, workingDir: string, peer?: McpPeer) {
   if (protocol !== 'mcp') return {};
   const granted = permissions?.canReadFiles === false ? [] : (sandbox?.allowedPaths ?? []);
@@ -159,7 +159,7 @@ interface OwnPlace {
   readonly own: string | undefined;
   /** How it is launched there. */
   readonly launch: Pick<CustomTool, 'args' | 'workingDir'>;
-  /** Set by the server itself, so that what lies there is found. */
+  /** Additional variables, so that the program finds packages in the directory. */
   readonly variables?: Readonly<Record<string, string>>;
   /** The member that names the directory, if it contains no program of the tool and therefore needs a grant. */
   readonly claimedBy?: string;
@@ -191,7 +191,7 @@ async function ownPlace(
   if (first === undefined) return { own: undefined, launch: { workingDir, args } };
   const folder = dirname(first);
   return {
-    // A script that lies about in a home directory does not open all of it.
+    // A script in a shared directory, such as a home, does not own all of it.
     own: isShared(folder, root) ? first : folder,
     launch: { workingDir: folder, args: args.map((arg, n) => places[n] ?? arg) },
     ...(!programs.includes(first) && { claimedBy: `/args/${places.indexOf(first)}` }),
@@ -252,7 +252,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
     private readonly spawner: ToolSpawner,
   ) {}
 
-  /** A sandbox that is off, or weaker than it could be, is loud. */
+  /** Warns about a sandbox that is off or weaker than tier 3. */
   onApplicationBootstrap(): void {
     const { enabled, tier, missing, keysAreRead } = this.sandbox.status;
     if (!enabled) this.logger.warn('SANDBOX=off: TOOLS RUN WITHOUT A SANDBOX');
@@ -269,7 +269,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
   }
 
   /**
-   * @returns the confined command; its `dispose` is due when no process of it will be started any more
+   * @returns the confined command; call its `dispose` when no more processes of it will start
    * @throws Problem `invalid_request` that names the field which this host cannot enforce
    */
   async confine(tool: Confinable, { spec, place, remote }: PreparedLaunch): Promise<Confined> {
@@ -305,7 +305,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
   }
 }
 
-/** A server behind a URL: nothing of it runs here. */
+/** Confinement of a server behind a URL, which runs elsewhere. */
 const elsewhere: Omit<Confined, 'command'> = {
   effective: {
     tier: 0,

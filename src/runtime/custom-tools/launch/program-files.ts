@@ -13,7 +13,7 @@ interface Known {
 }
 
 const maxHashedBytes = 16 * 1_048_576;
-/** A file may be written twice within one tick of its file system's clock. */
+/** Longest tick of a file system's clock, within which a file may be written twice. */
 const clockTickMs = 1_000;
 const maxFolderEntries = 1_000;
 const scriptExtensions = new Set(
@@ -21,25 +21,25 @@ const scriptExtensions = new Set(
 );
 const dependencyFolders = new Set(['node_modules', '__pycache__', 'venv', 'env', 'site-packages', 'vendor']);
 
-/** May this file be part of a program, by its name alone? */
+/** Whether a file may be part of a program, by its name alone. */
 export const isScriptName = (name: string): boolean => scriptExtensions.has(extname(name).toLowerCase());
 
-/** Is there a file that is a program, by its name, its mode or its first line? */
+/** Whether a file exists and is a program, by its name, mode or first line. */
 export async function isProgram(path: string): Promise<boolean> {
   const found = await regularFile(path);
   return found !== undefined && (isScriptName(path) || isExecutable(found) || isScript(path));
 }
 
-/** Relative to the project where possible, so that it holds wherever the project is moved to. */
+/** The path relative to the project if it is inside, so that the project can be moved. */
 export function portablePath(root: string, path: string): string {
   const fromRoot = relative(root, path);
   return fromRoot.startsWith('..') ? path : fromRoot || '.';
 }
 
 /**
- * Finds the files that a tool's program consists of, as far as its configuration tells: the command, the scripts among
- * its arguments, and for a tool in the folder of installed tools every script of its own folder. Content is read again
- * only when a file's state changed. The files of bundles never change, and are named by the hash of the bundle.
+ * Finds the files of a tool's program: the command, the scripts among its arguments, and for a tool in
+ * CUSTOM_TOOLS_DIR all scripts in its own folder. A file is hashed again only if its state changed. Files of bundles are
+ * left out, because they never change: the configuration names the hash of the bundle.
  */
 export class ProgramFiles {
   private readonly known = new Map<string, Known>();
@@ -50,7 +50,7 @@ export class ProgramFiles {
     private readonly bundlesDir: string,
   ) {}
 
-  /** Sorted by path; a file that is gone or cannot be read is left out. */
+  /** The files of a program, sorted by path; a file that is gone or cannot be read is left out. */
   async of({ command, args, cwd }: ProcessSpec): Promise<ProgramFile[]> {
     const scripts = await Promise.all(args.map((arg) => this.script(resolve(cwd, arg))));
     const paths = new Set([command, ...scripts.flat(), ...(await this.folderScripts(cwd))]);
@@ -93,7 +93,7 @@ export class ProgramFiles {
   }
 }
 
-/** Hashes in chunks: a read of 16 MiB at once would hold the event loop up. */
+/** Hashes in chunks, because one read of 16 MiB would block the event loop. */
 async function hashOf(path: string): Promise<string> {
   const file = await openRegularFile(path);
   try {
@@ -106,7 +106,7 @@ async function hashOf(path: string): Promise<string> {
   }
 }
 
-/** Programs that lie below a folder, without what package managers put there. */
+/** Programs below a folder, without folders of dependencies and hidden ones. */
 async function scriptsBelow(folder: string): Promise<string[]> {
   const scripts: string[] = [];
   const folders = [folder];

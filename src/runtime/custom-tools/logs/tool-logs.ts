@@ -8,11 +8,10 @@ import { LineBudget } from '../../process-pool/line-budget.js';
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Toolkeeper's own events, and what the tool writes: to its pipes, or as `log` notifications. */
-export const logEvents = [
-  ...(['spawn', 'execute', 'response', 'error', 'health', 'terminate'] as const),
-  ...(['stderr', 'stdout', 'log'] as const),
-];
+const ownEvents = ['spawn', 'execute', 'response', 'error', 'health', 'terminate'] as const;
+/** Lines of the tool's pipes, and its `log` notifications. */
+const toolEvents = ['stderr', 'stdout', 'log'] as const;
+export const logEvents = [...ownEvents, ...toolEvents];
 export type LogEvent = (typeof logEvents)[number];
 
 /** One line of a tool's log. */
@@ -40,7 +39,7 @@ export interface LogEntry {
 /** Latest entries of one tool's log. */
 type LogRing = EventRing<LogEntry>;
 
-/** One tool's log and what its processes may still write into it. */
+/** One tool's log, with the budget of lines that its processes may still write. */
 export interface LogBook {
   readonly tool: string;
   readonly replica: string;
@@ -64,13 +63,13 @@ export class ToolLogs {
   open(tool: string): LogBook {
     const known = this.books.get(tool);
     if (known) return known;
-    const book = this.apart(tool);
+    const book = this.detached(tool);
     this.books.set(tool, book);
     return book;
   }
 
-  /** A log beside the tool's own, of what a dry run writes; it goes with its holder. */
-  apart(tool: string): LogBook {
+  /** A log outside the tool's own, for a dry run; freed with the returned book. */
+  detached(tool: string): LogBook {
     const { maxLineBytes, linesPerSecond } = this.config.toolLogs;
     // Replicas begin the log of a new tool in the same millisecond.
     const epoch = Date.now().toString(36) + randomBytes(3).toString('hex');
@@ -78,13 +77,13 @@ export class ToolLogs {
     return { tool, replica: this.replicas.id, ring, budget: new LineBudget(linesPerSecond), maxLineBytes };
   }
 
-  /** Logs an event of a tool; a tool without a log is one that is gone. */
+  /** Logs an event of a tool; does nothing if the tool was removed. */
   append(entry: Omit<LogEntry, 'timestamp' | 'replica'>): void {
     const { id: replica } = this.replicas;
     this.books.get(entry.tool)?.ring.append({ timestamp: new Date().toISOString(), replica, ...entry });
   }
 
-  /** Writes a status down if it is another one than before. */
+  /** Logs a status if it has changed. */
   status(tool: string, status: string, reason?: string | null): void {
     const before = this.statuses.get(tool);
     if (before === status) return;
@@ -95,6 +94,7 @@ export class ToolLogs {
     this.append({ tool, level, event: 'health', message, ...(reason && { error: reason }) });
   }
 
+  /** Deletes the log of a removed tool; streams that follow it end. */
   forget(tool: string): void {
     this.books.get(tool)?.ring.close();
     this.books.delete(tool);

@@ -26,7 +26,7 @@ export interface DryCall {
   run(tool: Tool): Promise<ToolOutcome>;
 }
 
-/** A tool as it is stored, with what its author should know. */
+/** A stored tool, with warnings for its author. */
 export type SavedTool = CustomTool & { readonly warnings?: readonly string[] };
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
@@ -62,9 +62,9 @@ export class CustomToolManager implements ToolHistory {
   }
 
   /**
-   * Runs what a request would make beside what runs, and stores nothing.
-   * @param book gets what its processes write
-   * @throws Problem what the request would be refused with; Refusal if the call was not run
+   * Runs the tool that a request would make beside the running one, and stores nothing.
+   * @param book receives the output of its processes
+   * @throws Problem with which the request would be refused; Refusal if the call was not run
    */
   async dryRun(request: Request, book: LogBook, call?: DryCall) {
     const plan = await this.planner.plan(request, into(book));
@@ -80,20 +80,20 @@ export class CustomToolManager implements ToolHistory {
     }
   }
 
-  /** Removes the figures of a dry run whose tool does not exist. */
+  /** Removes the metrics of a dry run whose tool does not exist. */
   private async forgetUnregistered(name: string, called = name): Promise<void> {
     if (this.running.get(name) || (await this.repository.find(name))) return;
     for (const each of new Set([name, called])) this.running.deletions.emit(each);
   }
 
-  /** The files of a tool's program as they are now, which may be others than those it runs. */
+  /** The present files of a tool's program, which may differ from those that it runs. */
   filesOf({ tool, running }: CustomToolWrapper): Promise<readonly ProgramFile[]> {
     return this.inspector.filesOf(tool, running.spec);
   }
 
   /**
-   * Runs a tool's files as they are now, if they make a tool; that makes one of status `error` active.
-   * @throws Problem `invalid_request` with the reason; then what ran before goes on running
+   * Runs a tool's present files, if they are a working tool; status `error` then becomes `active`.
+   * @throws Problem `invalid_request` with the reason; the running revision then goes on
    */
   reload(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
@@ -103,6 +103,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
+  /** Deletes a tool and stops it. @throws Problem `not_found` */
   remove(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
       await this.repository.delete(name);
@@ -110,6 +111,7 @@ export class CustomToolManager implements ToolHistory {
     });
   }
 
+  /** Makes a tool inactive and stops it. @throws Problem `not_found` */
   disable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const saved = await this.repository.disable(name);
@@ -120,7 +122,7 @@ export class CustomToolManager implements ToolHistory {
   }
 
   /**
-   * Runs `work` with the tool, active or not, that is called by this name; processes started for it end afterwards.
+   * Runs `work` with the tool of this name, active or not. Processes started for it end afterwards.
    * @param revision absent: the current one
    * @throws Problem `not_found`
    */
@@ -150,7 +152,7 @@ export class CustomToolManager implements ToolHistory {
   load(name: string): Promise<void> {
     return this.oneAtATime.run(name, () =>
       this.loadRow(name).catch((error: unknown) => {
-        // Another replica stored the changed files first: what it stored is loaded.
+        // Another replica stored the changed files first: loads its revision.
         if (error instanceof Problem && error.code === 'conflict') return this.loadRow(name);
         throw error;
       }),
@@ -164,7 +166,7 @@ export class CustomToolManager implements ToolHistory {
     if (!this.running.get(name)?.isOf(tool)) await this.activate(tool);
   }
 
-  /** Stores what was planned, and runs it unless it runs already. */
+  /** Stores a plan, and runs it unless the same runs already. */
   private async commit(plan: ToolPlan, origin: RevisionOrigin): Promise<SavedTool> {
     const { tool, content, readAs, warnings } = plan;
     const saved =
@@ -172,13 +174,13 @@ export class CustomToolManager implements ToolHistory {
         ? await this.revisions.insert(tool, content, origin)
         : await this.revisions.update(tool, content, origin, readAs);
     this.supervisor.stored(saved);
-    // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
+    // A tool with status `error` always gets a new pool, because its present one failed to start.
     const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, content);
     if (saved.status !== 'inactive' && !runs) await this.run(plan, saved, saved.revision);
     return warnings.length > 0 ? { ...saved, warnings } : saved;
   }
 
-  /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
+  /** Runs a stored tool. If its files differ from those of its revision, they become a new revision. */
   private async activate(tool: CustomTool): Promise<void> {
     const plan = await this.inspector.prepare(tool);
     const revision = await this.revisions.numberOf(tool.id, plan.content);
@@ -189,8 +191,8 @@ export class CustomToolManager implements ToolHistory {
   }
 
   /**
-   * Builds the tool's wrapper and makes it callable. One that cannot be started takes no place from one that
-   * runs as it would: what is in the way of its files may pass.
+   * Builds the tool's wrapper and makes it callable. A wrapper that cannot start does not replace a running one of the same
+   * configuration, because the cause may be temporary.
    */
   private async run(plan: ToolPlan, tool: CustomTool, revision: number): Promise<void> {
     const wrapper = await this.running.build({ ...plan, tool }, revision);
@@ -207,7 +209,7 @@ export class CustomToolManager implements ToolHistory {
 /** Changes made by the server itself. */
 export const ofItself = { source: 'reload', by: 'toolkeeper' } as const;
 
-/** @throws Problem `not_found` */
+/** The tool of this name that a wrapper offers. @throws Problem `not_found` */
 function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
   const offered = wrapper.offered();
   const tool = offered.find(({ definition }) => definition.name === name);
@@ -224,5 +226,5 @@ const into =
   (book: LogBook): Listen =>
   (redactor) => {
     const output = new PoolOutput(book, redactor);
-    return (news) => output.on(news);
+    return (event) => output.on(event);
   };

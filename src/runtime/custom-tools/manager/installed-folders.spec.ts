@@ -49,6 +49,22 @@ it('notices what may change a tool, and nothing else that a tool writes beside i
   expect(changes - before).toBeLessThanOrEqual(2);
 });
 
+it('watches nothing once it is closed, even if it was reading the folders', async () => {
+  const a = folder('a');
+  const reading = folders.watch();
+  folders.close();
+  await reading;
+  writeFileSync(join(a, 'tool.json'), '');
+  writeFileSync(join(root, 'b'), '');
+  let seen = 0;
+  const others = new InstalledFolders(root, () => seen++);
+  await others.watch();
+  writeFileSync(join(root, 'c'), '');
+  await until(() => seen > 0, { what: 'a notice to a watcher that is open' });
+  others.close();
+  expect(changes).toBe(0);
+});
+
 it('watches a folder anew that was made anew', async () => {
   const a = folder('a');
   await folders.watch();

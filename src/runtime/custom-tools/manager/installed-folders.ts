@@ -5,20 +5,21 @@ import { join } from 'node:path';
 import { isScriptName } from '../launch/program-files.js';
 
 /**
- * Watches the folder of installed tools (CUSTOM_TOOLS_DIR) and those of the tools in it for what may change a tool. It may miss changes
- * (network mounts, too many watches): a caller that needs to know for certain looks again from time to time.
+ * Watches the folder of installed tools (CUSTOM_TOOLS_DIR) and those of the tools in it for what may change a tool. It
+ * may miss changes (network mounts, too many watches), so the reconciler also polls.
  */
 export class InstalledFolders {
   private readonly logger = new Logger(InstalledFolders.name);
   private readonly watched = new Map<string, { readonly identity: string; readonly watcher: FSWatcher }>();
   private isLogged = false;
+  private isClosed = false;
 
   constructor(
     private readonly dir: string,
     private readonly onChange: () => void,
   ) {}
 
-  /** Watches the folders that there are now; a folder that was made again is watched again. */
+  /** Watches the folders that exist now, also one that was deleted and created again. */
   async watch(): Promise<void> {
     const entries = await readdir(this.dir, { withFileTypes: true }).catch(() => []);
     const folders = entries.filter((entry) => !entry.isFile()).map(({ name }) => join(this.dir, name));
@@ -27,11 +28,13 @@ export class InstalledFolders {
       const identity = await folderIdentity(folder);
       if (identity !== undefined) found.set(folder, identity);
     }
+    if (this.isClosed) return;
     for (const [folder, { identity }] of this.watched) if (found.get(folder) !== identity) this.drop(folder);
     for (const [folder, identity] of found) if (!this.watched.has(folder)) this.add(folder, identity);
   }
 
   close(): void {
+    this.isClosed = true;
     for (const folder of [...this.watched.keys()]) this.drop(folder);
   }
 
@@ -63,7 +66,7 @@ export class InstalledFolders {
   }
 }
 
-/** Tells a folder from one that was made again under its name, and may have been given its inode. */
+/** Differs for a folder that was created again under its name, even with the same inode. Undefined if it is no folder. */
 async function folderIdentity(folder: string): Promise<string | undefined> {
   const found = await stat(folder, { bigint: true }).catch(() => undefined);
   return found?.isDirectory() ? `${found.ino} ${found.birthtimeNs}` : undefined;

@@ -16,6 +16,7 @@ import { TableFollower } from '../../../base/database/table-follower.js';
 import { retryAtStart } from '../../../base/database/transient-error.js';
 import { ToolRegistry } from '../../../call/door/tool-registry.js';
 import { serverOf } from '../../mcp-client/mcp-review.js';
+import type { CustomToolHealthView } from '../http/custom-tools.dto.js';
 import { CustomToolsRepository, type ToolRow } from '../state/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
@@ -26,42 +27,44 @@ import { InstalledFolders } from './installed-folders.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { Failures, type Step, stepFor } from './reconciliation.js';
 
-/** A file that was written this long ago is taken to be whole. */
+/** A file written this long ago counts as complete. */
 const settledMs = 150;
-/** A slow tool holds up one lane, not the others' checks. */
+/** Concurrent checks; a slow tool delays one lane only. */
 const checksAtOnce = 16;
-/** Tools whose executable is tried at a time. */
-const triesAtOnce = 4;
-/** The start waits so long for tools to be loaded, which is enough for few. */
+/** Concurrent test starts of executables. */
+const testStartsAtOnce = 4;
+/** Max time that the start waits for tools to load. */
 const headStartMs = 500;
-/** Files that were tried in vain may be a tool all the same: something else was in their way. */
+/** Pause limit for files that failed to start: the cause may have been temporary. */
 const maxPauseMs = 60_000;
-/** A broken tool costs a process each time that it is tried. */
+/** Pause limit for a broken tool, because each test start costs a process. */
 const maxBrokenPauseMs = 600_000;
-/** Rows are read again after a minute, for what a notification does not reach. */
+/** Interval of reading all rows, in case a notification was lost. */
 const rowsMs = 60_000;
-/** How long the stop waits for work that only has to be written down. */
+/** Max time that the stop waits for work in progress. */
 const lastWorkMs = 1_000;
 
-/** Work that a round begins and does not wait for, and that does not overlap itself. */
+/** Work that a round begins and does not wait for. No kind overlaps itself. */
 type Work = 'loads' | 'imports' | 'tries' | 'checks';
 
-/** A tool as a round found it, and what it does about it. */
-interface Found {
+/** A tool's state in a round, and the step to take. */
+interface Plan {
   readonly name: string;
   readonly row: ToolRow | undefined;
   readonly step: Step | undefined;
-  /** Identifies the revision and the files that a try would start. */
+  /** Identifies the revision and the files that a test start would run. */
   readonly candidate: string;
-  /** Paths of files that differ from those that run; `gone`: those of them that were removed. */
+  /** Paths of files that differ from those that run. */
   readonly changed: readonly string[];
+  /** Changed paths whose files were removed. */
   readonly gone: readonly string[];
 }
 
 /**
- * Starts, replaces and stops tools so that they match their rows and files, and records their health. A changed row is
- * loaded as soon as the database notifies of it. One loop looks at all tools every two seconds, and at once if a file
- * changed; every CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL a round also checks them.
+ * Starts, replaces and stops tools so that they match their rows and files, and records their health. A changed file in
+ * CUSTOM_TOOLS_DIR starts a round at once, which imports new tool.json files and test-starts tools whose files changed. A
+ * changed row is loaded as soon as the database notifies of it. Without changes a round plans all tools every two
+ * seconds; every CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL it also checks their health.
  */
 @Injectable()
 export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -70,8 +73,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   private readonly folders: InstalledFolders;
   private readonly failures = new Failures();
   private readonly underWay = new Map<Work, Promise<void>>();
-  /** Work that a round left to the next one, which follows as soon as what is under way has ended. */
-  private readonly left = new Set<Work>();
+  /** Work left to the next round, which follows as soon as the work in progress has ended. */
+  private readonly postponed = new Set<Work>();
   private checksDueAt = 0;
   private isStopping = false;
 
@@ -92,14 +95,15 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       () => this.round(performance.now() >= this.checksDueAt),
       Math.min(reloadIntervalMs, healthCheckIntervalMs),
       // The database may be away for long: one line is enough.
-      (error, again) => again || this.logger.error(error, 'What is changed of tools is not seen for now'),
+      (error, again) =>
+        again || this.logger.error(error, 'Changes to tools are not seen: the database does not answer'),
     );
     this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
   }
 
-  /** Lists the custom tools, which readiness waits for, and brings them up in the background. */
+  /** Lists the custom tools, which readiness waits for, and loads them in the background. */
   onApplicationBootstrap(): void {
-    // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
+    // Before the first tool is loaded, because revisions are compared by their encrypted values.
     const renewed = retryAtStart(() => this.renewal.run());
     this.work.register('secrets', renewed);
     // Tools with readable values start even if others fail.
@@ -133,8 +137,8 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /**
-   * Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. Calls in
-   * flight have had their time: the HTTP server, which closes next, would wait for them without end.
+   * Begins nothing more. Work in progress has `lastWorkMs` to end, then all processes are stopped. Calls in flight have had
+   * their time: the HTTP server, which closes next, would wait for them without end.
    */
   async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
@@ -144,17 +148,17 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     await this.running.stopAll();
   }
 
-  /** One round; resolves when all that it began has ended. @param checks tools are also asked how they are */
+  /** Runs one round; resolves when all work that it began has ended. @param checks whether it also checks health */
   async reconcile({ checks }: { checks: boolean }): Promise<void> {
     await this.round(checks);
     await Promise.all(this.underWay.values());
   }
 
   /** Checks a tool now. @throws Problem `not_found` */
-  async check(name: string) {
+  async check(name: string): Promise<CustomToolHealthView> {
     const row = await this.repository.get(name);
     if (this.running.awaits(name)) await this.manager.load(name);
-    const { gone } = await this.find(name, true);
+    const { gone } = await this.plan(name, true);
     if (this.processesOf(name)) await this.supervisor.ping(name);
     else if (row.status === 'active') await this.supervisor.look(name, gone);
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
@@ -163,11 +167,11 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
   }
 
-  /** Loads what was registered, changed, disabled or deleted, mostly at other replicas. */
+  /** Loads tools that were registered, changed, disabled or deleted, mostly at other replicas. */
   private async loadChanges(): Promise<void> {
     await this.repository.readChanges();
     const changed = this.names().filter((name) => !this.isAsItsRow(name));
-    await this.each(changed, checksAtOnce, async (name) => this.load(await this.find(name, false)));
+    await this.each(changed, checksAtOnce, async (name) => this.load(await this.plan(name, false)));
   }
 
   private names(): string[] {
@@ -187,35 +191,35 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     if (tool) await this.manager.load(tool.name);
   }
 
-  /** Looks at everything and begins what is to be done. */
+  /** Plans all tools and begins the work. */
   private async round(checks: boolean): Promise<void> {
     const isCheck = checks && !this.underWay.has('checks');
     await this.folders.watch();
-    const found = await this.look(isCheck);
+    const plans = await this.planAll(isCheck);
     if (this.isStopping) return;
-    const loads = found.filter(({ step }) => step === 'load');
-    if (loads.length > 0) this.begin('loads', () => this.each(loads, triesAtOnce, (tool) => this.load(tool)));
+    const loads = plans.filter(({ step }) => step === 'load');
+    if (loads.length > 0)
+      this.begin('loads', () => this.each(loads, testStartsAtOnce, (tool) => this.load(tool)));
     this.begin('imports', () => this.importer.importAll());
     // Changed files first, because their author waits for the result.
-    const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
-    if (tries.length > triesAtOnce) this.left.add('tries');
-    if (tries.length > 0)
-      this.begin('tries', () =>
-        this.each(tries.slice(0, triesAtOnce), triesAtOnce, (tool) => this.try(tool)),
-      );
-    if (isCheck) this.begin('checks', () => this.checkAll(found));
+    const tries = plans.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
+    if (tries.length > testStartsAtOnce) this.postponed.add('tries');
+    const now = tries.slice(0, testStartsAtOnce);
+    if (now.length > 0)
+      this.begin('tries', () => this.each(now, testStartsAtOnce, (tool) => this.testStart(tool)));
+    if (isCheck) this.begin('checks', () => this.checkAll(plans));
   }
 
-  private async look(checks: boolean): Promise<Found[]> {
+  private async planAll(checks: boolean): Promise<Plan[]> {
     const names = this.names();
     this.failures.keep(new Set(names));
-    const found: Found[] = [];
-    const find = async (name: string) => void found.push(await this.find(name, checks));
-    await this.each(names, triesAtOnce, find);
-    return found;
+    const plans: Plan[] = [];
+    const plan = async (name: string) => void plans.push(await this.plan(name, checks));
+    await this.each(names, testStartsAtOnce, plan);
+    return plans;
   }
 
-  private async find(name: string, checks: boolean): Promise<Found> {
+  private async plan(name: string, checks: boolean): Promise<Plan> {
     const row = this.repository.row(name);
     const wrapper = this.running.get(name);
     const files = wrapper ? await this.manager.filesOf(wrapper) : [];
@@ -229,16 +233,16 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
       triesByItself: this.supervisor.triesByItself(name),
     };
-    // A tool that needs nothing even if it may be tried has recovered.
+    // A tool that needs no step, although a test start is allowed, has recovered.
     if (!stepFor({ row, running, mayTry: true, checks: false })) this.failures.forget(name);
     const mayTry = this.failures.mayTry(name, candidate, performance.now());
     return { name, row, candidate, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
   }
 
-  private async load({ name, row, candidate }: Found): Promise<void> {
+  private async load({ name, row, candidate }: Plan): Promise<void> {
     try {
       await this.manager.load(name);
-      // The revision that runs goes on if the new one cannot be started for a moment.
+      // The running revision goes on if the new one cannot start at the moment.
       if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row))
         this.recordFailure(name, candidate);
     } catch (error) {
@@ -251,7 +255,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** Starts the executable once, and runs it if it answers. */
-  private async try(tool: Found): Promise<void> {
+  private async testStart(tool: Plan): Promise<void> {
     const { name, row, step, changed, candidate } = tool;
     if (changed.length > 0 && !(await this.isSettled(tool))) return this.loop.hasten(settledMs);
     const reason = await this.reload(name);
@@ -268,7 +272,7 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
-  /** @returns why the executable is no tool; undefined: it is, or that could not be found out */
+  /** @returns why the executable is no tool; undefined if it is one, or if that could not be determined */
   private async reload(name: string): Promise<string | undefined> {
     try {
       await this.manager.reload(name);
@@ -281,19 +285,19 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
     }
   }
 
-  private async checkAll(found: readonly Found[]): Promise<void> {
-    await this.each(found, checksAtOnce, async (tool) => {
+  private async checkAll(plans: readonly Plan[]): Promise<void> {
+    await this.each(plans, checksAtOnce, async (tool) => {
       if (tool.step === 'ping') await this.supervisor.ping(tool.name);
       else if (tool.step === 'look') await this.supervisor.look(tool.name, tool.gone);
-      else if (tool.step === 'retry') await this.try(tool);
+      else if (tool.step === 'retry') await this.testStart(tool);
     });
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
   }
 
-  /** Whether the files are unchanged since a moment ago, so that they are not being written. */
-  private async isSettled({ name, candidate }: Found): Promise<boolean> {
+  /** Waits a moment. @returns whether the files stayed the same, so that they are not being written */
+  private async isSettled({ name, candidate }: Plan): Promise<boolean> {
     await delay(settledMs);
-    return (await this.find(name, false)).candidate === candidate;
+    return (await this.plan(name, false)).candidate === candidate;
   }
 
   /** @returns whether it is the first failure of this candidate */
@@ -310,17 +314,17 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   private begin(kind: Work, work: () => Promise<void>): void {
-    if (this.underWay.has(kind)) return void this.left.add(kind);
+    if (this.underWay.has(kind)) return void this.postponed.add(kind);
     const done = work()
       .catch((error: unknown) => this.logger.error(error))
       .finally(() => {
         this.underWay.delete(kind);
-        if (this.left.delete(kind)) this.loop.hasten(0);
+        if (this.postponed.delete(kind)) this.loop.hasten(0);
       });
     this.underWay.set(kind, done);
   }
 
-  /** Logs what goes wrong with one item; the others go on. */
+  /** Logs the failure of an item; the others go on. */
   private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
     const lanes = bulkhead(width, Infinity);
     const run = async (item: T): Promise<void> => {
@@ -335,4 +339,4 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 }
 
-const rank = ({ changed }: Found): number => (changed.length > 0 ? 0 : 1);
+const rank = ({ changed }: Plan): number => (changed.length > 0 ? 0 : 1);

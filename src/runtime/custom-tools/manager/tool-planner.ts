@@ -23,11 +23,11 @@ import { type Inspection, type Listen, ToolInspector, type ToolPlan } from '../l
 
 interface NewTool {
   readonly create: CustomToolCreate;
-  /** Files that it brings along. */
+  /** Hash of the bundle with its files. */
   readonly bundle?: string | undefined;
-  /** It takes the place of the tool that has its name; members that it omits are reset to their defaults. */
+  /** Whether it replaces the tool of its name; omitted members get their defaults. */
   readonly replaces?: boolean;
-  /** Why its executable is not asked: it is stored with status `error`, and tried again. */
+  /** Why its executable is not started: it is stored with status `error` and retried. */
   readonly broken?: string;
 }
 
@@ -35,21 +35,21 @@ interface ToolChange {
   readonly name: string;
   readonly changes?: CustomToolUpdate;
   readonly bundle?: string | undefined;
-  /** The revision whose configuration comes back. */
+  /** The revision to restore. */
   readonly revision?: number;
   /** Any other change. */
   readonly edit?: (tool: CustomTool) => void;
-  /** An inactive tool becomes active. */
+  /** Whether an inactive tool becomes active. */
   readonly enables?: boolean;
 }
 
-/** A registration, or a change of the tool that is named; one that changes nothing asks its executable again. */
+/** A registration, or a change of a tool; an empty change starts its executable again. */
 export type Request = NewTool | ToolChange;
 
 export const nameOf = (request: Request): string =>
   'create' in request ? request.create.name : request.name;
 
-/** Answers what a request would store and run: applies every rule and asks the executable, and stores nothing. */
+/** Plans what a request stores and runs: applies all rules and starts the executable once, but stores nothing. */
 @Injectable()
 export class ToolPlanner {
   private readonly dtos = new DtoPipe();
@@ -64,7 +64,7 @@ export class ToolPlanner {
   ) {}
 
   /**
-   * @param listen gets what the executable writes meanwhile
+   * @param listen receives the output of the executable meanwhile
    * @throws Problem `invalid_request` with the field, `tool_unavailable`, `not_found`, `conflict`
    */
   async plan(request: Request, listen?: Listen): Promise<ToolPlan> {
@@ -89,7 +89,7 @@ export class ToolPlanner {
     return this.answered(tool, asked, { readAs, enables: request.enables });
   }
 
-  /** A tool whose executable has just answered: that mends status `error`; an inactive one stays so unless it is enabled. */
+  /** The plan of a tool whose executable has answered. This ends status `error`; `inactive` stays unless it is enabled. */
   private answered(
     tool: CustomTool,
     asked: Inspection,
@@ -97,7 +97,7 @@ export class ToolPlanner {
   ): Promise<ToolPlan> {
     const isActive = stored?.readAs !== 'inactive' || stored.enables;
     const status = isActive ? 'active' : 'inactive';
-    // The values may have come under a new key since the row was read: nothing goes back to an old one.
+    // The key may have changed since the row was read: values are never stored under an old key.
     const env = this.box.renew(tool.id, tool.env);
     Object.assign(tool, answeredNow(asked.health), { status, env, pinnedCommand: asked.realPath });
     return this.inspector.prepare(tool, asked, stored?.readAs);
@@ -119,14 +119,14 @@ export class ToolPlanner {
     const given = changesOf(tool, changes ?? {});
     const env = changedEnv(this.box, tool.id, tool.env, given.env ?? {});
     Object.assign(tool, changedSettings(tool, given), { env }, bundle && { bundle, workingDir: null });
-    // A command that is named means what it leads to now.
+    // A given command is resolved anew.
     if (given.command !== undefined) tool.pinnedCommand = null;
     if (revision !== undefined) await this.rollBack(tool, revision);
     edit?.(tool);
     checkSettings(tool, this.config.customTools.maxPoolSize, given);
   }
 
-  /** @throws Problem `conflict` if only files differ: their content is not kept */
+  /** @throws Problem `conflict` if only files differ, because their content is not stored */
   private async rollBack(tool: CustomTool, revision: number): Promise<void> {
     const wanted = await this.revisions.get(tool, revision);
     if (isConfiguredAs(tool, wanted)) {
@@ -143,10 +143,10 @@ export class ToolPlanner {
   }
 
   /**
-   * Keeps the files of a bundle, and reads what they make: a tool, or a change of the one that has the name. Members
-   * that its tool.json does not name stay as they are, variables that were set meanwhile included.
-   * @param wants absent: whichever it is
-   * @throws Problem `conflict` if the name of a new tool is taken, `not_found`, and what is wrong with the bundle
+   * Stores the files of a bundle and makes its request: a new tool, or a change of the existing one. Members that its
+   * tool.json does not name stay as they are, including variables.
+   * @param wants absent if both are allowed
+   * @throws Problem `conflict` if the name of a new tool is taken, `not_found`, or the problem of the bundle
    */
   async bundled(name: string, upload: Upload, wants?: 'create' | 'change'): Promise<Request> {
     const tool = wants === 'change' ? await this.repository.get(name) : await this.repository.find(name);
@@ -162,7 +162,7 @@ export class ToolPlanner {
   }
 }
 
-/** A request without what it sends back as it was shown. A command that is named is looked up anew in any case. */
+/** A request without the members that it sends back as they were shown. A given command always stays. */
 function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate {
   const shown: Readonly<Record<string, unknown>> = { ...tool, url: tool.url && shownUrl(tool.url) };
   const isChange = (name: string, value: unknown): boolean =>
@@ -170,7 +170,7 @@ function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate 
   return Object.fromEntries(Object.entries(given).filter(([name, value]) => isChange(name, value)));
 }
 
-/** The folder of the bundle, as a tool.json may name it. */
+/** A tool.json without a `workingDir` that names the bundle's own folder. */
 function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: unknown }): object {
   return workingDir === '.' || workingDir === './/'
     ? manifest
@@ -178,8 +178,8 @@ function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: un
 }
 
 /**
- * Fills what a registration omits from the executable's own words.
- * @param handshake absent: the executable was not asked
+ * Fills omitted members of a registration from the executable's answer.
+ * @param handshake absent if the executable was not started
  * @throws Problem `invalid_request` with the field that neither gives
  */
 async function completedBy(
@@ -213,7 +213,7 @@ type HandshakeFields = Partial<
 >;
 
 /**
- * Fills what the registration omits from the executable's answer, under the rules of a registration.
+ * Members of the executable's answer that the registration omits, checked by the rules of a registration.
  * @throws Problem `invalid_request` with the field
  */
 async function definedBy(handshake: Handshake, create: CustomToolCreate): Promise<HandshakeFields> {
@@ -236,7 +236,7 @@ async function definedBy(handshake: Handshake, create: CustomToolCreate): Promis
 }
 
 /**
- * The content of a tool.json. The text of a file that is no JSON stays in it: it may be a link to what nobody may read.
+ * Parses a tool.json. Messages never quote the file, because it may be a link to a confidential one.
  * @throws Problem `invalid_request`
  */
 export function manifestIn(content: string): object {

@@ -21,19 +21,19 @@ import type { ToolPlan } from '../launch/tool-inspector.js';
 import { inSlot, PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
-/** Identity of what runs. */
+/** Identity of a running revision. */
 export interface RunningRevision {
   /** Number of the revision, recorded in the metadata of every execution. */
   readonly revision: number;
   readonly contentHash: string;
-  /** The same without what is approved of an MCP server: what its processes are started by. */
+  /** The content hash without an MCP server's approved definitions, which do not affect its processes. */
   readonly processHash: string;
   readonly files: readonly ProgramFile[];
-  /** How its processes are started; absent if that could not be found out. */
+  /** How its processes are started; absent if that could not be determined. */
   readonly spec?: ProcessSpec;
 }
 
-/** @param starts false: no file is recorded as running, so that a later check finds all of them changed */
+/** The identity of a revision. @param starts false: no file counts as running, so that a later check finds all changed */
 export const runningRevision = (
   revision: number,
   content: RevisionContent,
@@ -52,7 +52,7 @@ export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   readonly waitsForProcess = true;
   readonly capture: Tool['capture'];
-  /** The same at all replicas, and another one for a tool that is registered again. */
+  /** Equal at all replicas; differs for a tool that was registered again. */
   readonly revision: string;
   protected readonly calls: PoolCalls;
 
@@ -79,21 +79,21 @@ export class CustomToolWrapper implements Tool {
     return this.validate.warnings.map((warning) => `${this.tool.name}: ${warning}`);
   }
 
-  /** It was built of this very row. */
+  /** Whether it was built from this revision of the row. */
   isOf({ id, revision }: Pick<CustomTool, 'id' | 'revision'>): boolean {
     return this.tool.id === id && this.tool.revision === revision;
   }
 
-  /** It already does what a wrapper for this row and content would, and its processes start. */
+  /** Whether it already runs this row and content, and its processes start. */
   serves(tool: CustomTool, content: RevisionContent): boolean {
     const starts = 'pool' in this.backend && this.backend.pool.whyUnavailable() === undefined;
     return starts && this.isOf(tool) && this.running.contentHash === contentHashOf(content);
   }
 
-  /** It has processes, and they do what those of this row would, but for what is in the files. */
+  /** Whether it has processes with the settings of this row; the files may differ. */
   runsLike(tool: CustomTool): boolean {
-    const settings = (of: CustomTool): string =>
-      contentHashOf({ configuration: configurationOf(of), env: of.env, files: [] });
+    const settings = (row: CustomTool): string =>
+      contentHashOf({ configuration: configurationOf(row), env: row.env, files: [] });
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
   }
 
@@ -101,7 +101,7 @@ export class CustomToolWrapper implements Tool {
     return this.calls.cleanJson(value);
   }
 
-  /** A text without the values of its environment. */
+  /** Redacts the values of its environment in a text. */
   clean(text: string): string {
     return this.calls.clean(text);
   }
@@ -120,7 +120,7 @@ export class CustomToolWrapper implements Tool {
     });
   }
 
-  /** Runs a call in a slot that is taken for it. */
+  /** Takes a slot and runs a call in it. */
   run(input: unknown, run: ToolRun): Promise<unknown> {
     return inSlot(this.takeSlot(run), input, run);
   }

@@ -26,13 +26,12 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
 import type { RunningBackend, ToolBackend } from './tool-backend.js';
 
-/** A call as the processes of a tool get it. */
+/** A call as a tool's process gets it. */
 export interface PoolJob {
-  /** Absent: the dialect's own for a call. */
+  /** Absent: the dialect's method for calls. */
   readonly method?: string;
-  /** Makes the request's parameters, given the milliseconds that are left. */
+  /** Makes the request's parameters; `remainingMs` is the time until the deadline. */
   readonly params: (remainingMs: number) => object;
-  /** Annotations of the tool that is called. */
   readonly annotations: ToolAnnotations;
   /** Whether the call needs a process that has not served any request yet. */
   readonly fresh: boolean;
@@ -49,7 +48,7 @@ export class PoolCalls {
 
   /**
    * Takes a slot for one call of a caller.
-   * @param jobOf what its processes are asked
+   * @param jobOf makes the request for the process
    * @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down`
    */
   takeSlot(caller: Caller, jobOf: (input: unknown, run: ToolRun) => PoolJob): Slot {
@@ -74,7 +73,7 @@ export class PoolCalls {
     }
   }
 
-  /** Why no process of it can serve a call now. */
+  /** Why no process can serve a call now; undefined if one can. */
   unavailable(): Unavailability | undefined {
     const { backend } = this;
     const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
@@ -84,16 +83,13 @@ export class PoolCalls {
   }
 
   private cannotStart(why: string, { principal }: Caller): Refusal {
-    const [told = '', stderr = ''] = why.split(stderrMark);
-    const shown = principal.scopes.has('tools:admin') ? why : told;
+    const [reason = '', stderr = ''] = why.split(stderrMark);
+    const shown = principal.scopes.has('tools:admin') ? why : reason;
     const detail = `${this.tool.name} cannot be started: ${this.explained(shown, stderr, true)}`;
     return new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, retryElsewhere: true });
   }
 
-  /**
-   * Runs a call and retries it while that is safe. The notes describe the last attempt only.
-   * @throws ToolFailure
-   */
+  /** Runs a call and retries it while that is safe. The notes describe the last attempt only. @throws ToolFailure */
   private async run(
     { redactor }: RunningBackend,
     slot: PoolSlot,
@@ -127,12 +123,12 @@ export class PoolCalls {
     }
   }
 
-  /** Removes the values of the tool's environment from a text. */
+  /** Redacts the values of the tool's environment in a text. */
   clean(text: string): string {
     return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
   }
 
-  /** The same of an error, with the grant that may be missing. @param output what the tool wrote beside it */
+  /** A redacted error message, with the grant that may be missing. @param output the tool's output to find that grant */
   explained(message: string, output = '', starting = false): string {
     const { confined = undefined } = 'pool' in this.backend ? this.backend : {};
     const hint = confined?.hint(`${message} ${output}`, starting);
@@ -143,6 +139,7 @@ export class PoolCalls {
     return new ToolFailure('tool_error', this.explained(message), { code, data: this.cleanJson(data) });
   }
 
+  /** Redacts the values of the tool's environment in all texts of a JSON value. */
   cleanJson(value: unknown): unknown {
     return 'redactor' in this.backend ? this.backend.redactor.cleanJson(value) : value;
   }
@@ -192,7 +189,7 @@ export class PoolCalls {
     return mayRepeat(failure, { ...facts, remainingMs, aborted });
   }
 
-  /** @param written any of the tries may have reached a process */
+  /** @param written whether any of the attempts may have reached a process */
   private failed(
     failure: PoolFailure,
     written: boolean,
@@ -202,16 +199,16 @@ export class PoolCalls {
     Object.assign(run.notes, failure.notes);
     const rule = this.brokenRule(failure);
     const starting = failure.reason === 'spawn_failed';
-    const [told = '', stderr = run.notes.stderrTail] = starting
+    const [own = '', stderr = run.notes.stderrTail] = starting
       ? failure.message.split(stderrMark)
       : [failure.message];
     if (starting && stderr) run.notes.stderrTail = stderr;
     const hasEnded = starting || failure.reason === 'tool_crashed';
-    const message = hasEnded ? this.explained(told, stderr, starting) : told;
+    const message = hasEnded ? this.explained(own, stderr, starting) : own;
     const aside = hasEnded && stderr ? this.endOf(stderr) : undefined;
     const what = rule === undefined ? message : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
-    // Nothing was asked of the tool: it cannot be blamed for the time that was spent on the wait.
+    // The tool got no request, so the time spent waiting is not its fault.
     if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
     if (!isResultUnknown(written, annotations)) return new ToolFailure(reason, what, { aside });
     run.notes.resultUnknown = true;
@@ -228,7 +225,7 @@ export class PoolCalls {
   }
 }
 
-/** What a server is told about a call: its place in its caller's trace is below the execution's own span. */
+/** `_meta` of a request to an MCP server: ids of the call, and the execution's own span as the parent. */
 export function metaOf(executionId: string, context: CallContext): object {
   const { runId, requestId, traceparent, tracestate } = context;
   const own = { 'toolkeeper/executionId': executionId, 'toolkeeper/runId': runId ?? requestId };
@@ -266,7 +263,7 @@ function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {
   };
 }
 
-/** The caller went away while a failed call waited for its next try. */
+/** The failure of a call whose caller left during the pause before a retry. */
 function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
   return new PoolFailure('cancelled', `The caller left before the next try (${message})`, notes);
 }
@@ -277,9 +274,9 @@ function reasonOf({ reason }: PoolFailure): OutcomeCode {
 }
 
 /**
- * Shows a pool's request in the trace: the wait for a process, the start of one if it came to that, and the round trip.
- * All is read from the request's notes when it is over.
- * @param arrivedAt of performance.now()
+ * Adds a pool's request to the trace, from its notes when it is over: the wait for a process, the start of one if needed,
+ * and the round trip.
+ * @param arrivedAt time by performance.now()
  */
 export function tellPoolSpans(
   tracer: Tracer,
@@ -293,7 +290,7 @@ export function tellPoolSpans(
   if (queueMs === undefined) return tracer.past('pool.wait', arrivedAt, now, { ...failed });
   const begunAt = arrivedAt + queueMs;
   tracer.past('pool.wait', arrivedAt, begunAt, {});
-  // The process may have been on its way before this request came.
+  // The start of the process may have begun before this request came.
   if (spawnMs !== undefined) tracer.past('pool.spawn', begunAt - spawnMs, begunAt, {});
   tracer.past('pool.round_trip', begunAt, now, {
     ...(pid !== undefined && { 'process.pid': pid }),
@@ -302,7 +299,7 @@ export function tellPoolSpans(
   });
 }
 
-/** Failures after which another try may go better. Past its deadline a call has no time for one. */
+/** Failures after which a retry may succeed. */
 const repeatable: ReadonlySet<PoolFailureReason> = new Set([
   'tool_crashed',
   'spawn_failed',
@@ -310,9 +307,9 @@ const repeatable: ReadonlySet<PoolFailureReason> = new Set([
   'timeout',
 ]);
 
-/** Facts that decide whether a failed call is run once more. */
+/** Facts that decide whether a failed call is retried. */
 export interface RepetitionFacts {
-  /** How often it was run; the first time is 1. */
+  /** Number of attempts so far, at least 1. */
   readonly attempt: number;
   readonly maxRetries: number;
   readonly retryDelayMs: number;
@@ -331,10 +328,7 @@ export function mayRepeat(failure: Pick<PoolFailure, 'reason' | 'written'>, fact
   );
 }
 
-/**
- * A call that reached a process and brought no answer may have done its work, whatever its caller is told. Of a tool
- * that only reads there is nothing to wonder about.
- */
+/** Whether a failed call may have had effects: its request reached a process and the tool does not only read. */
 export function isResultUnknown(written: boolean, { readOnly }: Pick<ToolAnnotations, 'readOnly'>): boolean {
   return written && !readOnly;
 }

@@ -11,7 +11,7 @@ import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { residentBytes } from '../../sandbox/memory-watch.js';
 import { RunningTools } from './running-tools.js';
 
-/** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
+/** Checks age and memory of all processes at an interval, so that expired ones are replaced. */
 @Injectable()
 export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(ProcessRenewal.name);
@@ -33,7 +33,7 @@ export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplication
     return this.loop.stop();
   }
 
-  /** One pool a turn of the event loop: reading /proc takes about 0.05 ms a process. */
+  /** Checks one pool per turn of the event loop, because /proc takes about 0.05 ms per process. */
   private async inspectAll(): Promise<void> {
     for (const pool of this.running.living()) {
       pool.inspect(residentBytes);

@@ -11,8 +11,8 @@ import { ToolStates } from './tool-states.js';
 export type ToolRow = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
 
 /**
- * Rows that changed since a reading, and how far this reading goes: rows that a transaction wrote which was open then, or
- * began later. Clocks and the order of commits do not matter. $1 null: all rows.
+ * Rows that changed since the last read, and the position of this read: rows written by transactions that were open then or
+ * began later. Independent of clocks and of the order of commits. $1 null: all rows.
  */
 const selectChanges = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS "readUpTo", count(*)::int AS count, coalesce(json_agg(
@@ -27,7 +27,7 @@ interface Changes {
   readonly changed: readonly ToolRow[];
 }
 
-/** A health check is no change of the tool: `updatedAt` stays. */
+/** Keeps `updatedAt` for writes that do not change the tool. */
 const unchanged = { updatedAt: () => 'updated_at' };
 
 /** Rows of custom_tools and custom_tool_imports. */
@@ -42,29 +42,29 @@ export class CustomToolsRepository {
     private readonly states: ToolStates,
     private readonly database: DatabaseHealth,
   ) {
-    // Another server may number its transactions otherwise.
+    // Another server may have other transaction ids.
     database.connections.subscribe(() => (this.readUpTo = null));
   }
 
-  /** Sorted by name. */
+  /** All tools, sorted by name. */
   async list(status?: ToolStatus): Promise<CustomTool[]> {
     const tools = (await this.tools.find({ order: { name: 'ASC' } })).map((row) => this.states.over(row));
     return status ? tools.filter((tool) => tool.status === status) : tools;
   }
 
-  /** Names of all tools, as of the last reading of changes. @throws DatabaseUnavailable while it does not answer */
+  /** Names of all tools, as of the last `readChanges`. @throws DatabaseUnavailable while the database does not answer */
   names(): Iterable<string> {
     this.database.assertAnswers();
     return this.known.keys();
   }
 
-  /** A tool as of the last reading of changes, and as it is here. */
+  /** A tool as of the last `readChanges`, with its state at this server. */
   row(name: string): ToolRow | undefined {
     const row = this.known.get(name);
     return row && this.states.over({ ...row });
   }
 
-  /** Reads what changed since the last reading; readings must not overlap. */
+  /** Reads the rows that changed since the last call; calls must not overlap. */
   async readChanges(): Promise<void> {
     const [read] = await this.tools.query<[Changes]>(selectChanges, [this.readUpTo]);
     for (const row of read.changed) this.known.set(row.name, row);
@@ -83,12 +83,12 @@ export class CustomToolsRepository {
   }
 
   async find(name: string): Promise<CustomTool | null> {
-    // The database refuses to look for what it cannot hold.
+    // The database refuses a query for a text that it cannot store.
     const tool = sanitisedText(name) === name ? await this.tools.findOneBy({ name }) : null;
     return tool && this.states.over(tool);
   }
 
-  /** A number for the user of a new tool: none comes twice before all have come. */
+  /** A free number for the user of a new tool, in a cycle through all numbers. */
   async newUserNumber(): Promise<number> {
     for (;;) {
       const [row] = await this.tools.query<{ number: number }[]>(
@@ -99,7 +99,7 @@ export class CustomToolsRepository {
     }
   }
 
-  /** Its status alone: what another replica changes meanwhile stays. @throws Problem `not_found` */
+  /** Writes only the status, so that changes of other replicas stay. @throws Problem `not_found` */
   async disable(name: string): Promise<CustomTool> {
     const { id } = await this.get(name);
     await this.tools.update({ id }, { status: 'inactive' });
@@ -121,7 +121,7 @@ export class CustomToolsRepository {
     return (await this.imports.findOneBy({ path }))?.contentHash;
   }
 
-  /** Unless it was remembered otherwise meanwhile. */
+  /** Deletes an import unless its hash has changed meanwhile. */
   async forgetImport(path: string, contentHash: string): Promise<void> {
     await this.imports.delete({ path, contentHash });
   }

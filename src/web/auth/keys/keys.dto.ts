@@ -43,7 +43,7 @@ export class KeyLimits {
     pattern: '^[^\\x00-\\x1f]*$',
     example: ['payments'],
     description:
-      'Projects that its calls may name (`x-project-id`); the first stands in where they name none. Absent, null: all',
+      'Projects that its calls may name (`x-project-id`). The first is the default. Absent, null: all',
   })
   readonly projects?: string[] | null;
   @OptionalTextList({
@@ -54,8 +54,7 @@ export class KeyLimits {
     maxLength: 128,
     pattern: '^[^*]*\\*?$',
     example: ['get_playbooks', 'disk_*'],
-    description:
-      'Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all',
+    description: 'Tools that it may see and call: names, or prefixes of names with a `*`. Absent, null: all',
   })
   readonly tools?: string[] | null;
   @OptionalTextList({
@@ -70,18 +69,19 @@ export class KeyLimits {
   readonly mcpServers?: string[] | null;
   @OptionalNested(CallRateBody, {
     nullable: true,
-    description: 'Calls that each server lets it make. Absent, null: any number',
+    description: 'Max calls per server. Absent, null: any number',
   })
   readonly rate?: CallRate | null;
   @Rule('must lie in the future', (at) => Date.parse(at as string) > Date.now())
   @OptionalMomentText({
     nullable: true,
     example: '2099-01-01T00:00:00.000Z',
-    description: 'From then on it opens nothing. Absent, null: never',
+    description: 'The key is refused from then on. Absent, null: never',
   })
   readonly expiresAt?: string | null;
 }
 
+/** A new key: its limits, which can change later, with its scopes and owner, which cannot. */
 export class CreateKeyBody extends KeyLimits {
   @SomeOf(scopes, {
     minItems: 1,
@@ -93,12 +93,12 @@ export class CreateKeyBody extends KeyLimits {
   @OptionalText(128, {
     pattern: '^[^\\x00-\\x1f]*\\S[^\\x00-\\x1f]*$',
     example: 'sre-team',
-    description: 'Whom its calls are recorded for where they name no user. Absent: its name',
+    description: 'User recorded for calls that name none. Absent: its name',
   })
   readonly owner?: string;
 }
 
-/** Absent members stay as they are; null takes a limit away. */
+/** Changes of a key. Absent members stay as they are; null removes a limit. */
 export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
 
 export const keyStatuses = ['active', 'expired', 'revoked'] as const;
@@ -127,6 +127,7 @@ export class KeyView {
 
 export class KeyPageView extends PageOf(KeyView, { description: 'Newest first' }) {}
 
+/** A created key with its secret. */
 export class NewKeyView extends KeyView {
   @Example(
     `tk_${id}_3q2-7wUyB0XnP1Zk8sVd4eRtG6hJ9mLcQaWfYxKoIuE`,

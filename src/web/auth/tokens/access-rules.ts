@@ -17,7 +17,12 @@ export function claimAt(claims: unknown, path: string): unknown {
   return undefined;
 }
 
-export function evaluated(rules: readonly AccessRule[], issuer: string, claims: Claims): EvaluatedRuleView[] {
+/** Each rule's match against a token's claims, with the reason. */
+export function evaluateRules(
+  rules: readonly AccessRule[],
+  issuer: string,
+  claims: Claims,
+): EvaluatedRuleView[] {
   return rules.map((rule) => {
     const result = (matched: boolean, why: string): EvaluatedRuleView => ({ rule, matched, why });
     if (rule.issuer && rule.issuer !== issuer) return result(false, `it is for tokens of ${rule.issuer}`);
@@ -31,7 +36,7 @@ export function evaluated(rules: readonly AccessRule[], issuer: string, claims: 
       ? '; _claim_names says that claims were left out: send app roles in place of groups'
       : '';
     if (found === undefined) return result(false, `the token has no claim ${rule.claim}${hint}`);
-    return result(false, `the claim ${rule.claim} has ${values.length} other values`);
+    return result(false, `the claim ${rule.claim} has none of the rule's values (${values.length} others)`);
   });
 }
 

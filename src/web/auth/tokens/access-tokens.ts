@@ -8,7 +8,7 @@ import { TypedEvents } from '../../../base/common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../../base/config/app-config.js';
 import { UpstreamFailure } from '../../../base/outbound/upstream-failure.js';
 import type { Principal, TokenCaller } from '../../contract/principal.js';
-import { effectiveScopes, evaluated, type Rights, rightsOf } from './access-rules.js';
+import { effectiveScopes, evaluateRules, type Rights, rightsOf } from './access-rules.js';
 import type { AccessRule, CheckedTokenView, TokenCheckView } from './access-rules.dto.js';
 import { type Claims, maxTokenBytes, textsIn, tokenChecks, type Vouched } from './token-checks.js';
 import { TokenIssuer } from './token-issuer.js';
@@ -126,7 +126,7 @@ export class AccessTokens {
   }
 
   private callerOf(claims: Claims, { settings: { issuer } }: TokenIssuer): Omit<CheckedToken, 'checks'> {
-    const rules = evaluated(this.rules, issuer, claims);
+    const rules = evaluateRules(this.rules, issuer, claims);
     const found = rightsOf(rules);
     const { scopes, projects, tools, rate }: Rights = found ?? { scopes: new Set() };
     const subject = String(claims['sub']);
