@@ -263,6 +263,25 @@ describe('a logout token', () => {
   );
 });
 
+it('the audit names who signed in, signed out and was logged out by the provider, without a token', async () => {
+  const person = { sub: 'kim', name: 'Kim Example' };
+  const cookie = await signIn(person);
+  await tk.anonymous.delete('/api/v1/session').set({ cookie }).expect(204);
+  await signIn(person);
+  expect((await logOut({ sub: 'kim' })).status).toBe(200);
+  const { body } = await tk.http
+    .get('/api/v1/audit')
+    .query({ keyId: `${issuer}#kim` })
+    .expect(200);
+  const by = { keyName: 'Kim Example', userId: expect.stringMatching(/^kim@/), target: 'session' };
+  expect(body.data).toEqual(
+    ['endProviderSessions', 'signIn', 'signOut', 'signIn'].map((action) =>
+      expect.objectContaining({ ...by, action, address: '127.0.0.1' }),
+    ),
+  );
+  expect(JSON.stringify(body)).not.toContain('eyJ');
+});
+
 describe('a session whose claims are old', () => {
   const age = () =>
     tk.db.dataSource.query("UPDATE console_sessions SET renew_at = now() - interval '1 second'");

@@ -154,19 +154,19 @@ try {
   await dora.getByText('dora Example').waitFor();
   // The page itself asks nothing meanwhile.
   await dora.goto('about:blank');
-  await delay(6_000);
-  const before = renewals;
-  const many = await Promise.all(Array.from({ length: 20 }, () => statuses(dora)));
-  assert.deepEqual([...new Set(many.flat())], [200]);
-  assert.equal(renewals - before, 1);
-  ok('60 requests at three replicas renew old claims once');
+  let before = renewals;
+  for (; renewals === before; await delay(1_000)) {
+    before = renewals;
+    const many = await Promise.all(Array.from({ length: 10 }, () => statuses(dora)));
+    assert.deepEqual([...new Set(many.flat())], [200]);
+    assert.ok(renewals - before <= 1, `${renewals - before} renewals`);
+  }
+  ok('30 requests at three replicas renew old claims once');
+  const are = (status) => async () => (await statuses(dora)).every((each) => each === status);
   groups.dora = ['others'];
-  assert.deepEqual(await statuses(dora), [200, 200, 200]);
-  await delay(6_000);
-  assert.deepEqual(await statuses(dora), [403, 403, 403]);
+  await until(are(403), 'the refusal', 30_000);
   groups.dora = ['ops'];
-  await delay(6_000);
-  assert.deepEqual(await statuses(dora), [200, 200, 200]);
+  await until(are(200), 'the return', 30_000);
   ok(
     "a role that is taken away opens nothing after the access token's life, and opens when it is given back",
   );
@@ -177,7 +177,7 @@ try {
   await once(listener.listen(Number(new URL(issuer).port), '127.0.0.1'), 'listening');
   ok('a session goes on while the provider is away');
   groups.dora = null;
-  await until(async () => (await statuses(dora)).every((each) => each === 401), 'the end', 60_000);
+  await until(are(401), 'the end', 60_000);
   assert.deepEqual(await acts('endProviderSessions'), [[`${issuer}#dora`, 'dora Example']]);
   ok('a person who was removed is signed out, which the audit tells');
 
